@@ -1,0 +1,104 @@
+# Everything runs from .venv, which the targets create themselves: `make run` and `make test` work on
+# a machine that has only python3 (3.11 or newer), pip and make.
+
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv --quiet
+INSTALL := $(UV) pip install --python $(BIN)/python
+SAMPLE := src/turnwire/samples/tour.jsonl
+
+# Trust the certificates that this machine trusts: behind a company proxy uv's own list is not enough.
+UV_SYSTEM_CERTS ?= 1
+export UV_SYSTEM_CERTS
+# uv insists on a cache directory below HOME; without a HOME to write to, do without a cache.
+ifeq ($(shell test -w "$$HOME" && echo yes),)
+export UV_NO_CACHE := 1
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check fix bench-core schema docs requirements clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+
+run: .venv/base.stamp ## show what Turnwire does, on a recorded stream
+	@$(BIN)/turnwire --help
+	@echo
+	@$(BIN)/turnwire inspect $(SAMPLE)
+	@echo
+	@echo "Next, try:"
+	@echo "  $(BIN)/turnwire convert --from claude --to rpc $(SAMPLE)"
+	@echo "  $(BIN)/turnwire validate --from claude $(SAMPLE)"
+
+# With ARGS only what was asked for runs: no workers, no coverage.
+test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)
+ifdef ARGS
+	@$(BIN)/pytest $(ARGS)
+else
+	@$(BIN)/pytest -n auto --cov --cov-report=
+	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
+endif
+
+check: .venv/check.stamp ## check format, lint, types and import direction
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
+	@$(BIN)/lint-imports
+
+fix: .venv/check.stamp ## format, and repair what the linter can repair
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench-core: .venv/bench.stamp ## measure the core and the dialects
+	@$(BIN)/python -m benchmarks.core $(ARGS)
+
+schema: .venv/base.stamp ## write the JSON Schema files
+	@$(BIN)/turnwire schema --out schema
+
+docs: .venv/base.stamp ## write the field tables in docs/protocol
+	@$(BIN)/python -m tools.docs
+
+# Each file is compiled against the ones before it: all of them share one .venv, so they must agree.
+COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" $(ARGS)
+requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to the newest)
+	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
+	@$(COMPILE) requirements/build.in -o requirements/build.txt
+	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
+	@$(COMPILE) pyproject.toml requirements/test.in \
+	  -c requirements/build.txt -c requirements/base.txt -o requirements/test.txt
+	@$(COMPILE) pyproject.toml requirements/check.in \
+	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
+	@$(COMPILE) pyproject.toml requirements/bench.in --extra claude \
+	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
+
+clean: ## remove .venv and everything else that can be made again
+	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
+	  .ruff_cache build dist
+	@find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
+
+# --without-pip because Debian ships python3 without ensurepip; the machine's pip puts uv in.
+.venv/uv.stamp: requirements/uv.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Turnwire needs Python 3.11 or newer: install it, or name it: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import pip, sys; sys.exit([*map(int, pip.__version__.split(".")[:2])] < [22, 3])' 2>/dev/null || \
+	  { echo "Turnwire needs pip 22.3 or newer for $(PYTHON): install python3-pip" >&2; exit 1; }
+	@echo "Setting up .venv"
+	@$(PYTHON) -m venv --without-pip .venv
+	@$(PYTHON) -m pip --quiet --disable-pip-version-check --python $(BIN)/python \
+	  install --require-hashes -r $<
+	@touch $@
+
+.venv/base.stamp: requirements/base.txt requirements/build.txt pyproject.toml .venv/uv.stamp
+	@echo "Installing Turnwire"
+	@$(INSTALL) --require-hashes -r requirements/base.txt -r requirements/build.txt
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/%.stamp: requirements/%.txt | .venv/base.stamp
+	@echo "Installing requirements/$*.txt"
+	@$(INSTALL) --require-hashes -r $<
+	@touch $@
