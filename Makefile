@@ -46,9 +46,9 @@ check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
 	@$(BIN)/lint-imports
 
-fix: .venv/check.stamp ## format, and repair what the linter can repair
+fix: .venv/check.stamp ## repair what the linter can repair, and format
+	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
-	@$(BIN)/ruff check --fix .
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
