@@ -1,0 +1,193 @@
+"""The documentation is complete, up to date and true."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from tools import docs
+from turnwire.cli.main import main as cli
+from turnwire.core.blocks import ContentBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.ui import UiStreamEvent
+from turnwire.dialects import claude, rpc
+
+ROOT = docs.ROOT
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted(docs.DOCS.rglob("*.md"))}
+PAGES["README.md"] = ROOT / "README.md"
+
+VOCABULARIES = {
+    "turnwire.core.blocks": "docs/protocol/blocks.md",
+    "turnwire.core.events": "docs/protocol/events.md",
+    "turnwire.core.usage": "docs/protocol/events.md",
+    "turnwire.core.ui": "docs/protocol/ui.md",
+    "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
+    "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
+    "turnwire.dialects.claude.stream": "docs/protocol/claude.md",
+    "turnwire.dialects.claude.blocks": "docs/protocol/claude.md",
+    "turnwire.dialects.claude.system": "docs/protocol/claude.md",
+    "turnwire.dialects.claude.control": "docs/protocol/claude.md",
+}
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def fences(page: str, language: str) -> list[str]:
+    """The code blocks of one language on a page."""
+    return [body for name, body in FENCE.findall(PAGES[page].read_text()) if name == language]
+
+
+def anchors(path: Path) -> list[str]:
+    """The addresses of a page's headings, as GitHub makes them."""
+    prose = FENCE.sub("", path.read_text())
+    return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in HEADING.findall(prose)]
+
+
+# --- the reference ----------------------------------------------------------------------------
+
+
+def test_the_generated_parts_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert docs.main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_an_out_of_date_page_is_noticed_and_rewritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "usage.md"
+    page.write_text("<!-- generated:turnwire.core.usage -->\nold\n<!-- end -->\n")
+    monkeypatch.setattr(docs, "ROOT", tmp_path)
+    monkeypatch.setattr(docs, "DOCS", tmp_path)
+
+    assert docs.main(["--check"]) == 1
+    assert "usage.md is out of date" in capsys.readouterr().err
+    assert docs.main([]) == 0
+    assert "#### Usage" in page.read_text()
+    assert docs.main(["--check"]) == 0
+
+
+@pytest.mark.parametrize(("module", "page"), VOCABULARIES.items())
+def test_every_public_type_is_on_its_page(module: str, page: str) -> None:
+    vocabulary = importlib.import_module(module)
+    named = {
+        name
+        for name in vocabulary.__all__
+        if inspect.isclass(kind := getattr(vocabulary, name)) and issubclass(kind, Struct)
+    }
+    members = {
+        member.__name__
+        for name in vocabulary.__all__
+        for member in get_args(getattr(vocabulary, name))
+        if inspect.isclass(member) and member.__module__ == module
+    }
+    assert members <= named, "a member of a union is not public"
+    headings = HEADING.findall(PAGES[page].read_text())
+    assert sorted(named - set(headings)) == []
+
+
+@pytest.mark.parametrize(
+    ("page", "union"),
+    [("docs/protocol/ui.md", NormalizedStreamEvent), ("docs/protocol/rpc.md", UiStreamEvent)],
+)
+def test_the_tables_of_what_becomes_what_are_complete(page: str, union: Any) -> None:
+    rows = [
+        line.split("|")[1] for line in PAGES[page].read_text().splitlines() if line[:3] == "| `"
+    ]
+    translated = re.findall(r"`(\w+)`", " ".join(rows))
+    assert [kind.__name__ for kind in get_args(union) if kind.__name__ not in translated] == []
+
+
+# --- examples ---------------------------------------------------------------------------------
+
+
+def _claude(raw: bytes) -> bytes:
+    line = claude.decode(raw)
+    assert line.unknown == ()
+    encoded = claude.encode(line.message)
+    is_system = json.loads(raw)["type"] == "system"  # told apart by its subtype, and only read
+    return encoded.replace(b"{", b'{"type":"system",', 1) if is_system else encoded
+
+
+def _through(union: Any) -> Callable[[bytes], bytes]:
+    return lambda raw: msgspec.json.encode(msgspec.json.decode(raw, type=union))
+
+
+READERS: dict[str, Callable[[bytes], bytes]] = {
+    "docs/protocol/blocks.md": _through(ContentBlock),
+    "docs/protocol/claude.md": _claude,
+    "docs/protocol/events.md": _through(NormalizedStreamEvent),
+    "docs/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
+    "docs/protocol/ui.md": _through(UiStreamEvent),
+}
+
+EXAMPLES = [
+    (page, example)
+    for page in PAGES
+    for example in [
+        *fences(page, "json"),
+        *(line for body in fences(page, "jsonl") for line in body.splitlines()),
+    ]
+]
+
+
+@pytest.mark.parametrize(("page", "example"), EXAMPLES)
+def test_every_json_example_reads_and_writes_back_the_same(page: str, example: str) -> None:
+    value = json.loads(example)
+    written = READERS[page](json.dumps(value, separators=(",", ":")).encode())
+    assert json.loads(written) == value
+
+
+def test_every_vocabulary_has_examples() -> None:
+    assert {page for page, _ in EXAMPLES} == set(READERS)
+
+
+def test_the_example_in_the_readme_prints_what_it_says() -> None:
+    (program,) = fences("README.md", "python")
+    shown = fences("README.md", "text")[-1].splitlines()
+    assert shown[-1] == "..."
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[: len(shown) - 1] == shown[:-1]
+
+
+# --- links and commands -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page: str) -> None:
+    path = PAGES[page]
+    for link in LINK.findall(FENCE.sub("", path.read_text())):
+        if link.startswith("https://"):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_two_headings_of_a_page_share_an_address(page: str) -> None:
+    found = anchors(PAGES[page])
+    assert sorted({a for a in found if found.count(a) > 1}) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_shown_exists(page: str) -> None:
+    text = PAGES[page].read_text()
+    targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)) <= set(targets)
+    shown = set(re.findall(r"(?:`|\$ |/)turnwire ([a-z]\S*)", text))
+    assert shown <= set(cli.commands)

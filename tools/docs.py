@@ -1,0 +1,236 @@
+"""Write the field tables in docs/protocol from the types themselves.
+
+A page says `<!-- generated:turnwire.core.events -->`; what follows, up to `<!-- end -->`, is written
+here from that module: its types in the order of the source, under the headings that the source's
+`# --- heading ---` lines give, with docstrings, and with each field's trailing comment as its meaning.
+
+    python -m tools.docs            rewrite the pages
+    python -m tools.docs --check    only say whether they are up to date
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+from msgspec import NODEFAULT, UNSET, Struct, structs
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+GENERATED = re.compile(r"<!-- generated:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+
+_SECTION = re.compile(r"# --- (.+?) -+$")
+_NOQA = re.compile(r"noqa: ?[A-Z]+\d+(, ?[A-Z]+\d+)*")
+_JSON_WORDS = {
+    "Any": "any",
+    "Raw": "any",
+    "bool": "boolean",
+    "bytes": "string",
+    "float": "number",
+    "int": "integer",
+    "str": "string",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Rewrite the pages, or with --check compare them. The exit code says whether they were right."""
+    pages = {path: path.read_text() for path in sorted(DOCS.rglob("*.md"))}
+    written = write(pages)
+    stale = [path for path in pages if pages[path] != written[path]]
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is out of date: run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(written[path])
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+def write(pages: dict[Path, str]) -> dict[Path, str]:
+    """The same pages, with every generated part written anew."""
+    places = {module: path for path, text in pages.items() for module, _ in GENERATED.findall(text)}
+
+    def part(match: re.Match[str]) -> str:
+        body = Vocabulary(match[1], places).page()
+        return f"<!-- generated:{match[1]} -->\n\n{body}\n<!-- end -->"
+
+    return {path: GENERATED.sub(part, text) for path, text in pages.items()}
+
+
+class Vocabulary:
+    """One module's types, read from the source for its words and from msgspec for its facts."""
+
+    def __init__(self, name: str, places: dict[str, Path]) -> None:
+        self.module: ModuleType = importlib.import_module(name)
+        source = inspect.getsource(self.module)
+        self.tree = ast.parse(source)
+        self.comments = {
+            token.start[0]: token.string
+            for token in tokenize.generate_tokens(StringIO(source).readline)
+            if token.type == tokenize.COMMENT
+        }
+        self.places = places
+        self.imports = dict(_imports(self.tree))
+        self.public: set[str] = set(self.module.__all__)
+
+    def page(self) -> str:
+        """Everything the module has to say, as Markdown."""
+        parts = [
+            (line, f"### {found[1][0].upper()}{found[1][1:]}\n")
+            for line, text in self.comments.items()
+            if (found := _SECTION.match(text))
+        ]
+        for node in self.tree.body:
+            if isinstance(node, ast.ClassDef):
+                parts.append((node.lineno, self._class(node)))
+            elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+                parts.append((node.lineno, self._alias(node)))
+        return "\n".join(text for _, text in sorted(parts) if text)
+
+    def _alias(self, node: ast.AnnAssign) -> str:
+        name = ast.unparse(node.target)
+        if name not in self.public or node.value is None:
+            return ""
+        return f"#### {name}\n\nOne of {self._type(node.value, ', ')}.\n"
+
+    def _class(self, node: ast.ClassDef) -> str:
+        kind = getattr(self.module, node.name)
+        if not issubclass(kind, Struct):
+            return ""
+        doc = inspect.cleandoc(ast.get_docstring(node) or "")
+        rows = self._rows(node, kind)
+        if node.name not in self.public:
+            # A base: its fields are told once, with the types that have them.
+            if not rows:
+                return ""
+            return f"#### {doc.rstrip('.')}\n\n{self._carriers(kind)}\n\n{_table(rows)}"
+        parts = [f"#### {node.name}\n", f"{_tag(kind)}{doc}\n"]
+        base = kind.__bases__[0]
+        if rows:
+            parts.append(_table(rows))
+        elif structs.fields(base) and base.__module__ != kind.__module__:
+            # From another module, so not told on this page: the Unknown types.
+            parts.append(_table(Vocabulary(base.__module__, self.places).rows_of(base)))
+        elif base.__name__ in self.public:
+            parts.append(
+                f"The fields are those of [{base.__name__}]({self._address(base.__name__)}).\n"
+            )
+        return "\n".join(parts)
+
+    def _carriers(self, base: type[Struct]) -> str:
+        """Who has a base's fields: all types with its tag but a few, or those that are named."""
+        field = base.__struct_config__.tag_field
+        tagged = {
+            name: issubclass(kind, base)
+            for name in self.module.__all__
+            if inspect.isclass(kind := getattr(self.module, name))
+            and issubclass(kind, Struct)
+            and kind.__struct_config__.tag_field == field
+        }
+        heirs, others = (
+            ", ".join(f"[{n}]({self._address(n)})" for n in tagged if tagged[n] is wanted)
+            for wanted in (True, False)
+        )
+        if sum(tagged.values()) * 2 < len(tagged):
+            return f"Carried by {heirs}."
+        return f"Carried by every type here with a `{field}`{others and f', but {others}'}."
+
+    def rows_of(self, kind: type[Struct]) -> list[str]:
+        """The table rows of a type of this module."""
+        (node,) = (
+            n for n in self.tree.body if isinstance(n, ast.ClassDef) and n.name == kind.__name__
+        )
+        return self._rows(node, kind)
+
+    def _rows(self, node: ast.ClassDef, kind: type[Struct]) -> list[str]:
+        known = {field.name: field for field in structs.fields(kind)}
+        return [
+            f"| `{known[name].encode_name}` | {self._type(item.annotation, ' or ')} "
+            f"| {_default(known[name])} | {self._meaning(item)} |"
+            for item in node.body
+            if isinstance(item, ast.AnnAssign) and (name := ast.unparse(item.target)) in known
+        ]
+
+    def _meaning(self, node: ast.AnnAssign) -> str:
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        said = " ".join(self.comments[line] for line in lines if line in self.comments)
+        words = _NOQA.sub("", said).replace("#", " ").strip()
+        if words.startswith("(") and words.endswith(")"):
+            words = words[1:-1]  # what stands beside a noqa
+        return words.replace("|", "\\|")
+
+    def _type(self, node: ast.expr, between: str) -> str:
+        """A type annotation in the words of JSON, with links to the types it names."""
+        match node:
+            case ast.BinOp(left=left, right=right):
+                sides = [self._type(side, between) for side in (left, right)]
+                return between.join(side for side in sides if side)
+            case ast.Constant(value=None):
+                return "null"
+            case ast.Constant(value=str(value)):
+                return f"`{value}`"
+            case ast.Subscript(value=ast.Name(id="list"), slice=item):
+                return f"list of {self._type(item, ' or ')}"
+            case ast.Subscript(value=ast.Name(id="dict"), slice=ast.Tuple(elts=[_, item])):
+                return f"object of {self._type(item, ' or ')}"
+            case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=values)):
+                return between.join(self._type(value, between) for value in values)
+            case ast.Name(id="UnsetType"):
+                return ""  # the field may be absent: the default says so
+            case ast.Name(id=name) if name in _JSON_WORDS:
+                return _JSON_WORDS[name]
+            case ast.Name() | ast.Attribute():
+                name = ast.unparse(node)
+                return f"[{name.rpartition('.')[2]}]({self._address(name)})"
+            case _:
+                raise ValueError(f"no words for the type {ast.unparse(node)}")
+
+    def _address(self, name: str) -> str:
+        """Where a type is told: on this page, or on another one of the same folder."""
+        qualifier, _, last = name.rpartition(".")
+        here = self.module.__name__
+        there = self.imports.get(qualifier or name, here)
+        page = "" if self.places[there] == self.places[here] else self.places[there].name
+        return f"{page}#{last.lower()}"
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each imported name with its module: `ContentBlock`, or `ev` where a module is imported."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield alias.asname or alias.name, whole if whole in sys.modules else node.module
+
+
+def _tag(kind: type[Struct]) -> str:
+    config = kind.__struct_config__
+    return f'On the wire `"{config.tag_field}": "{config.tag}"`. ' if config.tag else ""
+
+
+def _default(field: structs.FieldInfo) -> str:
+    if field.required:
+        return "required"
+    if field.default is UNSET:
+        return "absent"
+    value = field.default_factory() if field.default is NODEFAULT else field.default
+    return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _table(rows: list[str]) -> str:
+    return "\n".join(["| field | type | default | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
