@@ -1,0 +1,272 @@
+"""What the pure chain costs: ratios measured in one interleaved run on the same recorded lines.
+
+    line -> typed -> event -> UI event -> RPC bytes      (turnwire)
+    json -> claude_agent_sdk's parse_message -> ag-ui-protocol's EventEncoder      (the usual way)
+    msgspec decode to a struct, encode one envelope      (the floor)
+
+Then the memory it takes to convert a large stream, which must not grow with the stream.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from ag_ui.core import (
+    BaseEvent,
+    EventType,
+    RawEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+from ag_ui.encoder import EventEncoder
+from claude_agent_sdk import (
+    AssistantMessage,
+    ResultMessage,
+    StreamEvent,
+    SystemMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from claude_agent_sdk._internal.message_parser import parse_message
+
+from turnwire.core.ui import UiStreamAdapter
+from turnwire.dialects import claude, rpc
+
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "claude"
+LINES = 20_000
+ROUNDS = 9
+
+
+def recorded_lines(count: int) -> list[bytes]:
+    """The recorded streams one after the other, again and again, up to `count` lines."""
+    lines: list[bytes] = []
+    for path in sorted(FIXTURES.glob("*.jsonl")):
+        if not path.name.endswith(".io.jsonl"):
+            lines += path.read_bytes().splitlines()
+    return (lines * (count // len(lines) + 1))[:count]
+
+
+# --- the three chains -------------------------------------------------------------------------
+
+
+def turnwire_chain(lines: list[bytes]) -> int:
+    """Ours, as `turnwire convert --to rpc` runs it."""
+    adapter, ui_adapter = claude.ClaudeStreamAdapter(), UiStreamAdapter()
+    bridge = rpc.RpcBridge(system=True)
+    decode, encode = claude.decode, rpc.encode
+    size = 0
+    for number, raw in enumerate(lines, 1):
+        for event in adapter.feed(decode(raw, number)):
+            for ui_event in ui_adapter.feed(event):
+                for message in bridge.feed(ui_event):
+                    size += len(encode(message))
+    return size
+
+
+def usual_chain(lines: list[bytes]) -> int:
+    """What a careful team writes with the SDK's parser and ag-ui's encoder."""
+    encoder = EventEncoder()
+    size = 0
+    for raw in lines:
+        message = parse_message(json.loads(raw))
+        for event in ag_ui_events(message):
+            size += len(encoder.encode(event))
+    return size
+
+
+def ag_ui_events(message: object) -> Iterator[BaseEvent]:
+    """SDK messages as AG-UI events, in the plainest way."""
+    match message:
+        case StreamEvent():
+            inner = message.event
+            kind = inner["type"]
+            if kind == "content_block_delta":
+                delta = inner["delta"]
+                if delta["type"] == "text_delta":
+                    yield TextMessageContentEvent(
+                        type=EventType.TEXT_MESSAGE_CONTENT,
+                        message_id=message.uuid,
+                        delta=delta["text"],
+                    )
+                elif delta["type"] == "input_json_delta" and delta["partial_json"]:
+                    yield ToolCallArgsEvent(
+                        type=EventType.TOOL_CALL_ARGS,
+                        tool_call_id=message.uuid,
+                        delta=delta["partial_json"],
+                    )
+            elif kind == "content_block_start":
+                block = inner["content_block"]
+                if block["type"] == "tool_use":
+                    yield ToolCallStartEvent(
+                        type=EventType.TOOL_CALL_START,
+                        tool_call_id=block["id"],
+                        tool_call_name=block["name"],
+                    )
+                else:
+                    yield TextMessageStartEvent(
+                        type=EventType.TEXT_MESSAGE_START,
+                        message_id=message.uuid,
+                        role="assistant",
+                    )
+            elif kind == "content_block_stop":
+                yield TextMessageEndEvent(type=EventType.TEXT_MESSAGE_END, message_id=message.uuid)
+            else:
+                yield RawEvent(type=EventType.RAW, event=inner)
+        case AssistantMessage():
+            for block in message.content:
+                if isinstance(block, ToolUseBlock):
+                    yield ToolCallEndEvent(type=EventType.TOOL_CALL_END, tool_call_id=block.id)
+                else:
+                    yield RawEvent(type=EventType.RAW, event=block)
+        case UserMessage():
+            content = message.content if isinstance(message.content, list) else []
+            for block in content:
+                if isinstance(block, ToolResultBlock):
+                    yield ToolCallResultEvent(
+                        type=EventType.TOOL_CALL_RESULT,
+                        message_id=message.uuid or "",
+                        tool_call_id=block.tool_use_id,
+                        content=str(block.content),
+                    )
+                else:
+                    yield RawEvent(type=EventType.RAW, event=block)
+        case ResultMessage():
+            yield RawEvent(type=EventType.RAW, event=vars(message))
+        case SystemMessage():
+            yield RawEvent(type=EventType.RAW, event=message.data)
+        case _:
+            pass
+
+
+class FloorLine(msgspec.Struct, gc=False):
+    """The least a program must know of a line."""
+
+    type: str = ""
+    session_id: str | None = None
+    uuid: str | None = None
+    event: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class FloorEnvelope(msgspec.Struct, gc=False):
+    """The least it must say about it."""
+
+    type: str
+    session_id: str | None
+    sequence: int
+    payload: msgspec.Raw
+
+
+def floor_chain(lines: list[bytes]) -> int:
+    """The floor: one decode to a struct and one envelope for each line."""
+    decode = msgspec.json.Decoder(FloorLine).decode
+    encode = msgspec.json.Encoder().encode
+    size = 0
+    for number, raw in enumerate(lines, 1):
+        line = decode(raw)
+        size += len(encode(FloorEnvelope(line.type, line.session_id, number, line.event)))
+    return size
+
+
+# --- measuring --------------------------------------------------------------------------------
+
+
+def seconds(chain: Callable[[list[bytes]], int], lines: list[bytes]) -> float:
+    """Processor seconds of one pass."""
+    gc.collect()
+    start = time.process_time()
+    chain(lines)
+    return time.process_time() - start
+
+
+def speed() -> bool:
+    """Print the ratios; say whether both targets are met."""
+    lines = recorded_lines(LINES)
+    chains = {"turnwire": turnwire_chain, "usual": usual_chain, "floor": floor_chain}
+    for chain in chains.values():
+        chain(lines[:2000])
+    rounds: dict[str, list[float]] = {name: [] for name in chains}
+    for _ in range(ROUNDS):
+        for name, chain in chains.items():
+            rounds[name].append(seconds(chain, lines))
+    medians = {name: statistics.median(values) for name, values in rounds.items()}
+    for name, value in medians.items():
+        print(f"  {name:<9} {value / LINES * 1e6:7.2f} us per line")
+    to_usual = statistics.median(
+        a / b for a, b in zip(rounds["turnwire"], rounds["usual"], strict=True)
+    )
+    to_floor = statistics.median(
+        a / b for a, b in zip(rounds["turnwire"], rounds["floor"], strict=True)
+    )
+    print(f"  turnwire / usual way  {to_usual:.3f}   (target at most 0.250)")
+    print(f"  turnwire / floor      {to_floor:.2f}    (target at most 4.00)")
+    return to_usual <= 0.25 and to_floor <= 4
+
+
+def peak_mib(size: int, folder: Path) -> float:
+    """Peak memory of a process of its own that converts a stream of about `size` bytes."""
+    stream = folder / f"{size}.jsonl"
+    chunk = b"\n".join(recorded_lines(1000)) + b"\n"
+    with stream.open("wb") as file:
+        for _ in range(size // len(chunk) + 1):
+            file.write(chunk)
+    command = [sys.executable, "-m", "benchmarks.core", "--convert", str(stream)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    stream.unlink()
+    return int(output) / 1024
+
+
+def convert(path: str) -> None:
+    """Run `turnwire convert --to rpc` on the file and print this process's peak memory in KiB."""
+    from turnwire.cli.main import main
+
+    with Path("/dev/null").open("w") as nowhere:
+        sys.stdout, stdout = nowhere, sys.stdout
+        try:
+            main(["convert", "--from", "claude", "--to", "rpc", path], standalone_mode=False)
+        finally:
+            sys.stdout = stdout
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+def memory() -> bool:
+    """Print how peak memory grows with the stream; say whether the target is met."""
+    with tempfile.TemporaryDirectory() as folder:
+        small = peak_mib(100_000_000, Path(folder))
+        large = peak_mib(1_000_000_000, Path(folder))
+    print(f"  converting 100 MB: {small:.1f} MiB; converting 1 GB: {large:.1f} MiB")
+    print(f"  1 GB / 100 MB         {large / small:.2f}    (target at most 1.20)")
+    return large / small <= 1.2
+
+
+def run() -> int:
+    """Everything; 1 if a target is missed."""
+    logging.disable()
+    print(f"speed: {LINES} recorded lines, median of {ROUNDS} interleaved rounds")
+    fast = speed()
+    print("memory: peak of a process that converts to RPC")
+    lean = memory()
+    return 0 if fast and lean else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--convert"]:
+        convert(sys.argv[2])
+    else:
+        sys.exit(run())

@@ -1,0 +1,311 @@
+"""Normalized events: the one internal language. Every agent's stream is translated into these."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core.blocks import ContentBlock, TodoItem
+from turnwire.core.usage import ModelUsage, Usage
+
+__all__ = [
+    "AssistantMessage",
+    "ContentCompleted",
+    "ContentDelta",
+    "ContentStarted",
+    "DeltaKind",
+    "MessageCompleted",
+    "MessageDiscarded",
+    "MessageStarted",
+    "NormalizedStreamEvent",
+    "PermissionRequested",
+    "PlanUpdated",
+    "Question",
+    "QuestionAsked",
+    "QuestionOption",
+    "RequestWithdrawn",
+    "ResultSummary",
+    "SessionInit",
+    "SystemEvent",
+    "ToolProgress",
+    "TurnCompleted",
+    "TurnFailed",
+    "TurnStarted",
+    "UnknownEvent",
+    "UsageUpdated",
+    "UserMessage",
+    "UserOrigin",
+]
+
+DeltaKind: TypeAlias = Literal["text", "thinking", "tool_input", "tool_output"]
+
+UserOrigin: TypeAlias = Literal["user", "tool", "synthetic", "replay", "interrupt", "agent"]
+
+
+def _tag(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
+
+
+class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=_tag, gc=False):
+    """What every event carries."""
+
+    provider: str  # the agent that speaks: `claude`, `codex`, ...
+    session_id: str  # the agent's own session
+    parent_tool_use_id: str | None  # the tool call whose sub-agent speaks; null: the agent itself
+    agent_id: str | None  # that sub-agent's id
+
+
+# --- a turn ---------------------------------------------------------------------------------
+
+
+class SessionInit(Event, frozen=True):
+    """The agent says what it is and what it can do. Claude says it again at every turn."""
+
+    model: str | None = None
+    cwd: str | None = None
+    permission_mode: str | None = None
+    tools: list[str] = []
+    agent_version: str | None = None
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class TurnStarted(Event, frozen=True):
+    """The agent began to work on something."""
+
+
+class TurnCompleted(Event, frozen=True):
+    """A turn came to its end: finished, interrupted by a person, or paused at a deferred tool."""
+
+    stop_reason: str | None = None
+    interrupted: bool = False
+    deferred_tool_use_id: str | None = None  # the call the turn is paused at
+    origin: str | None = None  # what started it, where the agent says: `task-notification`, ...
+
+
+class TurnFailed(Event, frozen=True):
+    """A turn came to a bad end."""
+
+    code: str  # the agent's word for it: `api_error`, `max_turns`, `budget_exhausted`, ...
+    message: str
+    origin: str | None = None
+
+
+class ResultSummary(Event, frozen=True):
+    """The figures of a turn. Those without `total` in their name are this turn's alone."""
+
+    subtype: str
+    is_error: bool
+    duration_ms: int = 0
+    duration_api_ms: int = 0
+    num_turns: int = 0  # model calls the agent counts
+    cost_usd: float | None = None  # this turn
+    total_cost_usd: float | None = None  # since the agent process started
+    usage: Usage | None = None  # this turn
+    model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
+    result: str | None = None  # the agent's closing words
+    structured_output: Any = None
+    stop_reason: str | None = None
+    terminal_reason: str | None = None
+    errors: list[str] | None = None
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+# --- a model message, as it grows -------------------------------------------------------------
+
+
+class MessageStarted(Event, frozen=True):
+    """A model message begins."""
+
+    message_id: str
+    model: str | None = None
+
+
+class ContentStarted(Event, frozen=True):
+    """A block begins; `block` is how it looks before its first delta."""
+
+    message_id: str
+    index: int  # the block's place in its message
+    block: ContentBlock
+
+
+class ContentDelta(Event, frozen=True):
+    """A piece of a block that still grows."""
+
+    message_id: str
+    index: int
+    kind: DeltaKind
+    text: str
+    tool_use_id: str | None = None  # the call, where the block is a tool's
+
+
+class ContentCompleted(Event, frozen=True):
+    """A streamed block has ended. Until its message ends, MessageDiscarded may still void it."""
+
+    message_id: str
+    index: int
+    block: ContentBlock
+
+
+class UsageUpdated(Event, frozen=True):
+    """Tokens so far; for a message, the running total of that message."""
+
+    usage: Usage
+    message_id: str | None = None
+
+
+class MessageCompleted(Event, frozen=True):
+    """A streamed message has ended."""
+
+    message_id: str
+    stop_reason: str | None = None
+    usage: Usage | None = None
+
+
+class MessageDiscarded(Event, frozen=True):
+    """The agent abandoned a partial message: it has ended, and its blocks from here on are void."""
+
+    message_id: str
+    from_index: int
+    reason: str  # abandoned, restarted, replaced, turn_ended, stream_ended
+
+
+# --- finished messages ------------------------------------------------------------------------
+
+
+class AssistantMessage(Event, frozen=True):
+    """Finished blocks of a model message. Several may share one message id, one block each."""
+
+    message_id: str
+    index: int  # the place of the first of these blocks in the message
+    content: list[ContentBlock]
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: Usage | None = None
+    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
+    aborted: bool = False  # cut short by an interrupt
+    uuid: str | None = None  # the agent's id of this very frame
+    timestamp: str | None = None
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class UserMessage(Event, frozen=True):
+    """Something said to the model: by a person, by a tool (its result), or by the agent itself."""
+
+    content: list[ContentBlock]
+    origin: UserOrigin
+    uuid: str | None = None
+    timestamp: str | None = None
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+# --- what the agent asks ----------------------------------------------------------------------
+
+
+class QuestionOption(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One answer a person may choose."""
+
+    label: str
+    description: str | None = None
+
+
+class Question(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One question of possibly several."""
+
+    id: str  # the key its answer goes back under
+    question: str
+    options: list[QuestionOption] = []
+    multi: bool = False  # several options may be chosen
+    free_text: bool = True  # an answer in own words is welcome
+    header: str | None = None
+
+
+class QuestionAsked(Event, frozen=True):
+    """The agent asks a person something and waits. The answer becomes that tool call's result."""
+
+    request_id: str  # the agent's id of the request, for the answer on the wire
+    tool_use_id: str  # the id of the question
+    tool_name: str
+    questions: list[Question]
+    input: Any = None  # the tool's input, as the agent sent it
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class PermissionRequested(Event, frozen=True):
+    """The agent wants to run a tool and waits for leave."""
+
+    request_id: str
+    tool_use_id: str
+    tool_name: str
+    input: Any  # exactly what would run
+    title: str | None = None
+    description: str | None = None
+    suggestions: list[Any] = []  # rules the agent offers to remember
+    blocked_path: str | None = None
+    reason: str | None = None  # why the agent has to ask
+    raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class RequestWithdrawn(Event, frozen=True):
+    """A question or permission is no longer open: the agent took it back."""
+
+    request_id: str
+
+
+# --- everything around it ---------------------------------------------------------------------
+
+
+class ToolProgress(Event, frozen=True):
+    """A tool still runs."""
+
+    tool_use_id: str
+    tool_name: str | None = None
+    elapsed_seconds: float | None = None
+    output: str | None = None  # new output, where the agent streams it
+    heartbeat: bool = False  # only a sign of life
+
+
+class PlanUpdated(Event, frozen=True):
+    """The agent's plan, whole, after a change."""
+
+    items: list[TodoItem]
+
+
+class SystemEvent(Event, frozen=True):
+    """Something about the session rather than in it."""
+
+    subtype: str
+    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class UnknownEvent(Event, frozen=True):
+    """Something this version does not know, kept as it came."""
+
+    original_type: str  # where it stood: `message_type`, `stream_event/x`, `delta/x`, ...
+    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    reason: str | None = None  # why it could not be read, where that is not just its name
+
+
+NormalizedStreamEvent: TypeAlias = (
+    SessionInit
+    | TurnStarted
+    | TurnCompleted
+    | TurnFailed
+    | ResultSummary
+    | MessageStarted
+    | ContentStarted
+    | ContentDelta
+    | ContentCompleted
+    | UsageUpdated
+    | MessageCompleted
+    | MessageDiscarded
+    | AssistantMessage
+    | UserMessage
+    | QuestionAsked
+    | PermissionRequested
+    | RequestWithdrawn
+    | ToolProgress
+    | PlanUpdated
+    | SystemEvent
+    | UnknownEvent
+)

@@ -1,0 +1,112 @@
+"""Reading what is nearly right: keep every part that fits, name every part that does not.
+
+The fast path is msgspec's own decoder. Only where that refuses a value does `salvage` walk it:
+an unknown variant of a union becomes that union's Unknown type, a field of the wrong type falls
+back to its default, and each is reported by name. What is salvaged is never silent.
+"""
+
+from __future__ import annotations
+
+import types
+from functools import cache
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Struct, ValidationError, structs
+
+__all__ = ["Unknown", "salvage"]
+
+
+class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalType"}):
+    """The variant of a tagged union that stands for all variants not known yet.
+
+    Both fields are required, so a foreign object that happens to be tagged `unknown` does not
+    pass for one of these and lose its content.
+    """
+
+    original_type: str
+    data: Any  # the whole object
+
+
+def salvage(kind: Any, value: Any, issues: list[str], *, name: str = "") -> Any:
+    """Turn decoded JSON into `kind`, adding to `issues` the name of each part that did not fit.
+
+    Raises ValidationError when not even the outermost shape fits.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except ValidationError:
+        return _walk(kind, value, issues, name)
+
+
+def _walk(kind: Any, value: Any, issues: list[str], name: str) -> Any:
+    shape = _shape(kind)
+    if isinstance(value, dict) and shape.variants:
+        tag = value.get(shape.tag_field) if shape.tag_field else None
+        variant = shape.variants.get(tag) if isinstance(tag, str | None) else None
+        if variant is not None:
+            try:
+                return _fields(variant, value, issues, tag or name)
+            except ValidationError:
+                if shape.unknown is None:
+                    raise
+        if shape.unknown is not None:
+            original = tag if isinstance(tag, str) else ""
+            issues.append(f"{name}/{original or '(no type)'}" if name else original or "(no type)")
+            return shape.unknown(original, value)
+    if isinstance(value, list) and shape.item is not None:
+        return [salvage(shape.item, item, issues, name=name) for item in value]
+    return msgspec.convert(value, kind)
+
+
+def _fields(kind: type[Struct], value: dict[str, Any], issues: list[str], name: str) -> Struct:
+    kept: dict[str, Any] = {}
+    for field in structs.fields(kind):
+        if field.encode_name not in value:
+            continue
+        try:
+            kept[field.name] = salvage(
+                _hints(kind)[field.name], value[field.encode_name], issues, name=field.name
+            )
+        except ValidationError:
+            if field.default is NODEFAULT and field.default_factory is NODEFAULT:
+                raise
+            issues.append(f"{name}.{field.encode_name}")
+    try:
+        return kind(**kept)
+    except TypeError as error:  # a required field is missing
+        raise ValidationError(str(error)) from None
+
+
+class _Shape(Struct, frozen=True):
+    """What a type annotation offers to salvage."""
+
+    variants: dict[str | None, type[Struct]]
+    tag_field: str | None
+    unknown: type[Unknown] | None
+    item: Any
+
+
+@cache
+def _shape(kind: Any) -> _Shape:
+    members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    variants: dict[str | None, type[Struct]] = {}
+    tag_field: str | None = None
+    unknown: type[Unknown] | None = None
+    item: Any = None
+    for member in members:
+        if get_origin(member) is list:
+            (item,) = get_args(member)
+        elif isinstance(member, type) and issubclass(member, Struct):
+            config = member.__struct_config__
+            tag_field = config.tag_field or tag_field
+            if issubclass(member, Unknown):
+                unknown = member
+            else:
+                variants[cast("str | None", config.tag)] = member
+    return _Shape(variants, tag_field, unknown, item)
+
+
+@cache
+def _hints(kind: type[Struct]) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -1,0 +1,504 @@
+"""UI events: what a front end consumes, and the adapter that makes them from normalized events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.usage import Usage
+
+__all__ = [
+    "UiAssistantMessage",
+    "UiBlockStart",
+    "UiBlockStop",
+    "UiError",
+    "UiMessageComplete",
+    "UiMessageStart",
+    "UiResultMessage",
+    "UiStreamAdapter",
+    "UiStreamEvent",
+    "UiSystemMessage",
+    "UiTextDelta",
+    "UiThinkingDelta",
+    "UiToolComplete",
+    "UiToolInputDelta",
+    "UiToolProgress",
+    "UiToolStart",
+    "UiUserMessage",
+]
+
+
+class UiEvent(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str, gc=False):
+    """What every UI event carries."""
+
+    provider: str  # the agent that speaks
+    session_id: str  # the agent's own session
+    parent_tool_use_id: str | None  # the tool call whose sub-agent speaks; null: the agent itself
+    agent_id: str | None  # that sub-agent's id
+
+
+class UiMessageStart(UiEvent, frozen=True):
+    """A message begins: make room for it."""
+
+    message_id: str
+    model: str | None = None
+
+
+class UiBlockStart(UiEvent, frozen=True):
+    """A block other than a tool call begins."""
+
+    message_id: str
+    index: int  # the block's place in its message
+    block: ContentBlock
+
+
+class UiTextDelta(UiEvent, frozen=True):
+    """More text."""
+
+    message_id: str
+    index: int
+    text: str
+
+
+class UiThinkingDelta(UiEvent, frozen=True):
+    """More reasoning."""
+
+    message_id: str
+    index: int
+    thinking: str
+
+
+class UiToolStart(UiEvent, frozen=True):
+    """A tool call begins; its input still streams in."""
+
+    message_id: str
+    index: int
+    tool_id: str
+    tool_name: str
+    tool_type: str
+    input: Any = None  # where it is known at once
+
+
+class UiToolInputDelta(UiEvent, frozen=True):
+    """More of a tool's input, as JSON text."""
+
+    message_id: str
+    index: int
+    tool_id: str
+    partial_json: str
+
+
+class UiBlockStop(UiEvent, frozen=True):
+    """A block ended."""
+
+    message_id: str
+    index: int
+
+
+class UiToolProgress(UiEvent, frozen=True):
+    """A tool runs: what it printed since the last one, or only that it is alive."""
+
+    message_id: str | None
+    index: int | None  # the tool's own block; null where nobody saw it start
+    tool_id: str
+    output_preview: str | None = None
+    elapsed_seconds: float | None = None
+
+
+class UiToolComplete(UiEvent, frozen=True):
+    """A tool gave its result."""
+
+    message_id: str | None
+    index: int | None  # the tool's own block; null where nobody saw it start
+    tool_id: str
+    result: Any
+    is_error: bool
+    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
+
+
+class UiMessageComplete(UiEvent, frozen=True):
+    """A message ended. Blocks from `discarded_from` on were abandoned and are to be dropped."""
+
+    message_id: str
+    stop_reason: str | None = None
+    usage: Usage | None = None
+    discarded_from: int | None = None
+
+
+class UiAssistantMessage(UiEvent, frozen=True):
+    """Finished blocks; they take the place of what was streamed for them."""
+
+    message_id: str
+    index: int  # the place of the first of these blocks
+    content: list[ContentBlock]
+    model: str | None = None
+    error: str | None = None
+    aborted: bool = False
+
+
+class UiUserMessage(UiEvent, frozen=True):
+    """Something said to the model. Tool results are not in it: they come as UiToolComplete."""
+
+    content: list[ContentBlock]
+    origin: ev.UserOrigin
+    uuid: str | None = None
+
+
+class UiResultMessage(UiEvent, frozen=True):
+    """The figures of a turn."""
+
+    subtype: str
+    is_error: bool
+    duration_ms: int
+    duration_api_ms: int
+    num_turns: int
+    cost_usd: float | None = None  # this turn
+    total_cost_usd: float | None = None  # since the agent process started
+    usage: Usage | None = None
+    result: str | None = None
+    stop_reason: str | None = None
+    terminal_reason: str | None = None
+
+
+class UiError(UiEvent, frozen=True):
+    """Something failed."""
+
+    message: str
+    code: str | None = None
+
+
+class UiSystemMessage(UiEvent, frozen=True):
+    """News about the session, for the front ends that want it."""
+
+    subtype: str
+    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+UiStreamEvent: TypeAlias = (
+    UiMessageStart
+    | UiBlockStart
+    | UiTextDelta
+    | UiThinkingDelta
+    | UiToolStart
+    | UiToolInputDelta
+    | UiBlockStop
+    | UiToolProgress
+    | UiToolComplete
+    | UiMessageComplete
+    | UiAssistantMessage
+    | UiUserMessage
+    | UiResultMessage
+    | UiError
+    | UiSystemMessage
+)
+
+UiEvents = list[UiStreamEvent]
+
+
+class UiStreamAdapter:
+    """Normalized events in, UI events out. Remembers only where each running tool's block is."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, tuple[str, int]] = {}
+        self._handlers: dict[type, Callable[[Any], UiEvents]] = {
+            ev.ContentDelta: self._content_delta,
+            ev.ContentStarted: self._content_started,
+            ev.ContentCompleted: self._content_completed,
+            ev.MessageStarted: self._message_started,
+            ev.MessageCompleted: self._message_completed,
+            ev.MessageDiscarded: self._message_discarded,
+            ev.AssistantMessage: self._assistant_message,
+            ev.UserMessage: self._user_message,
+            ev.ToolProgress: self._tool_progress,
+            ev.TurnFailed: self._turn_failed,
+            ev.ResultSummary: self._result,
+            ev.SessionInit: self._session_init,
+            ev.SystemEvent: self._system_event,
+            ev.UnknownEvent: self._unknown,
+            # Turns, plans, usage and requests have doors of their own in each protocol.
+        }
+
+    def feed(self, event: NormalizedStreamEvent) -> UiEvents:
+        """The UI events that one normalized event means, in order."""
+        handler = self._handlers.get(type(event))
+        return handler(event) if handler else []
+
+    # --- a message as it grows ----------------------------------------------------------------
+
+    def _message_started(self, e: ev.MessageStarted) -> UiEvents:
+        return [
+            UiMessageStart(
+                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, e.message_id, e.model
+            )
+        ]
+
+    def _content_started(self, e: ev.ContentStarted) -> UiEvents:
+        block = e.block
+        if isinstance(block, ToolResultBlock):
+            return []  # a tool of the model's provider; its result goes out when it is complete
+        if not isinstance(block, ToolUseBlock):
+            return [
+                UiBlockStart(
+                    e.provider,
+                    e.session_id,
+                    e.parent_tool_use_id,
+                    e.agent_id,
+                    e.message_id,
+                    e.index,
+                    block,
+                )
+            ]
+        self._tools[block.id] = (e.message_id, e.index)
+        return [
+            UiToolStart(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.message_id,
+                e.index,
+                block.id,
+                block.tool_name,
+                block.tool_type,
+                block.input,
+            )
+        ]
+
+    def _content_delta(self, e: ev.ContentDelta) -> UiEvents:
+        # Written out for speed: this is the event that comes a thousand times.
+        kind = e.kind
+        if kind == "text":
+            return [
+                UiTextDelta(
+                    e.provider,
+                    e.session_id,
+                    e.parent_tool_use_id,
+                    e.agent_id,
+                    e.message_id,
+                    e.index,
+                    e.text,
+                )
+            ]
+        tool_id = e.tool_use_id or ""
+        if kind == "tool_input":
+            return [
+                UiToolInputDelta(
+                    e.provider,
+                    e.session_id,
+                    e.parent_tool_use_id,
+                    e.agent_id,
+                    e.message_id,
+                    e.index,
+                    tool_id,
+                    e.text,
+                )
+            ]
+        if kind == "thinking":
+            return [
+                UiThinkingDelta(
+                    e.provider,
+                    e.session_id,
+                    e.parent_tool_use_id,
+                    e.agent_id,
+                    e.message_id,
+                    e.index,
+                    e.text,
+                )
+            ]
+        return [
+            UiToolProgress(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.message_id,
+                e.index,
+                tool_id,
+                e.text,
+            )
+        ]
+
+    def _content_completed(self, e: ev.ContentCompleted) -> UiEvents:
+        if isinstance(e.block, ToolResultBlock):
+            # Unless the finished message has said it already.
+            return [self._complete(e.block, e)] if e.block.tool_use_id in self._tools else []
+        return [
+            UiBlockStop(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.message_id,
+                e.index,
+            )
+        ]
+
+    def _message_completed(self, e: ev.MessageCompleted) -> UiEvents:
+        return [
+            UiMessageComplete(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.message_id,
+                e.stop_reason,
+                e.usage,
+            )
+        ]
+
+    def _message_discarded(self, e: ev.MessageDiscarded) -> UiEvents:
+        for tool_id, (message_id, index) in list(self._tools.items()):
+            if message_id == e.message_id and index >= e.from_index:
+                del self._tools[tool_id]
+        return [
+            UiMessageComplete(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.message_id,
+                discarded_from=e.from_index,
+            )
+        ]
+
+    # --- finished messages --------------------------------------------------------------------
+
+    def _assistant_message(self, e: ev.AssistantMessage) -> UiEvents:
+        out: UiEvents = []
+        run: list[ContentBlock] = []  # neighbours, so that one index places them all
+        start = e.index
+        for index, block in enumerate(e.content, e.index):
+            if isinstance(block, ToolResultBlock):
+                if run:
+                    out.append(_assistant(e, start, run))
+                out.append(self._complete(block, e))
+                run, start = [], index + 1
+                continue
+            run.append(block)
+            if isinstance(block, ToolUseBlock):
+                self._tools[block.id] = (e.message_id, index)
+        if run or not out:
+            out.append(_assistant(e, start, run))
+        return out
+
+    def _user_message(self, e: ev.UserMessage) -> UiEvents:
+        out: UiEvents = []
+        rest: list[ContentBlock] = []
+        for block in e.content:
+            if isinstance(block, ToolResultBlock):
+                out.append(self._complete(block, e))
+            else:
+                rest.append(block)
+        if rest or not out:
+            out.append(
+                UiUserMessage(
+                    e.provider,
+                    e.session_id,
+                    e.parent_tool_use_id,
+                    e.agent_id,
+                    rest,
+                    e.origin,
+                    e.uuid,
+                )
+            )
+        return out
+
+    def _complete(self, block: ToolResultBlock, e: Any) -> UiToolComplete:
+        message_id, index = self._tools.pop(block.tool_use_id, (None, None))
+        return UiToolComplete(
+            e.provider,
+            e.session_id,
+            e.parent_tool_use_id,
+            e.agent_id,
+            message_id,
+            index,
+            block.tool_use_id,
+            block.content,
+            block.is_error,
+            block.details,
+        )
+
+    # --- around it ----------------------------------------------------------------------------
+
+    def _tool_progress(self, e: ev.ToolProgress) -> UiEvents:
+        message_id, index = self._tools.get(e.tool_use_id, (None, None))
+        return [
+            UiToolProgress(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                message_id,
+                index,
+                e.tool_use_id,
+                e.output,
+                e.elapsed_seconds,
+            )
+        ]
+
+    def _turn_failed(self, e: ev.TurnFailed) -> UiEvents:
+        return [
+            UiError(e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, e.message, e.code)
+        ]
+
+    def _result(self, e: ev.ResultSummary) -> UiEvents:
+        return [
+            UiResultMessage(
+                e.provider,
+                e.session_id,
+                e.parent_tool_use_id,
+                e.agent_id,
+                e.subtype,
+                e.is_error,
+                e.duration_ms,
+                e.duration_api_ms,
+                e.num_turns,
+                e.cost_usd,
+                e.total_cost_usd,
+                e.usage,
+                e.result,
+                e.stop_reason,
+                e.terminal_reason,
+            )
+        ]
+
+    def _session_init(self, e: ev.SessionInit) -> UiEvents:
+        return [
+            UiSystemMessage(
+                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, "init", e.raw
+            )
+        ]
+
+    def _system_event(self, e: ev.SystemEvent) -> UiEvents:
+        return [
+            UiSystemMessage(
+                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, e.subtype, e.data
+            )
+        ]
+
+    def _unknown(self, e: ev.UnknownEvent) -> UiEvents:
+        return [
+            UiSystemMessage(
+                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, "unknown", e.data
+            )
+        ]
+
+
+def _assistant(e: ev.AssistantMessage, index: int, run: list[ContentBlock]) -> UiAssistantMessage:
+    return UiAssistantMessage(
+        e.provider,
+        e.session_id,
+        e.parent_tool_use_id,
+        e.agent_id,
+        e.message_id,
+        index,
+        run,
+        e.model,
+        e.error,
+        e.aborted,
+    )

@@ -1,0 +1,10 @@
+"""What Claude Code speaks: its messages, blocks, stream events and control protocol, typed.
+
+`decode` reads a line, `ClaudeStreamAdapter` turns lines into normalized events.
+"""
+
+from turnwire.dialects.claude.adapter import ClaudeStreamAdapter
+from turnwire.dialects.claude.decode import Line, decode, encode, read
+from turnwire.dialects.claude.messages import ClaudeMessage
+
+__all__ = ["ClaudeMessage", "ClaudeStreamAdapter", "Line", "decode", "encode", "read"]

@@ -1,0 +1,515 @@
+"""Checks what a Claude process sends against the rules of its own protocol, line by line.
+
+The adapter forgives much, because a conversation must go on. This one forgives nothing that the
+real CLI does not do, and says which rule was broken where.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.dialects.claude import blocks, control, messages, stream, system
+from turnwire.dialects.claude.decode import Line
+from turnwire.errors import BadLine
+
+__all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport", "Violation"]
+
+RULES = {
+    "bad_line": "Every line is a JSON object.",
+    "message_not_started": "A stream event speaks of a message that has started.",
+    "message_stopped": "No stream event comes for a message that has stopped.",
+    "block_not_started": "A delta or a stop belongs to a block that has started.",
+    "block_started_twice": "A block starts once.",
+    "block_stopped": "No delta or stop comes for a block that has stopped.",
+    "block_left_open": "Every block stops before its message does, unless it is abandoned.",
+    "block_differs": "A finished block says what was streamed for it.",
+    "tool_id_reused": "A tool_use id names one call.",
+    "result_repeated": "A tool call has one result.",
+    "result_without_call": "A tool result answers a call.",
+    "cancel_without_request": "Only a request that was made can be cancelled.",
+    "result_index_backwards": "A process counts its results upwards.",
+    "cost_backwards": "What a process has cost does not shrink.",
+}
+"""Every rule by the code of its violation."""
+
+_KEPT = 1000  # violations kept one by one; a file that is no stream at all has millions
+
+_CALLS = (blocks.ToolUseBlock, blocks.ServerToolUseBlock, blocks.McpToolUseBlock)
+_RESULTS = (blocks.ToolResultBlock, blocks.ServerToolResultBlock)
+
+
+class Violation(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A broken rule."""
+
+    code: str
+    line: int
+    message: str
+
+
+class OpenTool(Struct, frozen=True, gc=False):
+    """A tool call that got no result. That is allowed: the turn may have been cut short."""
+
+    id: str
+    name: str
+    line: int
+
+
+class StreamReport(Struct, frozen=True, gc=False):
+    """What was in a stream. `lines` is always `typed` + `unknown` + `errors`."""
+
+    lines: int
+    typed: int  # lines understood to the last known field
+    unknown: int  # lines in which something was not known
+    errors: int  # lines that are no JSON objects
+    messages: int  # messages of the model and to the model
+    blocks: int  # finished blocks in them
+    tools: int  # tool calls
+    unknown_kinds: dict[str, int]  # how often, by name
+    open_tools: list[OpenTool]
+    violation_count: int
+    violations: list[Violation]  # the first of them
+
+
+class StreamCheck:
+    """Feed it every line of a recording, in order, then read the `report`.
+
+    A recording may hold several processes one after the other, and may begin in the middle of one.
+    """
+
+    def __init__(self) -> None:
+        self._lines = self._unknown = self._errors = 0
+        self._messages = self._blocks = self._tools = 0
+        self._unknown_kinds: Counter[str] = Counter()
+        self._violations: list[Violation] = []
+        self._violation_count = 0
+        self._open: dict[str, OpenTool] = {}
+        self._known_calls: set[str] = set()  # of all processes: a later one may answer them
+        self._requests: set[str] = set()
+        self._start_seen = False
+        self._new_process()
+
+    def _new_process(self) -> None:
+        """What one process says of itself does not hold for the next."""
+        self._voices: dict[str | None, _Voice] = {}
+        self._calls: dict[str, _Call] = {}
+        self._answers: dict[str, str | None] = {}  # call id -> uuid of the frame with its result
+        self._in_turn = False
+        self._shook_hands = False
+        self._last_index: int | None = None
+        self._last_cost: float | None = None
+        self._init_since_result = False
+
+    # --- in and out ---------------------------------------------------------------------------
+
+    def feed(self, line: Line | BadLine, *, from_host: bool = False) -> None:
+        """One line more. Those of the host are counted but not judged: the rules are the agent's."""
+        self._lines += 1
+        if isinstance(line, BadLine):
+            self._errors += 1
+            self.violation("bad_line", line.line, line.detail)
+            return
+        if line.unknown:
+            self._unknown += 1
+            self._unknown_kinds.update(line.unknown)
+        if from_host:
+            return
+        match line.message:
+            case messages.StreamEvent() as frame:
+                self._stream_event(frame, line)
+            case messages.AssistantMessage() as frame:
+                self._assistant(frame, line)
+            case messages.UserMessage() as frame:
+                self._user(frame, line)
+            case messages.ResultMessage() as result:
+                self._result(result, line)
+            case system.Init():
+                self._init()
+            case control.ControlRequest() as request:
+                self._requests.add(request.request_id)
+                self._note_call_of(request)
+            case control.ControlCancelRequest(request_id=request_id):
+                if self._start_seen and request_id not in self._requests:
+                    self.violation("cancel_without_request", line.number, f"request {request_id}")
+            case control.ControlResponse(response=control.ControlSuccess(response=response)):
+                if _is_handshake(response):
+                    self._start_seen = self._shook_hands = True
+
+    def violation(self, code: str, line: int, message: str) -> None:
+        """Note a broken rule. Only the first ones are kept, all are counted."""
+        self._violation_count += 1
+        if len(self._violations) < _KEPT:
+            self._violations.append(Violation(code, line, message))
+
+    def report(self) -> StreamReport:
+        """All there is to say about the lines so far."""
+        return StreamReport(
+            self._lines,
+            self._lines - self._unknown - self._errors,
+            self._unknown,
+            self._errors,
+            self._messages,
+            self._blocks,
+            self._tools,
+            dict(self._unknown_kinds.most_common()),
+            list(self._open.values()),
+            self._violation_count,
+            sorted(self._violations, key=lambda violation: violation.line),
+        )
+
+    # --- processes and turns ------------------------------------------------------------------
+
+    def _init(self) -> None:
+        """A turn begins. In the middle of another, or after a handshake, a new process begins it.
+
+        A handshake alone proves nothing: a host that reconnects may shake hands again.
+        """
+        if self._in_turn or self._shook_hands:
+            self._new_process()
+        self._start_seen = self._in_turn = self._init_since_result = True
+
+    def _result(self, result: messages.ResultMessage, line: Line) -> None:
+        index, cost = result.result_index, result.total_cost_usd
+        if index == 0 or (index is None and self._init_since_result):
+            # A new process. Without an index that is only possible, so give it the benefit.
+            self._last_index = self._last_cost = None
+        if index is not None and self._last_index is not None and index <= self._last_index:
+            said = f"result_index {index} after {self._last_index}"
+            self.violation("result_index_backwards", line.number, said)
+        if cost is not None and self._last_cost is not None and cost < self._last_cost - 1e-9:
+            said = f"total_cost_usd {cost:g} after {self._last_cost:g}"
+            self.violation("cost_backwards", line.number, said)
+        self._last_index = index
+        self._last_cost = self._last_cost if cost is None else cost
+        self._in_turn = self._shook_hands = self._init_since_result = False
+
+    # --- stream events ------------------------------------------------------------------------
+
+    def _stream_event(self, frame: messages.StreamEvent, line: Line) -> None:
+        voice = self._voice(frame.parent_tool_use_id)
+        event = frame.event
+        if isinstance(event, stream.MessageStart):
+            self._message_start(event, frame, voice, line)
+            return
+        if isinstance(event, stream.Ping | stream.StreamError | stream.UnknownStreamEvent):
+            return
+        message = self._message_of(frame, voice, line)
+        if message is None:
+            return
+        match event:
+            case stream.ContentBlockStart(index=index, content_block=start):
+                if index in message.blocks:
+                    self.violation("block_started_twice", line.number, message.place(index))
+                else:
+                    message.blocks[index] = _Block(start, exact=not line.unknown)
+            case stream.ContentBlockDelta(index=index, delta=delta):
+                block = self._block_of(message, index, "delta", line)
+                if block is not None:
+                    block.grow(delta, exact=not line.unknown)
+            case stream.ContentBlockStop(index=index):
+                block = self._block_of(message, index, "stop", line)
+                if block is not None:
+                    block.stopped = True
+                    self._compare(message, index, block, line)
+            case stream.MessageStop():
+                self._message_stop(message, frame, line)
+            case stream.MessageDelta():
+                pass
+
+    def _message_start(
+        self, event: stream.MessageStart, frame: messages.StreamEvent, voice: _Voice, line: Line
+    ) -> None:
+        body = event.message or stream.ApiMessage()
+        message_id = body.id or frame.api_message_id
+        last = voice.message
+        if last is not None and last.id is not None and last.id == message_id and last.stopped:
+            self.violation("message_stopped", line.number, f"message {message_id} starts again")
+        # A message that did not stop was abandoned: the CLI asks the model again after an error.
+        message = self._new_message(voice, message_id)
+        voice.heard_from_start = True
+        for index, block in enumerate(body.content if isinstance(body.content, list) else ()):
+            message.blocks[index] = _Block(block, exact=not line.unknown)
+            message.blocks[index].stopped = True  # it came whole
+
+    def _message_of(
+        self, frame: messages.StreamEvent, voice: _Voice, line: Line
+    ) -> _Message | None:
+        message, named = voice.message, frame.api_message_id
+        if message is not None and (named is None or message.id is None or named == message.id):
+            if not message.stopped:
+                return message
+            self.violation("message_stopped", line.number, message.name)
+            return None
+        said = f"message {named or '(no id)'}"
+        if voice.before is not None and named == voice.before.id:
+            if voice.before.stopped:
+                self.violation("message_stopped", line.number, said)
+            return None  # else: the last words of a message that was abandoned
+        self.violation("message_not_started", line.number, said)
+        message = self._new_message(voice, named)
+        message.cut = True  # said once: its blocks need not have started either
+        return message
+
+    def _block_of(self, message: _Message, index: int, what: str, line: Line) -> _Block | None:
+        block = message.blocks.get(index)
+        if block is None:
+            if not message.cut:
+                said = f"a {what} for {message.place(index)}"
+                self.violation("block_not_started", line.number, said)
+            block = message.blocks[index] = _Block(None, exact=False)
+        elif block.stopped:
+            self.violation("block_stopped", line.number, f"a {what} for {message.place(index)}")
+            return None
+        return block
+
+    def _message_stop(self, message: _Message, frame: messages.StreamEvent, line: Line) -> None:
+        message.stopped = True
+        abandoned = frame.abandoned_blocks
+        for index, block in message.blocks.items():
+            if block.stopped or (abandoned and index >= abandoned.from_block_index):
+                continue
+            self.violation("block_left_open", line.number, message.place(index))
+
+    # --- finished messages --------------------------------------------------------------------
+
+    def _assistant(self, frame: messages.AssistantMessage, line: Line) -> None:
+        voice = self._voice(frame.parent_tool_use_id)
+        body = frame.message or stream.ApiMessage()
+        message = voice.message_named(body.id)
+        if message is None:
+            # It begins here, and if something came before it that was heard, nothing was missed.
+            voice.heard_from_start |= voice.message is not None or self._is_followed(frame)
+            message = self._new_message(voice, body.id)
+        if frame.uuid is not None:
+            if frame.uuid in message.frames:
+                return  # the same frame again
+            message.frames.add(frame.uuid)
+        for finished in _content(body):
+            self._blocks += 1
+            if isinstance(finished, _CALLS):
+                self._call(finished, message, line)
+            elif isinstance(finished, _RESULTS):
+                self._answer(finished, voice, frame.uuid, line)
+            index = message.waiting(finished)
+            if index is not None:
+                block = message.blocks[index]
+                block.finished = finished
+                # An interrupt cuts the finished block where the person stopped listening.
+                block.exact = block.exact and not frame.aborted and not line.unknown
+                if block.stopped:
+                    self._compare(message, index, block, line)
+
+    def _compare(self, message: _Message, index: int, block: _Block, line: Line) -> None:
+        """Once a block has both stopped and been said in whole, the two must agree."""
+        if block.finished is None or not block.exact:
+            return
+        difference = block.difference()
+        block.pieces.clear()  # said and done: a long sub-agent need not keep them
+        if difference:
+            self.violation("block_differs", line.number, f"{message.place(index)}: {difference}")
+
+    def _user(self, frame: messages.UserMessage, line: Line) -> None:
+        self._messages += 1
+        voice = self._voice(frame.parent_tool_use_id)
+        for block in _content(frame.message or stream.ApiMessage()):
+            self._blocks += 1
+            if isinstance(block, _RESULTS) and not frame.isReplay:
+                self._answer(block, voice, frame.uuid, line)
+
+    # --- tools --------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        block: blocks.ToolUseBlock | blocks.ServerToolUseBlock | blocks.McpToolUseBlock,
+        message: _Message,
+        line: Line,
+    ) -> None:
+        # A hash stands for the input: a long process makes many calls, some with large inputs.
+        call = _Call(message.id, block.name, hash(msgspec.json.encode(block.input)))
+        before = self._calls.setdefault(block.id, call)
+        if before is call:
+            self._tools += 1
+            self._known_calls.add(block.id)
+            self._open[block.id] = OpenTool(block.id, block.name, line.number)
+        elif before != call:
+            said = f"{block.id} names a call of {before.name} and another of {block.name}"
+            self.violation("tool_id_reused", line.number, said)
+
+    def _answer(
+        self,
+        block: blocks.ToolResultBlock | blocks.ServerToolResultBlock,
+        voice: _Voice,
+        uuid: str | None,
+        line: Line,
+    ) -> None:
+        call_id = block.tool_use_id
+        self._open.pop(call_id, None)
+        if call_id in self._answers:
+            if uuid is None or self._answers[call_id] != uuid:
+                self.violation("result_repeated", line.number, f"tool call {call_id}")
+            return
+        self._answers[call_id] = uuid
+        # A resumed session answers calls that were made before this recording. It does so before
+        # the model speaks again, so once the model was heard, its calls are known.
+        if voice.heard_from_start and call_id not in self._known_calls:
+            self.violation("result_without_call", line.number, f"tool call {call_id}")
+
+    def _note_call_of(self, frame: control.ControlRequest) -> None:
+        """A request about a call proves the call, even where a sub-agent's messages are not sent."""
+        call_id = getattr(frame.request, "tool_use_id", None)
+        if call_id is not None:
+            self._known_calls.add(call_id)
+
+    # --- voices -------------------------------------------------------------------------------
+
+    def _voice(self, parent: str | None) -> _Voice:
+        voice = self._voices.get(parent)
+        if voice is None:
+            voice = self._voices[parent] = _Voice()
+        return voice
+
+    def _new_message(self, voice: _Voice, message_id: str | None) -> _Message:
+        self._messages += 1
+        voice.before, voice.message = voice.message, _Message(message_id)
+        return voice.message
+
+    def _is_followed(self, frame: messages.AssistantMessage) -> bool:
+        """Whether the recording has this voice from its first word."""
+        parent = frame.parent_tool_use_id
+        return self._start_seen if parent is None else parent in self._calls
+
+
+# --- what it remembers ------------------------------------------------------------------------
+
+
+class _Call(Struct, frozen=True, gc=False):
+    message_id: str | None
+    name: str
+    input: int
+
+
+class _Voice:
+    """The agent itself, or a sub-agent under its tool call."""
+
+    __slots__ = ("before", "heard_from_start", "message")
+
+    def __init__(self) -> None:
+        self.message: _Message | None = None
+        self.before: _Message | None = None  # the message before that one
+        self.heard_from_start = False  # since some message on, nothing was missed
+
+    def message_named(self, message_id: str | None) -> _Message | None:
+        """The message a finished block belongs to, if it has begun."""
+        for message in (self.message, self.before):
+            if message is not None and (message_id is None or message.id in (None, message_id)):
+                return message
+        return None
+
+
+class _Message:
+    """A model message as far as it has come."""
+
+    __slots__ = ("blocks", "cut", "frames", "id", "stopped")
+
+    def __init__(self, message_id: str | None) -> None:
+        self.id = message_id
+        self.blocks: dict[int, _Block] = {}
+        self.frames: set[str] = set()  # uuids of the frames that said finished blocks
+        self.stopped = False
+        self.cut = False  # its beginning is missing
+
+    @property
+    def name(self) -> str:
+        """For a person."""
+        return f"message {self.id or '(no id)'}"
+
+    def place(self, index: int) -> str:
+        """One of its blocks, for a person."""
+        return f"block {index} of {self.name}"
+
+    def waiting(self, finished: blocks.ClaudeBlock) -> int | None:
+        """The streamed block that a finished one completes."""
+        for index, block in self.blocks.items():
+            if block.finished is None and block.may_become(finished):
+                return index
+        return None
+
+
+class _Block:
+    """A streamed block as far as it has come."""
+
+    __slots__ = ("exact", "finished", "pieces", "start", "stopped")
+
+    def __init__(self, start: blocks.ClaudeBlock | None, *, exact: bool) -> None:
+        self.start = start  # None: never seen
+        self.pieces: list[str] = []
+        self.stopped = False
+        self.finished: blocks.ClaudeBlock | None = None
+        self.exact = exact  # everything of it was understood, so it can be compared
+
+    def grow(self, delta: stream.Delta, *, exact: bool) -> None:
+        """Add a delta."""
+        self.exact = self.exact and exact
+        match delta:
+            case stream.TextDelta(text=piece):
+                self.pieces.append(piece)
+            case stream.ThinkingDelta(thinking=piece):
+                self.pieces.append(piece)
+            case stream.InputJsonDelta(partial_json=piece):
+                self.pieces.append(piece)
+            case _:
+                pass
+
+    def may_become(self, finished: blocks.ClaudeBlock) -> bool:
+        """Whether the finished block can be this one."""
+        if isinstance(self.start, _CALLS) and isinstance(finished, _CALLS):
+            return self.start.id == finished.id
+        return type(self.start) is type(finished)
+
+    def difference(self) -> str | None:
+        """What the finished block says otherwise, or None."""
+        grown = "".join(self.pieces)
+        match self.start, self.finished:
+            case blocks.TextBlock() as start, blocks.TextBlock() as finished:
+                return _difference(start.text + grown, finished.text)
+            case blocks.ThinkingBlock() as start, blocks.ThinkingBlock() as finished:
+                return _difference(start.thinking + grown, finished.thinking)
+            case (
+                blocks.ToolUseBlock()
+                | blocks.ServerToolUseBlock()
+                | blocks.McpToolUseBlock() as start,
+                blocks.ToolUseBlock()
+                | blocks.ServerToolUseBlock()
+                | blocks.McpToolUseBlock() as finished,
+            ):
+                try:
+                    streamed: Any = msgspec.json.decode(grown) if grown else start.input
+                except (msgspec.DecodeError, RecursionError):
+                    return None  # the model was cut off in mid-input; nobody can say what it meant
+                if streamed == finished.input:
+                    return None
+                return f"the streamed input is not the finished one: {grown[:80]}"
+            case _:
+                return None
+
+
+def _difference(streamed: str, finished: str) -> str | None:
+    if streamed == finished:
+        return None
+    pairs = enumerate(zip(streamed, finished, strict=False))
+    at = next((i for i, (a, b) in pairs if a != b), min(len(streamed), len(finished)))
+    return f"{len(streamed)} characters streamed, {len(finished)} finished, not alike from {at} on"
+
+
+def _content(message: stream.ApiMessage) -> list[blocks.ClaudeBlock]:
+    if isinstance(message.content, str):
+        return [blocks.TextBlock(message.content)]
+    return message.content or []
+
+
+def _is_handshake(response: Raw | UnsetType) -> bool:
+    """Whether an answer is the one to `initialize`: it lists the commands."""
+    return response is not UNSET and b'"commands"' in bytes(response)[:4096]

@@ -1,0 +1,49 @@
+"""Claude counts cost over the life of its process; people want to know what a turn cost."""
+
+from __future__ import annotations
+
+from turnwire.core.usage import ModelUsage
+from turnwire.dialects.claude.messages import ModelFigures, ResultMessage
+
+__all__ = ["CostMeter"]
+
+_NOTHING = ModelFigures()
+
+
+class CostMeter:
+    """Turns cumulative figures into this turn's, and notices when a new process starts at zero."""
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+        self._models: dict[str, ModelFigures] = {}
+
+    def turn(self, result: ResultMessage) -> tuple[float | None, dict[str, ModelUsage] | None]:
+        """This turn's cost, whole and by model."""
+        total = result.total_cost_usd
+        if result.result_index == 0 or (total is not None and total < self._cost):
+            self._cost, self._models = 0.0, {}
+        cost = None
+        if total is not None:
+            cost = round(total - self._cost, 12)  # sums of decimal fractions leave crumbs
+            self._cost = total
+        by_model = None
+        if result.modelUsage is not None:
+            before = self._models
+            by_model = {
+                model: _difference(figures, before.get(model, _NOTHING))
+                for model, figures in result.modelUsage.items()
+                if figures != before.get(model)
+            }
+            self._models = result.modelUsage
+        return cost, by_model
+
+
+def _difference(now: ModelFigures, before: ModelFigures) -> ModelUsage:
+    return ModelUsage(
+        now.input_tokens - before.input_tokens,
+        now.output_tokens - before.output_tokens,
+        now.cache_creation_input_tokens - before.cache_creation_input_tokens,
+        now.cache_read_input_tokens - before.cache_read_input_tokens,
+        now.web_search_requests - before.web_search_requests,
+        round(now.cost_usd - before.cost_usd, 12),
+    )

@@ -1,0 +1,140 @@
+"""A line in, a typed message out. Nothing unknown is fatal and nothing unknown is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Union, get_args
+
+import msgspec
+from msgspec import Raw, Struct
+
+from turnwire.core.lenient import salvage
+from turnwire.dialects.claude.messages import ClaudeMessage, StreamEvent, UnknownMessage
+from turnwire.dialects.claude.system import SystemMessage
+from turnwire.errors import BadLine
+
+__all__ = ["Line", "decode", "encode", "read"]
+
+
+class Line(Struct, frozen=True, gc=False):
+    """One line of the stream, read."""
+
+    message: ClaudeMessage
+    raw: bytes  # as it came, so that no field is ever lost
+    number: int  # from 1
+    unknown: tuple[str, ...] = ()  # kinds in it that this version does not know, by name
+
+
+# System messages are told apart by a second tag, so they have a decoder of their own.
+_SYSTEM_TYPES = get_args(SystemMessage)
+_TAGGED = [t for t in get_args(ClaudeMessage) if t not in _SYSTEM_TYPES and t is not UnknownMessage]
+_BY_TYPE: dict[Any, type[Struct]] = {t.__struct_config__.tag: t for t in _TAGGED}
+
+_decode_message = msgspec.json.Decoder(Union[tuple(_TAGGED)]).decode  # noqa: UP007
+_decode_system = msgspec.json.Decoder(SystemMessage).decode
+_decode_any = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(raw: bytes, number: int = 1) -> Line:
+    """Read one line. Raises BadLine only where it is not a JSON object."""
+    try:
+        message: Any
+        if raw.startswith(b'{"type":"system"'):
+            message = _decode_system(raw)
+        else:
+            message = _decode_message(raw)
+            if type(message) is StreamEvent:
+                return Line(message, raw, number)
+        # msgspec does not look into fields it skips, but the line goes on as it is.
+        if not raw.isascii():
+            raw.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _decode_carefully(raw, number)
+    return Line(message, raw, number)
+
+
+def read(lines: Iterable[bytes]) -> Iterator[Line | BadLine]:
+    """Read line after line; a bad one is handed over in its place. Empty lines are passed by."""
+    for number, line in enumerate(lines, 1):
+        raw = line.strip(b" \t\r\n")
+        if raw:
+            try:
+                yield decode(raw, number)
+            except BadLine as bad:
+                yield bad
+
+
+def encode(message: Struct) -> bytes:
+    """Write a message for the agent's standard input, without the newline."""
+    return _encode(message)
+
+
+# --- the careful way --------------------------------------------------------------------------
+
+_LONE_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*)"  # an even number of backslashes before it: a real escape
+    rb"(?:(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair, left alone
+    rb"|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+
+
+def _decode_carefully(raw: bytes, number: int) -> Line:
+    def bad(reason: str, detail: str) -> BadLine:
+        return BadLine(reason, detail, line=number, raw=raw)
+
+    try:
+        value = _decode_any(raw)
+        raw.decode()
+    except UnicodeDecodeError as error:
+        raise bad("invalid_utf8", f"not valid UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise bad("too_deep", "nested too deeply to be read") from None
+    except msgspec.ValidationError as error:  # JSON, but a number that no float can hold
+        return _unknown(_type_of(raw), raw, number, str(error))
+    except msgspec.DecodeError as error:
+        repaired = _LONE_SURROGATE.sub(_keep_pairs, raw)
+        if repaired != raw:  # half a character, as JavaScript cuts them: JSON all the same
+            line = decode(repaired, number)
+            return Line(line.message, repaired, number, (*line.unknown, "lone surrogate"))
+        if "truncated" in str(error):
+            raise bad("truncated", "the line breaks off before its end") from None
+        raise bad("invalid_json", f"not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise bad("not_an_object", f"a JSON {type(value).__name__}, not an object")
+
+    kind = value.get("type")
+    issues: list[str] = []
+    if kind == "system":
+        # Every object fits: the union has an Unknown.
+        system = salvage(SystemMessage, value, issues, name="system")
+        return Line(system, raw, number, tuple(issues))
+    known = _BY_TYPE.get(kind) if isinstance(kind, str) else None
+    if known is None:
+        return _unknown(kind if isinstance(kind, str) else "", raw, number, None)
+    try:
+        message = salvage(known, value, issues)
+    except msgspec.ValidationError as error:
+        return _unknown(str(kind), raw, number, str(error))
+    return Line(message, raw, number, tuple(issues))
+
+
+def _keep_pairs(match: re.Match[bytes]) -> bytes:
+    return match[0] if match[2] else match[1] + rb"\ufffd"
+
+
+def _unknown(kind: str, raw: bytes, number: int, reason: str | None) -> Line:
+    message = UnknownMessage(kind, Raw(raw), reason)
+    return Line(message, raw, number, (kind or "(no type)",))
+
+
+class _Head(Struct, gc=False):
+    type: str = ""
+
+
+def _type_of(raw: bytes) -> str:
+    try:
+        return msgspec.json.decode(raw, type=_Head).type
+    except msgspec.DecodeError:
+        return ""

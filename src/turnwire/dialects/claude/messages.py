@@ -1,0 +1,249 @@
+"""Every message of Claude Code's stream-json, typed. All fields an agent may omit have a default."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core.usage import Usage
+from turnwire.dialects.claude.control import ControlCancelRequest, ControlRequest, ControlResponse
+from turnwire.dialects.claude.stream import AbandonedBlocks, ApiMessage, StreamEventBody
+from turnwire.dialects.claude.system import SystemMessage
+
+__all__ = [
+    "AssistantMessage",
+    "AuthStatus",
+    "ClaudeMessage",
+    "CommandLifecycle",
+    "ConversationReset",
+    "DeferredToolUse",
+    "ErrorMessage",
+    "KeepAlive",
+    "ModelFigures",
+    "Origin",
+    "PromptSuggestion",
+    "RateLimitEvent",
+    "RateLimitInfo",
+    "ResultMessage",
+    "StreamEvent",
+    "ToolProgress",
+    "ToolUseSummary",
+    "TranscriptMirror",
+    "UnknownMessage",
+    "UserMessage",
+]
+
+
+class _Message(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="type", gc=False):
+    """What most messages carry."""
+
+    session_id: str | None = None
+    uuid: str | None = None
+
+
+class UserMessage(_Message, frozen=True, tag="user"):
+    """Something said to the model: a prompt, a tool's result, or the agent's own words to it."""
+
+    message: ApiMessage | None = None
+    parent_tool_use_id: str | None = None
+    agent_id: str | None = None
+    tool_use_result: Raw | UnsetType = UNSET  # the tool's structured result
+    isSynthetic: bool | None = None  # noqa: N815 (the wire's spelling)
+    isReplay: bool | None = None  # noqa: N815
+    origin: Origin | None = None
+    timestamp: str | None = None
+
+
+class AssistantMessage(_Message, frozen=True, tag="assistant"):
+    """Finished blocks of a model message; often one frame per block, all with one message id."""
+
+    message: ApiMessage | None = None
+    parent_tool_use_id: str | None = None
+    agent_id: str | None = None
+    error: str | None = None  # authentication_failed, billing_error, rate_limit, ...
+    aborted: bool | None = None
+    timestamp: str | None = None
+
+
+class StreamEvent(
+    Struct, frozen=True, omit_defaults=True, tag_field="type", tag="stream_event", gc=False
+):
+    """A model message as it grows. The fields are in the wire's order: it decodes faster."""
+
+    event: StreamEventBody
+    session_id: str | None = None
+    parent_tool_use_id: str | None = None
+    uuid: str | None = None
+    api_message_id: str | None = None  # the message it is about
+    abandoned_blocks: AbandonedBlocks | None = None
+    agent_id: str | None = None
+
+
+class ModelFigures(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    gc=False,
+    rename={
+        "input_tokens": "inputTokens",
+        "output_tokens": "outputTokens",
+        "cache_read_input_tokens": "cacheReadInputTokens",
+        "cache_creation_input_tokens": "cacheCreationInputTokens",
+        "web_search_requests": "webSearchRequests",
+        "cost_usd": "costUSD",
+    },
+):
+    """One model's tokens and cost, cumulative over the process."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    web_search_requests: int = 0
+    cost_usd: float = 0.0
+
+
+class DeferredToolUse(Struct, frozen=True, omit_defaults=True, gc=False):
+    """The tool call a turn was paused at."""
+
+    id: str
+    name: str | None = None
+    input: Any = None
+
+
+class Origin(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What made the agent speak."""
+
+    kind: str | None = None  # `task-notification`, ...
+
+
+class ResultMessage(_Message, frozen=True, tag="result"):
+    """A turn's end and its figures. `subtype` alone does not tell success."""
+
+    subtype: str = ""
+    is_error: bool = False
+    duration_ms: int = 0
+    duration_api_ms: int = 0
+    num_turns: int = 0
+    stop_reason: str | None = None
+    terminal_reason: str | None = None
+    result: str | None = None
+    structured_output: Any = None
+    errors: list[str] | None = None
+    api_error_status: int | None = None
+    total_cost_usd: float | None = None  # cumulative over the process
+    usage: Usage | None = None  # this turn
+    modelUsage: dict[str, ModelFigures] | None = None  # noqa: N815 (cumulative over the process)
+    permission_denials: Raw | UnsetType = UNSET
+    deferred_tool_use: DeferredToolUse | None = None
+    origin: Origin | None = None
+    result_index: int | None = None  # counts the results of one process from 0
+    queued_turn_count: int | None = None
+
+
+class RateLimitInfo(Struct, frozen=True, omit_defaults=True, gc=False):
+    """How much of a rate limit is used up."""
+
+    status: str | None = None
+    resetsAt: float | None = None  # noqa: N815 (the wire's spelling; seconds since 1970)
+    rateLimitType: str | None = None  # noqa: N815
+    utilization: float | None = None
+
+
+class RateLimitEvent(_Message, frozen=True, tag="rate_limit_event"):
+    """A rate limit comes near, or is reached."""
+
+    rate_limit_info: RateLimitInfo | None = None
+
+
+class ToolProgress(_Message, frozen=True, tag="tool_progress"):
+    """A tool still runs. A heartbeat's own id is `X-heartbeat-N`, and its parent X is the tool."""
+
+    tool_use_id: str
+    tool_name: str | None = None
+    parent_tool_use_id: str | None = None
+    elapsed_time_seconds: float | None = None
+    heartbeat: bool | None = None
+
+
+class ConversationReset(_Message, frozen=True, tag="conversation_reset"):
+    """The agent forgot the conversation so far."""
+
+
+class ErrorMessage(_Message, frozen=True, tag="error"):
+    """The stream broke. The SDK makes this one; the wire does not carry it today."""
+
+    error: Any = None
+
+
+class KeepAlive(_Message, frozen=True, tag="keep_alive"):
+    """A sign of life."""
+
+
+class CommandLifecycle(_Message, frozen=True, tag="command_lifecycle"):
+    """What became of a prompt that had a uuid: queued, started, completed, cancelled."""
+
+    command_uuid: str | None = None
+    state: str | None = None
+
+
+class ToolUseSummary(_Message, frozen=True, tag="tool_use_summary"):
+    """Several tool calls in one sentence."""
+
+    summary: str | None = None
+    preceding_tool_use_ids: list[str] = []
+
+
+class PromptSuggestion(_Message, frozen=True, tag="prompt_suggestion"):
+    """What the person might say next."""
+
+    suggestion: str | None = None
+
+
+class AuthStatus(_Message, frozen=True, tag="auth_status"):
+    """Logging in."""
+
+    isAuthenticating: bool | None = None  # noqa: N815
+    output: list[str] | None = None
+    error: str | None = None
+
+
+class TranscriptMirror(
+    _Message, frozen=True, tag="transcript_mirror", rename={"file_path": "filePath"}
+):
+    """Lines of the agent's own transcript, for a host that stores them."""
+
+    file_path: str | None = None
+    entries: Raw | UnsetType = UNSET  # long, and nobody's business here
+
+
+class UnknownMessage(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A message of a type this version does not know, or cannot read, kept as it came."""
+
+    original_type: str  # empty where the message names none
+    data: Raw  # the whole line
+    reason: str | None = None  # why a message of a known type could not be read
+
+
+ClaudeMessage: TypeAlias = (
+    UserMessage
+    | AssistantMessage
+    | SystemMessage
+    | ResultMessage
+    | StreamEvent
+    | RateLimitEvent
+    | ToolProgress
+    | ConversationReset
+    | ErrorMessage
+    | KeepAlive
+    | CommandLifecycle
+    | ToolUseSummary
+    | PromptSuggestion
+    | AuthStatus
+    | TranscriptMirror
+    | ControlRequest
+    | ControlResponse
+    | ControlCancelRequest
+    | UnknownMessage
+)

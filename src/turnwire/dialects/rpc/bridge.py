@@ -1,0 +1,196 @@
+"""UI events in, RPC messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, assert_never
+
+from turnwire.core import blocks as unified
+from turnwire.core import ui
+from turnwire.core.blocks import ContentBlock
+from turnwire.core.ui import UiStreamEvent
+from turnwire.dialects.rpc import messages as rpc
+from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage, RpcStreamEventData
+
+__all__ = ["RpcBridge", "ToolProgressMode", "to_rpc_block"]
+
+ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
+
+Messages = list[RpcMessage]
+
+
+class RpcBridge:
+    """One connection's translation; the connection chooses what it wants to see.
+
+    `tool_progress`: what becomes of a running tool's output. `off`: nothing, the result will come.
+    `text_delta` and `output_delta`: a delta of that type on the tool's own block. Never an
+    input_json_delta: output is not input.
+    `system`: whether news about the session goes out as `system` messages.
+    `stream_id`: goes into every stream event's uuid, `evt-{stream_id}-{n}`; by default the start
+    of the session's id.
+    """
+
+    def __init__(
+        self,
+        *,
+        tool_progress: ToolProgressMode = "off",
+        system: bool = False,
+        stream_id: str | None = None,
+    ) -> None:
+        self._tool_progress = tool_progress
+        self._system = system
+        self._stream_id = stream_id
+        self._session_id: str | None = None
+        self._uuid = ""  # all of a stream event's uuid but its number
+        self._sent = 0
+        self._handlers: dict[type, Callable[[Any], Messages]] = {
+            ui.UiTextDelta: self._text_delta,
+            ui.UiThinkingDelta: self._thinking_delta,
+            ui.UiToolInputDelta: self._tool_input_delta,
+            ui.UiMessageStart: self._message_start,
+            ui.UiBlockStart: self._block_start,
+            ui.UiToolStart: self._tool_start,
+            ui.UiBlockStop: self._block_stop,
+            ui.UiToolProgress: self._progress,
+            ui.UiToolComplete: self._tool_complete,
+            ui.UiMessageComplete: self._message_complete,
+            ui.UiAssistantMessage: self._assistant,
+            ui.UiUserMessage: self._user,
+            ui.UiResultMessage: self._result,
+            ui.UiError: self._error,
+            ui.UiSystemMessage: self._system_message,
+        }
+
+    def feed(self, event: UiStreamEvent) -> Messages:
+        """The RPC messages that one UI event means, in order."""
+        return self._handlers[type(event)](event)
+
+    # --- stream events ------------------------------------------------------------------------
+
+    def _stream(self, e: UiStreamEvent, data: RpcStreamEventData) -> RpcMessage:
+        session_id = e.session_id
+        if session_id != self._session_id:
+            self._session_id = session_id
+            self._uuid = f"evt-{self._stream_id or session_id[:8]}-"
+        self._sent += 1
+        uuid = f"{self._uuid}{self._sent}"
+        return rpc.RpcStreamEvent(uuid, session_id, data, e.provider, e.parent_tool_use_id)
+
+    def _text_delta(self, e: ui.UiTextDelta) -> Messages:
+        delta = rpc.RpcTextDelta(e.text)
+        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+
+    def _thinking_delta(self, e: ui.UiThinkingDelta) -> Messages:
+        delta = rpc.RpcThinkingDelta(e.thinking)
+        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+
+    def _tool_input_delta(self, e: ui.UiToolInputDelta) -> Messages:
+        delta = rpc.RpcInputJsonDelta(e.partial_json)
+        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+
+    def _message_start(self, e: ui.UiMessageStart) -> Messages:
+        message = rpc.RpcMessageContent([], e.message_id, e.model)
+        return [self._stream(e, rpc.RpcMessageStartEvent(message))]
+
+    def _block_start(self, e: ui.UiBlockStart) -> Messages:
+        block = to_rpc_block(e.block)
+        return [self._stream(e, rpc.RpcContentBlockStartEvent(e.index, block))]
+
+    def _tool_start(self, e: ui.UiToolStart) -> Messages:
+        block = rpc.RpcToolUseBlock(e.tool_id, e.tool_name, e.tool_type, e.input, "in_progress")
+        return [self._stream(e, rpc.RpcContentBlockStartEvent(e.index, block))]
+
+    def _block_stop(self, e: ui.UiBlockStop) -> Messages:
+        return [self._stream(e, rpc.RpcContentBlockStopEvent(e.index))]
+
+    def _message_complete(self, e: ui.UiMessageComplete) -> Messages:
+        delta = rpc.RpcMessageDeltaEvent(rpc.RpcMessageDelta(e.stop_reason), e.usage)
+        stop = rpc.RpcMessageStopEvent(e.discarded_from)
+        return [self._stream(e, delta), self._stream(e, stop)]
+
+    def _progress(self, e: ui.UiToolProgress) -> Messages:
+        if self._tool_progress == "off" or e.index is None or not e.output_preview:
+            return []
+        delta = (
+            rpc.RpcTextDelta(e.output_preview)
+            if self._tool_progress == "text_delta"
+            else rpc.RpcOutputDelta(e.output_preview)
+        )
+        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+
+    # --- whole messages -----------------------------------------------------------------------
+
+    def _tool_complete(self, e: ui.UiToolComplete) -> Messages:
+        result = rpc.RpcToolResultBlock(e.tool_id, e.result, e.is_error)
+        body = rpc.RpcMessageContent([result])
+        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id)]
+
+    def _assistant(self, e: ui.UiAssistantMessage) -> Messages:
+        content = [to_rpc_block(block) for block in e.content]
+        body = rpc.RpcMessageContent(content, e.message_id, e.model, e.index)
+        return [rpc.RpcAssistantMessage(body, e.provider, e.parent_tool_use_id, e.error)]
+
+    def _user(self, e: ui.UiUserMessage) -> Messages:
+        body = rpc.RpcMessageContent([to_rpc_block(block) for block in e.content])
+        synthetic = True if e.origin in ("synthetic", "interrupt") else None
+        replay = True if e.origin == "replay" else None
+        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id, synthetic, replay)]
+
+    def _result(self, e: ui.UiResultMessage) -> Messages:
+        return [
+            rpc.RpcResultMessage(
+                e.subtype,
+                e.duration_ms,
+                e.duration_api_ms,
+                e.is_error,
+                e.num_turns,
+                e.session_id,
+                e.provider,
+                e.total_cost_usd,
+                e.cost_usd,
+                e.usage,
+                e.result,
+                e.stop_reason,
+                e.terminal_reason,
+            )
+        ]
+
+    def _error(self, e: ui.UiError) -> Messages:
+        return [rpc.RpcErrorMessage(e.message, e.provider, e.code)]
+
+    def _system_message(self, e: ui.UiSystemMessage) -> Messages:
+        if not self._system:
+            return []
+        return [rpc.RpcSystemMessage(e.subtype, e.session_id, e.provider, e.data)]
+
+
+def to_rpc_block(block: ContentBlock) -> RpcBlock:
+    """A unified block as RPC clients know blocks."""
+    match block:
+        case unified.TextBlock():
+            return rpc.RpcTextBlock(block.text, block.citations)
+        case unified.ThinkingBlock():
+            return rpc.RpcThinkingBlock(block.thinking, block.signature, block.redacted)
+        case unified.ToolUseBlock():
+            return rpc.RpcToolUseBlock(
+                block.id, block.tool_name, block.tool_type, block.input, block.status
+            )
+        case unified.ToolResultBlock():
+            return rpc.RpcToolResultBlock(block.tool_use_id, block.content, block.is_error)
+        case unified.ImageBlock():
+            kind = "url" if block.data is None else "base64"
+            source = rpc.RpcImageSource(kind, block.mime_type, block.data, block.url)
+            return rpc.RpcImageBlock(source)
+        case (
+            unified.FileRefBlock()
+            | unified.CommandExecutionBlock()
+            | unified.FileChangeBlock()
+            | unified.McpToolCallBlock()
+            | unified.WebSearchBlock()
+            | unified.TodoListBlock()
+            | unified.ErrorBlock()
+            | unified.UnknownBlock()
+        ):
+            return block  # written the same way on both sides
+        case _:
+            assert_never(block)

@@ -1,0 +1,353 @@
+"""RPC messages: five kinds that mirror the Claude SDK's, and `system` for those who ask for it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core.blocks import (
+    CommandExecutionBlock,
+    ErrorBlock,
+    FileChangeBlock,
+    FileRefBlock,
+    McpToolCallBlock,
+    Status,
+    TodoListBlock,
+    UnknownBlock,
+    WebSearchBlock,
+)
+from turnwire.core.lenient import Unknown, salvage
+from turnwire.core.usage import Usage
+from turnwire.errors import BadLine
+
+__all__ = [
+    "RpcAssistantMessage",
+    "RpcBlock",
+    "RpcContentBlockDeltaEvent",
+    "RpcContentBlockStartEvent",
+    "RpcContentBlockStopEvent",
+    "RpcDelta",
+    "RpcErrorMessage",
+    "RpcImageBlock",
+    "RpcImageSource",
+    "RpcInputJsonDelta",
+    "RpcMessage",
+    "RpcMessageContent",
+    "RpcMessageDelta",
+    "RpcMessageDeltaEvent",
+    "RpcMessageStartEvent",
+    "RpcMessageStopEvent",
+    "RpcOutputDelta",
+    "RpcResultMessage",
+    "RpcStreamEvent",
+    "RpcStreamEventData",
+    "RpcSystemMessage",
+    "RpcTextBlock",
+    "RpcTextDelta",
+    "RpcThinkingBlock",
+    "RpcThinkingDelta",
+    "RpcToolResultBlock",
+    "RpcToolUseBlock",
+    "RpcUnknownDelta",
+    "RpcUnknownMessage",
+    "RpcUnknownStreamEvent",
+    "RpcUserMessage",
+    "decode",
+    "encode",
+]
+
+
+# --- blocks -----------------------------------------------------------------------------------
+
+
+class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    pass
+
+
+class RpcTextBlock(_Block, frozen=True, tag="text"):
+    """Words."""
+
+    text: str
+    citations: list[Any] | None = None
+
+
+class RpcThinkingBlock(_Block, frozen=True, tag="thinking"):
+    """Reasoning."""
+
+    thinking: str
+    signature: str | None = None
+    redacted: str | None = None  # reasoning that may only be handed back, not read
+
+
+class RpcToolUseBlock(
+    _Block, frozen=True, tag="tool_use", rename={"tool_name": "toolName", "tool_type": "toolType"}
+):
+    """A call of a tool."""
+
+    id: str
+    tool_name: str
+    tool_type: str
+    input: Any  # null while it still streams in
+    status: Status
+
+
+class RpcToolResultBlock(_Block, frozen=True, tag="tool_result"):
+    """What a tool gave back."""
+
+    tool_use_id: str
+    content: Any
+    is_error: bool
+
+
+class RpcImageSource(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Where a picture is, as the Messages API says it."""
+
+    type: str  # base64 or url
+    media_type: str | None = None
+    data: str | None = None
+    url: str | None = None
+
+
+class RpcImageBlock(_Block, frozen=True, tag="image"):
+    """A picture."""
+
+    source: RpcImageSource
+
+
+RpcBlock: TypeAlias = (
+    RpcTextBlock
+    | RpcThinkingBlock
+    | RpcToolUseBlock
+    | RpcToolResultBlock
+    | RpcImageBlock
+    | FileRefBlock
+    | CommandExecutionBlock
+    | FileChangeBlock
+    | McpToolCallBlock
+    | WebSearchBlock
+    | TodoListBlock
+    | ErrorBlock
+    | UnknownBlock
+)
+
+
+# --- stream events ----------------------------------------------------------------------------
+
+
+class RpcMessageContent(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A message's body. `content` may be null or missing where a message only begins."""
+
+    content: list[RpcBlock] | None = None
+    id: str | None = None  # the agent's message id; frames with one id are one message
+    model: str | None = None
+    index: int | None = None  # the place of the first of these blocks in the whole message
+
+
+class _Delta(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    pass
+
+
+class RpcTextDelta(_Delta, frozen=True, tag="text_delta"):
+    """More text."""
+
+    text: str
+
+
+class RpcThinkingDelta(_Delta, frozen=True, tag="thinking_delta"):
+    """More reasoning."""
+
+    thinking: str
+
+
+class RpcInputJsonDelta(_Delta, frozen=True, tag="input_json_delta"):
+    """More of a tool's input, as JSON text. Never a tool's output."""
+
+    partial_json: str
+
+
+class RpcOutputDelta(_Delta, frozen=True, tag="output_delta"):
+    """More of a tool's output, for connections that chose `tool_progress: output_delta`."""
+
+    output: str
+
+
+class RpcUnknownDelta(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
+    """A delta of a kind this version does not know."""
+
+
+RpcDelta: TypeAlias = (
+    RpcTextDelta | RpcThinkingDelta | RpcInputJsonDelta | RpcOutputDelta | RpcUnknownDelta
+)
+
+
+class _Event(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    pass
+
+
+class RpcMessageStartEvent(_Event, frozen=True, tag="message_start"):
+    """A message begins."""
+
+    message: RpcMessageContent | None = None
+
+
+class RpcContentBlockStartEvent(_Event, frozen=True, tag="content_block_start"):
+    """A block begins."""
+
+    index: int
+    content_block: RpcBlock
+
+
+class RpcContentBlockDeltaEvent(_Event, frozen=True, tag="content_block_delta"):
+    """A block grows."""
+
+    index: int
+    delta: RpcDelta
+
+
+class RpcContentBlockStopEvent(_Event, frozen=True, tag="content_block_stop"):
+    """A block ended."""
+
+    index: int
+
+
+class RpcMessageDelta(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What changed about the message itself."""
+
+    stop_reason: str | None
+
+
+class RpcMessageDeltaEvent(_Event, frozen=True, tag="message_delta"):
+    """The message's stop reason and usage; message_stop follows."""
+
+    delta: RpcMessageDelta
+    usage: Usage | None = None
+
+
+class RpcMessageStopEvent(_Event, frozen=True, tag="message_stop"):
+    """A message ended. Its blocks from `discarded_from` on were abandoned: drop them."""
+
+    discarded_from: int | None = None
+
+
+class RpcUnknownStreamEvent(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
+    """A stream event of a kind this version does not know."""
+
+
+RpcStreamEventData: TypeAlias = (
+    RpcMessageStartEvent
+    | RpcContentBlockStartEvent
+    | RpcContentBlockDeltaEvent
+    | RpcContentBlockStopEvent
+    | RpcMessageDeltaEvent
+    | RpcMessageStopEvent
+    | RpcUnknownStreamEvent
+)
+
+
+# --- messages ---------------------------------------------------------------------------------
+
+
+class _Message(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False):
+    pass
+
+
+class RpcUserMessage(_Message, frozen=True, tag="user"):
+    """Something said to the model; a tool's result comes as one of these, alone."""
+
+    message: RpcMessageContent
+    provider: str
+    parent_tool_use_id: str | None = None
+    isSynthetic: bool | None = None  # noqa: N815 (Claude's spelling; said by the agent, not a person)
+    isReplay: bool | None = None  # noqa: N815
+
+
+class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):
+    """Finished blocks of a message."""
+
+    message: RpcMessageContent
+    provider: str
+    parent_tool_use_id: str | None = None
+    error: str | None = None  # the API failed and these words say so
+
+
+class RpcResultMessage(_Message, frozen=True, tag="result"):
+    """A turn's end and its figures."""
+
+    subtype: str
+    duration_ms: int
+    duration_api_ms: int
+    is_error: bool
+    num_turns: int
+    session_id: str
+    provider: str
+    total_cost_usd: float | None = None  # since the agent process started
+    cost_usd: float | None = None  # this turn
+    usage: Usage | None = None  # this turn
+    result: str | None = None
+    stop_reason: str | None = None
+    terminal_reason: str | None = None
+
+
+class RpcStreamEvent(_Message, frozen=True, tag="stream_event"):
+    """A message as it grows."""
+
+    uuid: str
+    session_id: str
+    event: RpcStreamEventData
+    provider: str
+    parent_tool_use_id: str | None = None
+
+
+class RpcErrorMessage(_Message, frozen=True, tag="error"):
+    """Something failed."""
+
+    message: str
+    provider: str
+    code: str | None = None
+
+
+class RpcSystemMessage(_Message, frozen=True, tag="system"):
+    """News about the session; only for a connection that asks for it."""
+
+    subtype: str
+    session_id: str
+    provider: str
+    data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+
+
+class RpcUnknownMessage(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
+    """A message of a type this version does not know."""
+
+
+RpcMessage: TypeAlias = (
+    RpcUserMessage
+    | RpcAssistantMessage
+    | RpcResultMessage
+    | RpcStreamEvent
+    | RpcErrorMessage
+    | RpcSystemMessage
+    | RpcUnknownMessage
+)
+
+encode = msgspec.json.Encoder().encode
+"""An RPC message as JSON bytes."""
+
+_decoder: msgspec.json.Decoder[RpcMessage] = msgspec.json.Decoder(RpcMessage)
+
+
+def decode(raw: bytes) -> RpcMessage:
+    """JSON bytes as an RPC message. What is not known stays as Unknown; BadLine if no object."""
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadLine("invalid_json", f"not JSON: {error}", line=1, raw=raw) from None
+    if not isinstance(value, dict):
+        raise BadLine("not_an_object", "not a JSON object", line=1, raw=raw)
+    message: RpcMessage = salvage(RpcMessage, value, [])
+    return message

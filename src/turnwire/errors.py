@@ -1,0 +1,46 @@
+"""Everything Turnwire raises, or hands back where raising would end a stream.
+
+TurnwireError
+├── BadLine          a line of an agent's stream that is not a JSON object
+└── UnreadableInput  a file that cannot be read at all
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["BadLine", "TurnwireError", "UnreadableInput"]
+
+
+class TurnwireError(Exception):
+    """The root. `code` is for programs, `message` for people; `data` holds the particulars."""
+
+    code = "INTERNAL_ERROR"
+    retryable = False
+
+    def __init__(self, message: str, **data: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.data = data
+
+
+class BadLine(TurnwireError):
+    """One line that is not a JSON object. The lines after it are read as if it had not been there.
+
+    `reason` is one of invalid_json, invalid_utf8, not_an_object, too_deep, too_long, truncated.
+    """
+
+    code = "INVALID_FORMAT"
+
+    def __init__(self, reason: str, detail: str, *, line: int, raw: bytes) -> None:
+        super().__init__(f"line {line}: {detail}", reason=reason, line=line)
+        self.reason = reason
+        self.detail = detail
+        self.line = line
+        self.raw = raw
+
+
+class UnreadableInput(TurnwireError):
+    """A source that cannot be opened or read; the message says what to do next."""
+
+    code = "UNREADABLE_INPUT"
