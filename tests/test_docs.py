@@ -12,10 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import click
 import msgspec
 import pytest
 from msgspec import Struct
 
+import turnwire
 from tools import docs
 from turnwire.cli.main import main as cli
 from turnwire.core.blocks import ContentBlock
@@ -24,8 +26,10 @@ from turnwire.core.ui import UiStreamEvent
 from turnwire.dialects import claude, rpc
 
 ROOT = docs.ROOT
-PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted(docs.DOCS.rglob("*.md"))}
-PAGES["README.md"] = ROOT / "README.md"
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+}
 
 VOCABULARIES = {
     "turnwire.core.blocks": "docs/protocol/blocks.md",
@@ -66,15 +70,18 @@ def test_the_generated_parts_are_up_to_date(capsys: pytest.CaptureFixture[str]) 
 def test_an_out_of_date_page_is_noticed_and_rewritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = tmp_path / "usage.md"
-    page.write_text("<!-- generated:turnwire.core.usage -->\nold\n<!-- end -->\n")
+    page = tmp_path / "README.md"
+    page.write_text(
+        "<!-- generated:turnwire.core.usage -->\nold\n<!-- end -->\n\n"
+        "```console\n$ turnwire --version\nold\n```\n"
+    )
     monkeypatch.setattr(docs, "ROOT", tmp_path)
-    monkeypatch.setattr(docs, "DOCS", tmp_path)
 
     assert docs.main(["--check"]) == 1
-    assert "usage.md is out of date" in capsys.readouterr().err
+    assert "README.md is out of date" in capsys.readouterr().err
     assert docs.main([]) == 0
     assert "#### Usage" in page.read_text()
+    assert f"$ turnwire --version\nturnwire {turnwire.__version__}\n" in page.read_text()
     assert docs.main(["--check"]) == 0
 
 
@@ -190,4 +197,4 @@ def test_every_command_shown_exists(page: str) -> None:
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)) <= set(targets)
     shown = set(re.findall(r"(?:`|\$ |/)turnwire ([a-z]\S*)", text))
-    assert shown <= set(cli.commands)
+    assert shown <= set(cli.list_commands(click.Context(cli)))

@@ -1,8 +1,10 @@
-"""Write the field tables in docs/protocol from the types themselves.
+"""Write the parts of the documentation that follow from the code.
 
 A page says `<!-- generated:turnwire.core.events -->`; what follows, up to `<!-- end -->`, is written
 here from that module: its types in the order of the source, under the headings that the source's
 `# --- heading ---` lines give, with docstrings, and with each field's trailing comment as its meaning.
+
+A page shows a command in a `console` block, after `$ `; the output below it is written here too.
 
     python -m tools.docs            rewrite the pages
     python -m tools.docs --check    only say whether they are up to date
@@ -13,7 +15,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import re
+import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -25,9 +29,9 @@ import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, structs
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
 
 GENERATED = re.compile(r"<!-- generated:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+CONSOLE = re.compile(r"^```console\n\$ ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 _SECTION = re.compile(r"# --- (.+?) -+$")
 _NOQA = re.compile(r"noqa: ?[A-Z]+\d+(, ?[A-Z]+\d+)*")
@@ -44,7 +48,8 @@ _JSON_WORDS = {
 
 def main(arguments: list[str]) -> int:
     """Rewrite the pages, or with --check compare them. The exit code says whether they were right."""
-    pages = {path: path.read_text() for path in sorted(DOCS.rglob("*.md"))}
+    paths = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = {path: path.read_text() for path in paths}
     written = write(pages)
     stale = [path for path in pages if pages[path] != written[path]]
     if "--check" in arguments:
@@ -65,7 +70,20 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
         body = Vocabulary(match[1], places).page()
         return f"<!-- generated:{match[1]} -->\n\n{body}\n<!-- end -->"
 
-    return {path: GENERATED.sub(part, text) for path, text in pages.items()}
+    def shown(match: re.Match[str]) -> str:
+        return f"```console\n$ {match[1]}\n{output(match[1])}```"
+
+    return {path: CONSOLE.sub(shown, GENERATED.sub(part, text)) for path, text in pages.items()}
+
+
+def output(command: str) -> str:
+    """What a command prints, on a terminal of 80 columns without color."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "NO_COLOR": "1"}
+    run = subprocess.run(
+        command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return run.stdout
 
 
 class Vocabulary:
