@@ -1,0 +1,192 @@
+"""Recorded streams of the real CLI, through the whole chain and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.streams import RECORDED, events_of, folded, recorded, rpc_of, ui_of
+from turnwire.dialects import rpc
+from turnwire.dialects.claude.translate import tool_type
+
+Said = dict[str, Any]
+
+
+def said_by_the_frames(lines: list[bytes]) -> Said:
+    """What the finished assistant and user frames say, read without any of our code."""
+    messages: dict[str, list[Any]] = {}
+    users: list[Any] = []
+    results: dict[str, tuple[Any, bool]] = {}
+    for raw in lines:
+        frame = json.loads(raw)
+        if frame["type"] not in ("assistant", "user"):
+            continue
+        content = frame["message"]["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        rest = []
+        for block in blocks:
+            if block["type"] == "tool_result":
+                is_error = bool(block.get("is_error"))
+                results[block["tool_use_id"]] = (block.get("content"), is_error)
+            else:
+                rest.append(as_rpc(block))
+        if frame["type"] == "assistant":
+            messages.setdefault(frame["message"]["id"], []).extend(rest)
+        elif rest:
+            users.append((frame["parent_tool_use_id"], rest))
+    return {"messages": messages, "users": users, "results": results}
+
+
+def as_rpc(block: Any) -> Any:
+    if block["type"] != "tool_use":
+        return block
+    name = block["name"]
+    return {
+        "type": "tool_use",
+        "id": block["id"],
+        "toolName": name,
+        "toolType": tool_type(name),
+        "input": block["input"],
+        "status": "in_progress",
+    }
+
+
+def shown_to_the_client(transcript: rpc.Transcript) -> Said:
+    messages: dict[str, list[Any]] = {}
+    users: list[Any] = []
+    for message in transcript.messages:
+        content = msgspec.to_builtins(message.content)
+        if message.role == "assistant":
+            assert message.id is not None
+            messages[message.id] = content
+        else:
+            users.append((message.parent_tool_use_id, content))
+    results = {
+        tool_id: (tool.result, tool.status == "failed")
+        for tool_id, tool in transcript.tools.items()
+        if tool.status != "running"
+    }
+    return {"messages": messages, "users": users, "results": results}
+
+
+def without_stream_events(lines: list[bytes]) -> list[bytes]:
+    return [raw for raw in lines if json.loads(raw)["type"] != "stream_event"]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
+def test_what_a_client_shows_is_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+    lines = path.read_bytes().splitlines()
+    fed = lines if streamed else without_stream_events(lines)
+    transcript = folded(rpc_of(ui_of(events_of(fed))))
+    assert shown_to_the_client(transcript) == said_by_the_frames(lines)
+    assert not any(message.is_streaming for message in transcript.messages)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_stream_events_alone_give_the_finished_text_too(path: Path) -> None:
+    """A client that only streams sees every block that was streamed and not abandoned."""
+    lines = path.read_bytes().splitlines()
+    messages = rpc_of(ui_of(events_of(lines)))
+    streamed_only = [m for m in messages if not isinstance(m, rpc.messages.RpcAssistantMessage)]
+    shown = shown_to_the_client(folded(streamed_only))["messages"]
+    said = said_by_the_frames(lines)["messages"]
+    for message_id, content in shown.items():
+        assert [_without_signature(b) for b in content] == [
+            _without_signature(b) for b in said[message_id]
+        ]
+
+
+def _without_signature(block: Any) -> Any:
+    return {key: value for key, value in block.items() if key != "signature"}
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_every_turn_that_starts_also_ends(path: Path) -> None:
+    kinds = [type(event).__name__ for event in events_of(path.read_bytes().splitlines())]
+    running = 0
+    for kind in kinds:
+        if kind == "TurnStarted":
+            running += 1
+        elif kind in ("TurnCompleted", "TurnFailed"):
+            running -= 1
+        assert running in (0, 1)
+    assert running == 0
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_every_stream_event_of_a_message_comes_in_the_order_of_the_protocol(path: Path) -> None:
+    """message_start, then blocks one by one, then message_delta, then message_stop."""
+    open_blocks: dict[str | None, set[int]] = {}
+    for message in rpc_of(ui_of(events_of(path.read_bytes().splitlines()))):
+        if not isinstance(message, rpc.messages.RpcStreamEvent):
+            continue
+        voice, event = message.parent_tool_use_id, message.event
+        match event:
+            case rpc.messages.RpcMessageStartEvent():
+                assert voice not in open_blocks
+                open_blocks[voice] = set()
+            case rpc.messages.RpcContentBlockStartEvent():
+                assert not open_blocks[voice]
+                open_blocks[voice].add(event.index)
+            case rpc.messages.RpcContentBlockDeltaEvent():
+                assert event.index in open_blocks[voice]
+            case rpc.messages.RpcContentBlockStopEvent():
+                open_blocks[voice].remove(event.index)
+            case rpc.messages.RpcMessageStopEvent():
+                assert event.discarded_from is not None or not open_blocks[voice]
+                del open_blocks[voice]
+    assert not open_blocks
+
+
+# --- every stage, written down ------------------------------------------------------------------
+
+EXPECTED = Path(__file__).parent / "expected"
+KEPT = [
+    "02_thinking",
+    "05_parallel",
+    "06_ask_user",
+    "07_interrupt_stream",
+    "09b_subagent_forward_text",
+    "11_api_529_final",
+    "15_todo",
+    "22b_kill_during_text",
+    "26_long_tool",
+]
+
+
+def stages(name: str) -> dict[str, str]:
+    """Each stage as JSON lines, without the agent's own messages, which are the input again."""
+    events = events_of(recorded(name))
+    ui_events = ui_of(events)
+    return {
+        "events": _jsonl(events),
+        "ui": _jsonl(ui_events),
+        "rpc": _jsonl(rpc_of(ui_events)),
+    }
+
+
+def _jsonl(things: list[Any]) -> str:
+    lines = []
+    for thing in things:
+        value = msgspec.to_builtins(msgspec.json.decode(msgspec.json.encode(thing)))
+        value.pop("raw", None)
+        if value["type"] in ("system_event", "UiSystemMessage"):
+            value.pop("data", None)
+        lines.append(json.dumps(value, ensure_ascii=False))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_every_stage_gives_what_is_written_beside_the_stream(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    for stage, text in stages(name).items():
+        path = EXPECTED / f"{name}.{stage}.jsonl"
+        if request.config.getoption("--write-expected"):
+            path.write_text(text, encoding="utf-8")
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} differs"

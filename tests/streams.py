@@ -1,0 +1,64 @@
+"""Recorded streams, and the chain they are put through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
+from turnwire.dialects import claude, rpc
+from turnwire.dialects.claude import Line
+from turnwire.dialects.rpc import RpcMessage
+from turnwire.errors import BadLine
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+RECORDED = sorted(
+    path for path in (FIXTURES / "claude").glob("*.jsonl") if not path.name.endswith(".io.jsonl")
+)
+BOTH_DIRECTIONS = sorted((FIXTURES / "claude").glob("*.io.jsonl"))
+
+
+def recorded(name: str) -> list[bytes]:
+    """The lines of one recorded stream."""
+    return (FIXTURES / "claude" / f"{name}.jsonl").read_bytes().splitlines()
+
+
+def line(frame: dict[str, Any], number: int = 1) -> Line:
+    """A frame as the adapter gets it."""
+    return claude.decode(json.dumps(frame).encode(), number)
+
+
+def events_of(lines: Iterable[bytes | dict[str, Any]]) -> list[NormalizedStreamEvent]:
+    """What a whole stream means, its end included."""
+    adapter = claude.ClaudeStreamAdapter()
+    raw = (each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines)
+    events: list[NormalizedStreamEvent] = []
+    for read in claude.read(raw):
+        assert not isinstance(read, BadLine), read
+        events += adapter.feed(read)
+    return events + adapter.finish()
+
+
+def ui_of(events: Iterable[NormalizedStreamEvent]) -> list[UiStreamEvent]:
+    """What those events are to a front end."""
+    adapter = UiStreamAdapter()
+    return [ui_event for event in events for ui_event in adapter.feed(event)]
+
+
+def rpc_of(
+    ui_events: Iterable[UiStreamEvent], bridge: rpc.RpcBridge | None = None
+) -> list[RpcMessage]:
+    """What goes out to an RPC client."""
+    bridge = bridge or rpc.RpcBridge()
+    return [message for event in ui_events for message in bridge.feed(event)]
+
+
+def folded(messages: Iterable[RpcMessage]) -> rpc.Transcript:
+    """What that client shows, having read the bytes."""
+    transcript = rpc.Transcript()
+    for message in messages:
+        transcript.apply(rpc.decode(rpc.encode(message)))
+    return transcript

@@ -1,0 +1,38 @@
+"""Core and dialects import nothing but msgspec, each other and the quiet half of the library."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import turnwire
+
+ROOT = Path(turnwire.__file__).parent
+PURE = sorted([*(ROOT / "core").rglob("*.py"), *(ROOT / "dialects").rglob("*.py")])
+ALLOWED = {
+    "__future__",
+    "collections",
+    "functools",
+    "msgspec",
+    "re",
+    "turnwire",
+    "types",
+    "typing",
+}
+
+
+@pytest.mark.parametrize("path", PURE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_pure_module_imports_only_what_is_pure(path: Path) -> None:
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").split(".")[0])
+    assert imported <= ALLOWED
+    assert imported & set(sys.builtin_module_names) == set()
+    assert "open(" not in path.read_text(encoding="utf-8").replace("_open(", "")
+    assert "print(" not in path.read_text(encoding="utf-8")
