@@ -285,6 +285,7 @@ def test_unknown_fields_stay_in_the_raw_line() -> None:
         (b'{"type":"user","x":NaN}', "invalid_json"),
         (b'{"type":"user","x":"\x00"}', "invalid_json"),
         (b"\x00\x00\x00", "invalid_json"),
+        (b'1e999{"type":"user"}', "invalid_json"),
         (b'{"type":"us', "truncated"),
         (b'{"type":"user","message":{"content":[', "truncated"),
         (b'{"type":"user","x":"\xff\xfe"}', "invalid_utf8"),
@@ -360,7 +361,6 @@ def test_numbers_beyond_64_bits_are_kept() -> None:
     ("raw", "kind"),
     [
         (b'{"type":"result","structured_output":1e999}', "result"),
-        (b'{"structured_output":-1e999}', ""),
         (b'{"type":1e999}', ""),
     ],
 )

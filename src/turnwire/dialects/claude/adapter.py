@@ -94,13 +94,13 @@ class ClaudeStreamAdapter:
         """The events that one line means, in order; often one, sometimes none."""
         out: Events = []
         message = line.message
-        session_id = getattr(message, "session_id", None)
-        if session_id and session_id != self.session_id:
-            self.session_id = session_id
         if type(message) is messages.StreamEvent:
             # Most lines are these, and most of them are about a block of the current message.
-            lane = self._lanes.get(message.parent_tool_use_id) or self._lane(message)
-            handle = self._block_handlers.get(type(message.event))
+            if message.session_id != self.session_id and message.session_id:
+                self.session_id = message.session_id
+            lane = self._main if message.parent_tool_use_id is None else self._lane(message)
+            event = message.event
+            handle = self._block_handlers.get(type(event))
             if handle is None:
                 self._message_event(message, lane, line, out)
                 return out
@@ -108,8 +108,11 @@ class ClaudeStreamAdapter:
             if state is None or state.stopped or message.api_message_id != state.id:
                 state = self._current(message, lane, out)
             if state is not None:
-                handle(message.event, lane, state, out)
+                handle(event, lane, state, out)
             return out
+        session_id = getattr(message, "session_id", None)
+        if session_id and session_id != self.session_id:
+            self.session_id = session_id
         handler = self._handlers.get(type(message))
         if handler is None:
             out.append(self._news(_subtype(message), line))

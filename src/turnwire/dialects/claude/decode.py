@@ -26,6 +26,10 @@ class Line(Struct, frozen=True, gc=False):
     unknown: tuple[str, ...] = ()  # kinds in it that this version does not know, by name
 
 
+class _Head(Struct, gc=False):
+    type: Raw = Raw(b'""')
+
+
 # System messages are told apart by a second tag, so they have a decoder of their own.
 _SYSTEM_TYPES = get_args(SystemMessage)
 _TAGGED = [t for t in get_args(ClaudeMessage) if t not in _SYSTEM_TYPES and t is not UnknownMessage]
@@ -34,6 +38,8 @@ _BY_TYPE: dict[Any, type[Struct]] = {t.__struct_config__.tag: t for t in _TAGGED
 _decode_message = msgspec.json.Decoder(Union[tuple(_TAGGED)]).decode  # noqa: UP007
 _decode_system = msgspec.json.Decoder(SystemMessage).decode
 _decode_any = msgspec.json.Decoder().decode
+_decode_raw = msgspec.json.Decoder(Raw).decode
+_decode_head = msgspec.json.Decoder(_Head).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -85,14 +91,12 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
         return BadLine(reason, detail, line=number, raw=raw)
 
     try:
-        value = _decode_any(raw)
         raw.decode()
+        _decode_raw(raw)  # is it JSON at all?
     except UnicodeDecodeError as error:
         raise bad("invalid_utf8", f"not valid UTF-8 at byte {error.start}") from None
     except RecursionError:
         raise bad("too_deep", "nested too deeply to be read") from None
-    except msgspec.ValidationError as error:  # JSON, but a number that no float can hold
-        return _unknown(_type_of(raw), raw, number, str(error))
     except msgspec.DecodeError as error:
         repaired = _LONE_SURROGATE.sub(_keep_pairs, raw)
         if repaired != raw:  # half a character, as JavaScript cuts them: JSON all the same
@@ -101,22 +105,21 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
         if "truncated" in str(error):
             raise bad("truncated", "the line breaks off before its end") from None
         raise bad("invalid_json", f"not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise bad("not_an_object", f"a JSON {type(value).__name__}, not an object")
+    if not raw.startswith(b"{"):
+        raise bad("not_an_object", "JSON, but not an object")
 
-    kind = value.get("type")
+    kind = ""
     issues: list[str] = []
-    if kind == "system":
-        # Every object fits: the union has an Unknown.
-        system = salvage(SystemMessage, value, issues, name="system")
-        return Line(system, raw, number, tuple(issues))
-    known = _BY_TYPE.get(kind) if isinstance(kind, str) else None
-    if known is None:
-        return _unknown(kind if isinstance(kind, str) else "", raw, number, None)
     try:
-        message = salvage(known, value, issues)
-    except msgspec.ValidationError as error:
-        return _unknown(str(kind), raw, number, str(error))
+        kind = _kind_of(raw)
+        if kind == "system":  # every object fits: the union has an Unknown
+            message = salvage(SystemMessage, _decode_any(raw), issues, name="system")
+        elif kind in _BY_TYPE:
+            message = salvage(_BY_TYPE[kind], _decode_any(raw), issues)
+        else:
+            return _unknown(kind, raw, number, None)
+    except msgspec.ValidationError as error:  # its heart is missing, or a number no float holds
+        return _unknown(kind, raw, number, str(error))
     return Line(message, raw, number, tuple(issues))
 
 
@@ -129,12 +132,6 @@ def _unknown(kind: str, raw: bytes, number: int, reason: str | None) -> Line:
     return Line(message, raw, number, (kind or "(no type)",))
 
 
-class _Head(Struct, gc=False):
-    type: str = ""
-
-
-def _type_of(raw: bytes) -> str:
-    try:
-        return msgspec.json.decode(raw, type=_Head).type
-    except msgspec.DecodeError:
-        return ""
+def _kind_of(raw: bytes) -> str:
+    kind = _decode_any(_decode_head(raw).type)
+    return kind if isinstance(kind, str) else ""
