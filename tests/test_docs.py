@@ -196,5 +196,5 @@ def test_every_command_shown_exists(page: str) -> None:
     text = PAGES[page].read_text()
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)) <= set(targets)
-    shown = set(re.findall(r"(?:`|\$ |/)turnwire ([a-z]\S*)", text))
+    shown = set(re.findall(r"(?:`|\$ |/)turnwire ([a-z][\w-]*)", text))
     assert shown <= set(cli.list_commands(click.Context(cli)))
