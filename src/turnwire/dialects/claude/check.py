@@ -7,7 +7,7 @@ real CLI does not do, and says which rule was broken where.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -21,6 +21,7 @@ __all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport", "Violation"]
 RULES = {
     "bad_line": "Every line is a JSON object.",
     "message_not_started": "A stream event speaks of a message that has started.",
+    "message_started_twice": "A message starts once, before anything is said of it.",
     "message_stopped": "No stream event comes for a message that has stopped.",
     "block_not_started": "A delta or a stop belongs to a block that has started.",
     "block_started_twice": "A block starts once.",
@@ -218,6 +219,8 @@ class StreamCheck:
                 self._message_stop(message, frame, line)
             case stream.MessageDelta():
                 pass
+            case _:
+                assert_never(event)
 
     def _message_start(
         self, event: stream.MessageStart, frame: messages.StreamEvent, voice: _Voice, line: Line
@@ -225,8 +228,8 @@ class StreamCheck:
         body = event.message or stream.ApiMessage()
         message_id = body.id or frame.api_message_id
         last = voice.message
-        if last is not None and last.id is not None and last.id == message_id and last.stopped:
-            self.violation("message_stopped", line.number, f"message {message_id} starts again")
+        if last is not None and last.id is not None and last.id == message_id:
+            self.violation("message_started_twice", line.number, last.name)
         # A message that did not stop was abandoned: the CLI asks the model again after an error.
         message = self._new_message(voice, message_id)
         voice.heard_from_start = True
@@ -487,11 +490,10 @@ class _Block:
             ):
                 try:
                     streamed: Any = msgspec.json.decode(grown) if grown else start.input
+                    same = streamed == finished.input
                 except (msgspec.DecodeError, RecursionError):
                     return None  # the model was cut off in mid-input; nobody can say what it meant
-                if streamed == finished.input:
-                    return None
-                return f"the streamed input is not the finished one: {grown[:80]}"
+                return None if same else f"the streamed input is not the finished one: {grown[:80]}"
             case _:
                 return None
 
