@@ -42,6 +42,8 @@ VOCABULARIES = {
     "turnwire.dialects.claude.blocks": "docs/protocol/claude.md",
     "turnwire.dialects.claude.system": "docs/protocol/claude.md",
     "turnwire.dialects.claude.control": "docs/protocol/claude.md",
+    "turnwire.dialects.claude.check": "docs/cli.md",
+    "turnwire.cli.summary": "docs/cli.md",
 }
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, structs
@@ -101,20 +102,33 @@ class Vocabulary:
         self.places = places
         self.imports = dict(_imports(self.tree))
         self.public: set[str] = set(self.module.__all__)
+        self.private_aliases = {
+            name: node.value
+            for node in self.tree.body
+            if _is_alias(node)
+            and node.value
+            and (name := ast.unparse(node.target)) not in self.public
+        }
 
     def page(self) -> str:
         """Everything the module has to say, as Markdown."""
-        parts = [
-            (line, f"### {found[1][0].upper()}{found[1][1:]}\n")
-            for line, text in self.comments.items()
-            if (found := _SECTION.match(text))
-        ]
+        parts = [(line, "") for line, text in self.comments.items() if _SECTION.match(text)]
         for node in self.tree.body:
             if isinstance(node, ast.ClassDef):
                 parts.append((node.lineno, self._class(node)))
-            elif isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias":
+            elif _is_alias(node):
                 parts.append((node.lineno, self._alias(node)))
-        return "\n".join(text for _, text in sorted(parts) if text)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+                parts.append((node.lineno, self._constant(node)))
+        page: list[str] = []
+        heading = ""
+        for line, text in sorted(parts):
+            if found := _SECTION.match(self.comments.get(line, "")):
+                heading = f"### {found[1][0].upper()}{found[1][1:]}\n"
+            elif text:  # a heading with nothing below it is not shown
+                page += [heading, text] if heading else [text]
+                heading = ""
+        return "\n".join(page)
 
     def _alias(self, node: ast.AnnAssign) -> str:
         name = ast.unparse(node.target)
@@ -122,17 +136,25 @@ class Vocabulary:
             return ""
         return f"#### {name}\n\nOne of {self._type(node.value, ', ')}.\n"
 
+    def _constant(self, node: ast.Assign) -> str:
+        name = ast.unparse(node.targets[0])
+        if name not in self.public:
+            return ""
+        rows = [f"| `{key}` | {meaning} |" for key, meaning in getattr(self.module, name).items()]
+        return "\n".join([f"#### {name}\n", "| code | meaning |", "|---|---|", *rows, ""])
+
     def _class(self, node: ast.ClassDef) -> str:
         kind = getattr(self.module, node.name)
         if not issubclass(kind, Struct):
             return ""
         doc = inspect.cleandoc(ast.get_docstring(node) or "")
-        rows = self._rows(node, kind)
         if node.name not in self.public:
-            # A base: its fields are told once, with the types that have them.
-            if not rows:
+            # Perhaps a base: its fields are told once, with the types that have them.
+            carriers = self._carriers(kind)
+            if not carriers or not kind.__struct_fields__:
                 return ""
-            return f"#### {doc.rstrip('.')}\n\n{self._carriers(kind)}\n\n{_table(rows)}"
+            return f"#### {doc.rstrip('.')}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
+        rows = self._rows(node, kind)
         parts = [f"#### {node.name}\n", f"{_tag(kind)}{doc}\n"]
         base = kind.__bases__[0]
         if rows:
@@ -160,6 +182,8 @@ class Vocabulary:
             ", ".join(f"[{n}]({self._address(n)})" for n in tagged if tagged[n] is wanted)
             for wanted in (True, False)
         )
+        if not heirs:
+            return ""
         if sum(tagged.values()) * 2 < len(tagged):
             return f"Carried by {heirs}."
         return f"Carried by every type here with a `{field}`{others and f', but {others}'}."
@@ -208,6 +232,8 @@ class Vocabulary:
                 return ""  # the field may be absent: the default says so
             case ast.Name(id=name) if name in _JSON_WORDS:
                 return _JSON_WORDS[name]
+            case ast.Name(id=name) if name in self.private_aliases:
+                return self._type(self.private_aliases[name], between)
             case ast.Name() | ast.Attribute():
                 name = ast.unparse(node)
                 return f"[{name.rpartition('.')[2]}]({self._address(name)})"
@@ -215,12 +241,18 @@ class Vocabulary:
                 raise ValueError(f"no words for the type {ast.unparse(node)}")
 
     def _address(self, name: str) -> str:
-        """Where a type is told: on this page, or on another one of the same folder."""
+        """Where a type is told: on this page, or on another one."""
         qualifier, _, last = name.rpartition(".")
         here = self.module.__name__
         there = self.imports.get(qualifier or name, here)
-        page = "" if self.places[there] == self.places[here] else self.places[there].name
-        return f"{page}#{last.lower()}"
+        page, folder = self.places[there], self.places[here].parent
+        return (
+            f"{'' if page == self.places[here] else os.path.relpath(page, folder)}#{last.lower()}"
+        )
+
+
+def _is_alias(node: ast.stmt) -> TypeGuard[ast.AnnAssign]:
+    return isinstance(node, ast.AnnAssign) and ast.unparse(node.annotation) == "TypeAlias"
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
