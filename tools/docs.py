@@ -153,7 +153,8 @@ class Vocabulary:
             carriers = self._carriers(kind)
             if not carriers or not kind.__struct_fields__:
                 return ""
-            return f"#### {doc.rstrip('.')}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
+            title = doc.rstrip(".") or "Common fields"
+            return f"#### {title}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
         rows = self._rows(node, kind)
         parts = [f"#### {node.name}\n", f"{_tag(kind)}{doc}\n"]
         base = kind.__bases__[0]
