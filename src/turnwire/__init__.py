@@ -1,0 +1,64 @@
+"""Turnwire: durable conversations between people and agents.
+
+    from turnwire import ClaudeStreamAdapter, UiStreamAdapter, RpcBridge
+
+The rooms of the house, each importing only the ones below it:
+
+    cli       the command line, one file per command
+    dialects  the languages spoken at the edges: `claude` comes in, `rpc` goes out; pure
+    errors    everything that is raised, or handed back where raising would end a stream
+    core      the one internal language (events, blocks) and what front ends see (ui); pure
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Where each public name lives. It is fetched when it is first asked for, so that `turnwire --help`
+# and programs that need one room do not pay for the whole house.
+if TYPE_CHECKING:
+    from turnwire.core.events import NormalizedStreamEvent
+    from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
+    from turnwire.dialects.claude import ClaudeStreamAdapter
+    from turnwire.dialects.rpc import RpcBridge, RpcMessage
+    from turnwire.errors import BadLine, TurnwireError
+
+__all__ = [
+    "BadLine",
+    "ClaudeStreamAdapter",
+    "NormalizedStreamEvent",
+    "RpcBridge",
+    "RpcMessage",
+    "TurnwireError",
+    "UiStreamAdapter",
+    "UiStreamEvent",
+    "__version__",
+]
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BadLine": "turnwire.errors",
+    "ClaudeStreamAdapter": "turnwire.dialects.claude",
+    "NormalizedStreamEvent": "turnwire.core.events",
+    "RpcBridge": "turnwire.dialects.rpc",
+    "RpcMessage": "turnwire.dialects.rpc",
+    "TurnwireError": "turnwire.errors",
+    "UiStreamAdapter": "turnwire.core.ui",
+    "UiStreamEvent": "turnwire.core.ui",
+}
+
+
+if not TYPE_CHECKING:  # or every misspelt name would pass for Any
+
+    def __getattr__(name: str) -> Any:
+        home = _HOME.get(name)
+        if home is None:
+            raise AttributeError(f"module 'turnwire' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(home), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

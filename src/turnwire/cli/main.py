@@ -1,0 +1,88 @@
+"""`turnwire`: finds the command, and says in plain words what went wrong."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import click
+
+from turnwire import __version__
+from turnwire.errors import TurnwireError
+
+__all__ = ["main"]
+
+# The summaries stand here, so that listing the commands does not import them.
+COMMANDS = {
+    "convert": "Translate a recorded stream into another vocabulary.",
+    "inspect": "Sum up a recorded stream for a person to read.",
+    "schema": "Print or write the JSON Schema of every vocabulary.",
+    "validate": "Check recorded streams and what becomes of them.",
+}
+
+
+class Failure(click.ClickException):
+    """An error for people: the cause, then the next step."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print it, without the usage that click would put before it."""
+        click.echo(f"turnwire: {self.message}", file=file, err=file is None)
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"turnwire.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if os.environ.get("NO_COLOR"):
+            ctx.color = False
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a terminal need not know every letter
+        try:
+            return super().invoke(ctx)
+        except TurnwireError as error:
+            raise Failure(error.message) from None
+        except KeyboardInterrupt:
+            ctx.exit(130)  # 128 + SIGINT, as shells count
+        except BrokenPipeError:
+            _forget_stdout()
+            ctx.exit(141)  # 128 + SIGPIPE: whoever read along has seen enough
+        except OSError as error:  # of reading has become UnreadableInput, so this is of writing
+            _forget_stdout()
+            what = error.filename or "the output"
+            cause = error.strerror or str(error)
+            raise Failure(f"cannot write {what}: {cause}. Write it to another place.") from None
+
+
+def _forget_stdout() -> None:
+    """Let what is still buffered go nowhere, or Python complains about it when it exits."""
+    with suppress(OSError):  # no real file, in a test
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="turnwire", message="%(prog)s %(version)s")
+def main() -> None:
+    """Durable conversations between people and agents.
+
+    Reads the recorded stream of an agent (JSON lines, from a file or from - for standard input),
+    translates it, checks it and sums it up.
+    """

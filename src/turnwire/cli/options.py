@@ -1,0 +1,29 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+__all__ = ["file_argument", "files_argument", "from_option", "max_line_option"]
+
+# Plain text rather than click.Path: we open it ourselves, and say more about what went wrong.
+file_argument = click.argument("file")
+files_argument = click.argument("files", metavar="FILE...", nargs=-1, required=True)
+
+from_option = click.option(
+    "--from",
+    "source",
+    type=click.Choice(["claude"]),
+    default="claude",
+    show_default=True,
+    help="Whose stream it is.",
+)
+
+max_line_option = click.option(
+    "--max-line",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    metavar="MIB",
+    help="Pass by lines longer than this.",
+)

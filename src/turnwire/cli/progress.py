@@ -1,0 +1,43 @@
+"""A progress bar, for people who wait for a large file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from turnwire.cli.recording import Entry, Recording
+
+__all__ = ["batches_with_progress"]
+
+_LARGE = 8_000_000  # bytes; anything smaller is done before a bar could be read
+
+
+def batches_with_progress(recording: Recording, *, hidden: bool = False) -> Iterator[list[Entry]]:
+    """The recording's batches, with a bar on stderr if that is a terminal and the file is large."""
+    size = recording.size
+    if hidden or size is None or size <= _LARGE or not sys.stderr.isatty():
+        yield from recording.batches()
+        return
+
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,  # gone when it is done: the output is what stays
+    )
+    with bar:
+        task = bar.add_task(recording.name.rpartition("/")[2], total=size)
+        for batch in recording.batches():
+            yield batch
+            bar.update(task, completed=recording.position)

@@ -1,0 +1,167 @@
+"""The command line as a whole: what it imports, and how it fails."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.conftest import TURNWIRE, Run, Start
+from tests.streams import FIXTURES
+from turnwire import __version__
+from turnwire.cli.main import COMMANDS, main
+
+TEXT = FIXTURES / "claude" / "01_text.jsonl"
+
+
+def imported_by(code: str) -> set[str]:
+    """The modules a fresh interpreter has loaded after some code."""
+    shown = "\nimport sys; sys.stderr.write('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code + shown], capture_output=True, check=True)
+    return set(run.stderr.decode().split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    call = "from turnwire.cli.main import main; main(['--help'], standalone_mode=False)"
+    imported = imported_by(call) - imported_by("import click")
+    ours = {name for name in imported if name.split(".")[0] == "turnwire"}
+    assert ours == {"turnwire", "turnwire.cli", "turnwire.cli.main", "turnwire.errors"}
+    heavy = {"msgspec", "rich", "asyncio", "json", "importlib.metadata", "logging", "email"}
+    assert not imported & heavy
+
+
+def test_help_lists_every_command(run: Run) -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name, summary in COMMANDS.items():
+        assert f"  {name:<8}  {summary}" in result.output
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -> None:
+    command = import_module(f"turnwire.cli.{name}").command
+    assert command.name == name
+    assert command.help.splitlines()[0] == COMMANDS[name]
+    assert run(name, "--help").exit_code == 0
+    assert run(name, "-h").output == run(name, "--help").output
+
+
+def test_every_module_of_a_command_is_listed() -> None:
+    folder = Path(import_module("turnwire.cli").__path__[0])
+    commands = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text()}
+    assert commands == set(COMMANDS)
+
+
+def test_it_tells_its_version(run: Run) -> None:
+    assert run("--version").output == f"turnwire {__version__}\n"
+
+
+def test_a_program_can_call_it() -> None:
+    assert main(["--version"], standalone_mode=False) == 0
+    assert main(["validate", str(TEXT)], standalone_mode=False) in (None, 0)
+    with pytest.raises(click.ClickException, match="does not exist"):
+        main(["convert", "--to", "rpc", "nowhere"], standalone_mode=False)
+
+
+def test_an_unknown_command_says_where_help_is(run: Run) -> None:
+    result = run("translate")
+    assert result.exit_code == 2
+    assert "No such command 'translate'" in result.output
+    assert "--help" in result.output
+
+
+@pytest.mark.parametrize("command", [["convert", "--to", "rpc"], ["inspect"], ["validate"]])
+class TestAFileThatCannotBeRead:
+    def test_because_it_is_not_there(self, command: list[str], run: Run) -> None:
+        result = run(*command, "nowhere.jsonl")
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "turnwire: nowhere.jsonl does not exist. Check the path, or give - for standard input.\n"
+        )
+
+    def test_because_it_is_a_directory(self, command: list[str], run: Run, tmp_path: Path) -> None:
+        result = run(*command, tmp_path)
+        assert result.exit_code == 2
+        said = f"turnwire: {tmp_path} is a directory. Name the files in it: {tmp_path}/*.jsonl\n"
+        assert result.stderr == said
+
+    def test_because_it_is_not_allowed(
+        self, command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*args: object, **options: object) -> None:
+            raise PermissionError(13, "Permission denied")  # root may read everything
+
+        monkeypatch.setattr(Path, "open", refuse)
+        result = run(*command, TEXT)
+        assert result.exit_code == 2
+        said = (
+            f"turnwire: no permission to read {TEXT}. Ask its owner, or copy it to where you may.\n"
+        )
+        assert result.stderr == said
+
+
+@pytest.mark.parametrize("option", [["--from", "codex"], ["--to", "xml"], ["--max-line", "0"]])
+def test_a_choice_that_is_not_there_names_the_ones_that_are(option: list[str], run: Run) -> None:
+    result = run("convert", *option, TEXT)
+    assert result.exit_code == 2
+    assert any(word in result.stderr for word in ("'claude'", "'events', 'ui', 'rpc'", "x>=1"))
+
+
+# --- processes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["convert", "--to", "events"], ["inspect"], ["validate"]])
+def test_a_reader_that_has_seen_enough_ends_it_quietly(command: list[str], tmp_path: Path) -> None:
+    large = tmp_path / "large.jsonl"
+    large.write_bytes(TEXT.read_bytes() * 100)
+    files = [str(large)] * (1 if command != ["validate"] else 50)
+    with subprocess.Popen(
+        [*TURNWIRE, *command, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_control_c_ends_it_quietly() -> None:
+    with subprocess.Popen(
+        [*TURNWIRE, "convert", "--to", "events", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdin.write(TEXT.read_bytes())
+        process.stdin.flush()
+        process.stdout.readline()  # it is at work
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b""
+    assert process.returncode == 130
+
+
+def test_a_full_disk_is_told_without_a_traceback(start: Start) -> None:
+    if not Path("/dev/full").exists():
+        return  # only Linux has a disk that is always full
+    with Path("/dev/full").open("wb") as full:
+        ended = start("convert", "--to", "events", TEXT, stdout=full)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        b"turnwire: cannot write the output: No space left on device. Write it to another place.\n"
+    )
+
+
+def test_letters_that_the_terminal_does_not_know_are_replaced(start: Start) -> None:
+    tools = FIXTURES / "claude" / "05_parallel.jsonl"
+    ended = start("inspect", tools, env={"PYTHONIOENCODING": "latin-1"})
+    assert ended.returncode == 0
+    assert b"  ? Bash  " in ended.stdout
