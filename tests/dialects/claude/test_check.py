@@ -175,8 +175,8 @@ def test_abandoned_blocks_may_stay_open() -> None:
     abandoned = {"from_block_index": 1}
     frames = start(), block_start(0), block_stop(0), block_start(1)
     assert broken(*frames, stop(abandoned_blocks=abandoned)) == []
-    frames = start(), block_start(0), block_start(1)
-    assert broken(*frames, stop(abandoned_blocks=abandoned)) == [("block_left_open", 4)]
+    unstopped = start(), block_start(0), block_start(1)
+    assert broken(*unstopped, stop(abandoned_blocks=abandoned)) == [("block_left_open", 4)]
 
 
 @pytest.mark.parametrize("named", [{}, {"api_message_id": "m1"}])
@@ -313,7 +313,7 @@ def test_a_message_that_was_not_streamed_is_not_compared() -> None:
 
 
 def test_content_may_be_a_string_or_missing() -> None:
-    frames = [
+    frames: list[Frame] = [
         {"type": "assistant", "message": {"id": "m1", "content": "Hello"}},
         {"type": "assistant"},
         {"type": "user", "message": {"content": "Hi"}},

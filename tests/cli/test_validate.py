@@ -1,0 +1,156 @@
+"""`turnwire validate`: clean on what the real CLI said, and precise about everything else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, recorded
+
+TEXT = FIXTURES / "claude" / "01_text.jsonl"
+KILLED = FIXTURES / "claude" / "22_kill_during_permission.io.jsonl"
+
+
+def broken_text() -> bytes:
+    """A recorded stream in which a block never stops."""
+    return b"\n".join(line for line in recorded("01_text") if b"content_block_stop" not in line)
+
+
+# --- recorded streams -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*RECORDED, *BOTH_DIRECTIONS], ids=lambda path: path.stem)
+def test_the_real_cli_is_clean(path: Path, run: Run) -> None:
+    result = run("validate", "--from", "claude", "--json", path)
+    report = json.loads(result.stdout)
+    assert report["violations"] == []
+    assert result.exit_code == 0
+    assert report["lines"] == report["typed"] + report["unknown"] + report["errors"]
+    assert report["lines"] + report["notes"] == len(path.read_bytes().splitlines())
+
+
+def test_what_people_see(run: Run) -> None:
+    result = run("validate", TEXT, KILLED)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"{TEXT}  clean\n"
+        "  lines      19 = 19 typed + 0 unknown + 0 errors\n"
+        "  content    1 message, 1 block, 0 tools\n"
+        f"{KILLED}  clean\n"
+        "  lines      36 = 36 typed + 0 unknown + 0 errors (and 3 notes of the recorder)\n"
+        "  content    2 messages, 3 blocks, 1 tool\n"
+        "  left open  Bash toolu_b (line 17)\n"
+        "\n"
+        "2 clean files; 55 lines\n"
+    )
+
+
+def test_what_programs_see(run: Run) -> None:
+    result = run("validate", "--json", KILLED, TEXT)
+    first, second = (json.loads(line) for line in result.stdout.splitlines())
+    assert second["file"] == str(TEXT)
+    assert first == {
+        "file": str(KILLED),
+        "ok": True,
+        "notes": 3,
+        "lines": 36,
+        "typed": 36,
+        "unknown": 0,
+        "errors": 0,
+        "messages": 2,
+        "blocks": 3,
+        "tools": 1,
+        "unknown_kinds": {},
+        "open_tools": [{"id": "toolu_b", "name": "Bash", "line": 17}],
+        "violation_count": 0,
+        "violations": [],
+    }
+
+
+def test_it_reads_standard_input(run: Run) -> None:
+    result = run("validate", "-", stdin=TEXT.read_bytes())
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<stdin>  clean\n")
+
+
+# --- what is wrong ----------------------------------------------------------------------------
+
+
+def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[bytes], Path]) -> None:
+    novel = b'{"type":"novel"}\n{"type":"novel"}\n{"type":"system","subtype":"newer"}'
+    path = recording(b"\n".join([broken_text(), novel, b"{", b""]))
+    result = run("validate", path)
+    assert result.exit_code == 1
+    message = json.loads(recorded("01_text")[4])["event"]["message"]["id"]
+    assert result.stdout == (
+        f"{path}  2 violations\n"
+        "  lines      22 = 18 typed + 3 unknown + 1 error\n"
+        "  content    1 message, 1 block, 0 tools\n"
+        "  unknown    novel (2), system/newer (1)\n"
+        f"  line 14    block_left_open: block 0 of message {message}\n"
+        "  line 22    bad_line: the line breaks off before its end\n"
+    )
+
+
+def test_a_bad_line_is_a_violation(run: Run) -> None:
+    result = run("validate", "--json", "-", stdin=b"{oops\n")
+    assert result.exit_code == 1
+    report = json.loads(result.stdout)
+    assert (report["ok"], report["lines"], report["errors"]) == (False, 1, 1)
+    assert [(v["code"], v["line"]) for v in report["violations"]] == [("bad_line", 1)]
+
+
+def test_something_unknown_is_no_violation(run: Run) -> None:
+    result = run("validate", "-", stdin=b'{"type":"novel"}\n')
+    assert result.exit_code == 0
+    assert "novel (1)" in result.stdout
+
+
+def test_a_file_without_lines_is_no_violation(run: Run) -> None:
+    result = run("validate", "-", stdin=b"\n \n")
+    assert (result.exit_code, result.stdout) == (0, "<stdin>  no lines\n")
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_checked(
+    run: Run, recording: Callable[[bytes], Path]
+) -> None:
+    broken = recording(broken_text())
+    result = run("validate", "nowhere", broken, TEXT)
+    assert result.exit_code == 2  # over 1, over 0
+    assert "nowhere does not exist" in result.stderr
+    assert f"{broken}  1 violation\n" in result.stdout
+    assert f"{TEXT}  clean\n" in result.stdout
+    assert result.stdout.endswith("1 clean file, 1 with violations, 1 unreadable; 37 lines\n")
+    assert run("validate", broken, TEXT).exit_code == 1
+    assert run("validate", TEXT, TEXT).exit_code == 0
+
+
+def test_a_file_that_cannot_be_read_in_json(run: Run) -> None:
+    result = run("validate", "--json", "nowhere")
+    assert result.exit_code == 2
+    report = json.loads(result.stdout)
+    assert (report["file"], report["ok"]) == ("nowhere", False)
+    assert report["unreadable"].startswith("nowhere does not exist.")
+
+
+def test_a_binary_file_does_not_flood_the_terminal(run: Run) -> None:
+    result = run("validate", "-", stdin=bytes(range(256)) * 40)
+    assert result.exit_code == 1
+    assert len(result.stdout.splitlines()) < 20
+    assert "and 31 more" in result.stdout
+
+
+def test_names_from_the_stream_cannot_act_on_the_terminal(run: Run) -> None:
+    evil = json.dumps({"type": "\x1b[2Jevil\n\u202e"}).encode()
+    result = run("validate", "-", stdin=evil)
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    assert "[2Jevil" in result.stdout
+
+
+def test_at_least_one_file_has_to_be_given(run: Run) -> None:
+    assert run("validate").exit_code == 2
