@@ -1,0 +1,80 @@
+"""On a real terminal: colours, the progress bar, and the width."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TURNWIRE
+from tests.streams import FIXTURES
+
+PARALLEL = FIXTURES / "claude" / "05_parallel.jsonl"
+ESCAPE = b"\x1b["
+
+
+def on_terminal(*args: str | Path, stdout: bool = True, stderr: bool = True, **env: str) -> bytes:
+    """What a terminal of 80 columns receives from a command."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "CI")}
+    process = subprocess.Popen(
+        [*TURNWIRE, *map(str, args)],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs if stdout else subprocess.DEVNULL,
+        stderr=theirs if stderr else subprocess.DEVNULL,
+        env={**environment, "TERM": "xterm-256color", **env},
+    )
+    os.close(theirs)
+    received = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            received += chunk
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return received
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large.jsonl"
+    path.write_bytes(PARALLEL.read_bytes() * (8_500_000 // PARALLEL.stat().st_size + 1))
+    return path
+
+
+@pytest.mark.parametrize("command", ["inspect", "validate"])
+def test_colours_unless_no_color_is_set(command: str) -> None:
+    assert ESCAPE in on_terminal(command, PARALLEL)
+    assert ESCAPE not in on_terminal(command, PARALLEL, NO_COLOR="1")
+    assert b"Bash" in on_terminal("inspect", PARALLEL, NO_COLOR="1")
+
+
+def test_a_long_list_is_folded_to_the_screen(tmp_path: Path) -> None:
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f'{{"type":"unknown_kind_{n}"}}\n' for n in range(12)))
+    lines = on_terminal("validate", many, NO_COLOR="1").decode().splitlines()[1:]
+    assert max(map(len, lines)) <= 80
+    assert lines[-1].startswith(" " * 13)
+
+
+@pytest.mark.parametrize("command", [["convert", "--to", "rpc"], ["validate"]])
+def test_a_large_file_shows_how_far_it_is(command: list[str], large: Path) -> None:
+    shown = on_terminal(*command, large, stdout=command == ["validate"])
+    assert b"large.jsonl" in shown
+    assert b"/8." in shown  # megabytes done of all
+    assert b"\xe2\x94\x81" in shown  # the bar itself
+
+
+def test_no_bar_where_the_output_is_on_the_screen_or_nobody_looks(large: Path) -> None:
+    bar = "━".encode()
+    assert bar not in on_terminal("convert", "--to", "events", PARALLEL, stdout=False)
+    assert bar not in on_terminal("validate", large, stderr=False)
+    assert bar not in on_terminal("convert", "--to", "rpc", large)
