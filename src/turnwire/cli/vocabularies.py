@@ -1,0 +1,123 @@
+"""JSON Schema of every public vocabulary, made from the types themselves."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias, Union, get_args
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.blocks import ContentBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.lenient import Unknown
+from turnwire.core.ui import UiStreamEvent
+from turnwire.dialects.claude.blocks import ClaudeBlock
+from turnwire.dialects.claude.control import ControlBody, ControlOutcome
+from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
+from turnwire.dialects.claude.stream import Delta, StreamEventBody
+from turnwire.dialects.claude.system import SystemMessage
+from turnwire.dialects.rpc import RpcMessage
+
+__all__ = ["schemas"]
+
+Schema: TypeAlias = dict[str, Any]
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schemas() -> dict[str, Schema]:
+    """Every public vocabulary by its name."""
+    return {
+        "blocks": _schema("Content blocks: what any agent's message is made of.", ContentBlock),
+        "claude": _claude_schema(),
+        "events": _schema("Normalized events: the one internal language.", NormalizedStreamEvent),
+        "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
+        "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
+    }
+
+
+def _schema(description: str, vocabulary: Any) -> Schema:
+    return {"$schema": _DRAFT, "description": description, **msgspec.json.schema(vocabulary)}
+
+
+# --- Claude's own messages --------------------------------------------------------------------
+
+
+def _claude_schema() -> Schema:
+    """Claude's wire, which is open: what this version does not know is allowed everywhere.
+
+    Two things are said here because the types cannot say them: system messages are told apart by
+    a second tag, and the Unknown types stand for whatever has a tag that nobody else has.
+    """
+    own = _members(ClaudeMessage) - _members(SystemMessage) - {UnknownMessage}
+    in_order = [member for member in get_args(ClaudeMessage) if member in own]
+    tagged: Any = Union[tuple(in_order)]  # noqa: UP007 (of a computed list)
+    _, defs = msgspec.json.schema_components([tagged, SystemMessage], ref_template=_REF)
+    refs = {
+        member: {"$ref": _REF.format(name=member.__name__)} for member in _members(ClaudeMessage)
+    }
+
+    for union in (ClaudeBlock, Delta, StreamEventBody, ControlBody, ControlOutcome, SystemMessage):
+        _open(union, defs)
+    defs["SystemMessage"] = {
+        "title": "SystemMessage",
+        "description": "A session's own news.",
+        "type": "object",
+        "properties": {"type": {"const": "system"}},
+        "required": ["type"],
+        "anyOf": [refs[member] for member in get_args(SystemMessage)],
+    }
+    defs["UnknownMessage"] = _anything_but(UnknownMessage, "type", {"system", *map(_tag, own)})
+    return {
+        "$schema": _DRAFT,
+        "description": "Claude Code's stream-json: one of these per line, in both directions.",
+        "anyOf": [
+            *(refs[member] for member in in_order),
+            {"$ref": _REF.format(name="SystemMessage")},
+            refs[UnknownMessage],
+        ],
+        "$defs": _without_discriminators(defs),
+    }
+
+
+_REF = "#/$defs/{name}"
+
+
+def _open(union: Any, defs: Schema) -> None:
+    """Say what the union's Unknown type is on the wire: an object of any other kind."""
+    members = _members(union)
+    (unknown,) = (member for member in members if issubclass(member, Unknown))
+    known = members - {unknown}
+    tag_field = unknown.__struct_config__.tag_field
+    assert tag_field is not None
+    defs[unknown.__name__] = _anything_but(unknown, tag_field, set(map(_tag, known)))
+
+
+def _anything_but(unknown: type[Struct], tag_field: str, known: set[str]) -> Schema:
+    return {
+        "title": unknown.__name__,
+        "description": unknown.__doc__,
+        "type": "object",
+        "properties": {tag_field: {"not": {"enum": sorted(known)}}},
+    }
+
+
+def _without_discriminators(schema: Any) -> Any:
+    """An open union has no table of all its tags."""
+    if isinstance(schema, dict):
+        return {
+            key: _without_discriminators(value)
+            for key, value in schema.items()
+            if key != "discriminator"
+        }
+    if isinstance(schema, list):
+        return [_without_discriminators(item) for item in schema]
+    return schema
+
+
+def _members(union: Any) -> set[type[Struct]]:
+    return set(get_args(union))
+
+
+def _tag(member: type[Struct]) -> str:
+    return str(member.__struct_config__.tag)

@@ -1,0 +1,167 @@
+"""The checked-in JSON Schema is what the types say, and what is on the wire fits it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jsonschema import Draft202012Validator
+
+from tests.streams import BOTH_DIRECTIONS, RECORDED, events_of, rpc_of, ui_of
+from turnwire.cli.main import main
+from turnwire.cli.schema import written
+from turnwire.cli.vocabularies import schemas
+from turnwire.core.events import AssistantMessage, UserMessage
+from turnwire.dialects import rpc
+from turnwire.dialects.claude import encode
+
+FOLDER = Path(__file__).parent.parent / "schema"
+NAMES = sorted(schemas())
+
+
+@cache
+def validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(schemas()[name])
+
+
+def assert_fits(name: str, value: Any) -> None:
+    error = next(validator(name).iter_errors(value), None)
+    assert error is None, f"{error.json_path}: {error.message}" if error else ""
+
+
+# --- the files --------------------------------------------------------------------------------
+
+
+def test_the_vocabularies() -> None:
+    assert NAMES == ["blocks", "claude", "events", "rpc", "ui"]
+
+
+def test_the_checked_in_files_are_up_to_date() -> None:
+    found = {path.name: path.read_bytes() for path in FOLDER.iterdir()}
+    assert found == written(), "the types have changed: run `make schema`, and look at the change"
+
+
+def test_the_command_writes_them(tmp_path: Path) -> None:
+    out = tmp_path / "not" / "there" / "yet"
+    result = CliRunner().invoke(main, ["schema", "--out", str(out)])
+    assert result.exit_code == 0
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == written()
+    assert result.output.splitlines() == [str(out / f"{name}.schema.json") for name in NAMES]
+
+
+def test_the_command_prints_them() -> None:
+    result = CliRunner().invoke(main, ["schema"])
+    assert result.exit_code == 0
+    assert json.loads(result.output) == schemas()
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(main, ["schema", "--out", str(tmp_path / "file" / "below")])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"turnwire: cannot write {tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_a_valid_schema_whose_references_resolve(name: str) -> None:
+    schema = schemas()[name]
+    Draft202012Validator.check_schema(schema)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert schema["description"]
+    references = set(_references(schema))
+    assert references == {f"#/$defs/{definition}" for definition in schema["$defs"]}
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for each in value.values():
+            yield from _references(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _references(each)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_type_says_what_it_is(name: str) -> None:
+    for title, definition in schemas()[name]["$defs"].items():
+        assert definition.get("description"), f"{title} has no docstring"
+
+
+# --- what is on the wire ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_what_the_real_cli_said_fits(path: Path) -> None:
+    for line in path.read_bytes().splitlines():
+        assert_fits("claude", json.loads(line))
+
+
+@pytest.mark.parametrize("path", BOTH_DIRECTIONS, ids=lambda path: path.stem)
+def test_what_a_host_said_to_it_fits(path: Path) -> None:
+    for line in path.read_bytes().splitlines():
+        envelope = json.loads(line)
+        if envelope["dir"] == "in":
+            assert_fits("claude", envelope["msg"])
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_what_it_becomes_fits(path: Path) -> None:
+    events = events_of(path.read_bytes().splitlines())
+    ui = ui_of(events)
+    bridge = rpc.RpcBridge(system=True, tool_progress="output_delta")
+    for event in events:
+        assert_fits("events", json.loads(encode(event)))
+        if isinstance(event, AssistantMessage | UserMessage):
+            for block in event.content:
+                assert_fits("blocks", json.loads(encode(block)))
+    for ui_event in ui:
+        assert_fits("ui", json.loads(encode(ui_event)))
+    for message in rpc_of(ui, bridge):
+        assert_fits("rpc", json.loads(encode(message)))
+
+
+# --- Claude's wire is open --------------------------------------------------------------------
+
+UNKNOWN: list[dict[str, Any]] = [
+    {},
+    {"type": "novel"},
+    {"type": "system", "subtype": "novel"},
+    {"type": "system"},
+    {"type": "stream_event", "event": {"type": "novel"}},
+    {"type": "assistant", "message": {"content": [{"type": "novel"}]}},
+    {"type": "control_request", "request_id": "r", "request": {"subtype": "novel"}},
+    {"type": "control_response", "response": {"subtype": "novel"}},
+    {"type": "keep_alive", "novel": 1},
+]
+
+WRONG: list[Any] = [
+    [],
+    "text",
+    {"type": "stream_event"},
+    {"type": "system", "subtype": "init", "tools": "all"},
+    {"type": "assistant", "message": {"content": [{"type": "text", "text": 1}]}},
+    {"type": "control_request", "request_id": "r", "request": {"subtype": "can_use_tool"}},
+]
+
+
+@pytest.mark.parametrize("message", UNKNOWN, ids=json.dumps)
+def test_what_nobody_knows_yet_fits(message: dict[str, Any]) -> None:
+    assert_fits("claude", message)
+
+
+@pytest.mark.parametrize("message", WRONG, ids=json.dumps)
+def test_what_is_known_has_to_be_right(message: Any) -> None:
+    assert not validator("claude").is_valid(message)
+
+
+def test_our_own_vocabularies_are_closed() -> None:
+    for name in ("blocks", "events", "rpc", "ui"):
+        assert not validator(name).is_valid({"type": "novel"})
+    assert_fits("blocks", {"type": "unknown", "originalType": "novel", "data": {}})
