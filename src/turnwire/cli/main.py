@@ -83,6 +83,13 @@ def _forget_stdout() -> None:
 def main() -> None:
     """Durable conversations between people and agents.
 
-    Reads the recorded stream of an agent (JSON lines, from a file or from - for standard input),
-    translates it, checks it and sums it up.
+    Reads the stream of an agent, as JSON lines from a file, or from standard input where the file
+    is -, and translates it, checks it or sums it up.
+
+    \b
+    Try:
+      turnwire inspect session.jsonl
+      turnwire validate recorded/*.jsonl
+      claude -p "hello" --verbose --output-format stream-json \\
+        | turnwire convert --to rpc -
     """

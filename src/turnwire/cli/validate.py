@@ -11,17 +11,18 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.cli.options import files_argument, from_option, max_line_option
-from turnwire.cli.output_check import OutputCheck
+from turnwire.cli.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import Recording, events_of, open_recording
 from turnwire.cli.words import counted, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
-from turnwire.dialects.claude.check import StreamCheck, StreamReport
+from turnwire.dialects.claude.check import RULES, StreamCheck, StreamReport
 from turnwire.errors import BadLine, UnreadableInput
 
 __all__ = ["FileReport", "command"]
 
 _SHOWN = 10  # of each list, unless --json
+_RULES = RULES | OUTPUT_RULES
 
 
 class FileReport(Struct, frozen=True, gc=False):
@@ -137,8 +138,12 @@ def _print(file: FileReport, report: StreamReport) -> None:
     if report.open_tools:
         tools = [f"{tool.name} {tool.id} (line {tool.line:,})" for tool in report.open_tools]
         _row("left open", some(tools, _SHOWN), fg="yellow")
+    explained: set[str] = set()
     for violation in report.violations[:_SHOWN]:
         _row(f"line {violation.line:,}", f"{violation.code}: {violation.message}", fg="red")
+        if violation.code not in explained:
+            explained.add(violation.code)
+            _row("", _RULES[violation.code])
     if report.violation_count > _SHOWN:
         _row("", f"and {report.violation_count - _SHOWN:,} more; --json tells the first 1,000")
 
