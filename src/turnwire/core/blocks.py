@@ -108,7 +108,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True, gc=False):
 
     path: str
     kind: str  # add, update, delete, ...
-    diff: str | None = None
+    diff: str | None = None  # as a unified diff
 
 
 class FileChangeBlock(Block, frozen=True, tag="file_change"):
@@ -123,7 +123,7 @@ class McpToolCallBlock(Block, frozen=True, tag="mcp_tool_call"):
     """A call of a tool on an MCP server, where the agent reports those apart."""
 
     id: str
-    server: str
+    server: str  # the MCP server's name
     tool_name: str
     arguments: Any
     status: Status

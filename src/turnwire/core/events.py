@@ -66,7 +66,7 @@ class SessionInit(Event, frozen=True):
     cwd: str | None = None
     permission_mode: str | None = None
     tools: list[str] = []
-    agent_version: str | None = None
+    agent_version: str | None = None  # of the agent program
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
 
 
@@ -77,8 +77,8 @@ class TurnStarted(Event, frozen=True):
 class TurnCompleted(Event, frozen=True):
     """A turn came to its end: finished, interrupted by a person, or paused at a deferred tool."""
 
-    stop_reason: str | None = None
-    interrupted: bool = False
+    stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
+    interrupted: bool = False  # stopped by a person
     deferred_tool_use_id: str | None = None  # the call the turn is paused at
     origin: str | None = None  # what started it, where the agent says: `task-notification`, ...
 
@@ -94,10 +94,10 @@ class TurnFailed(Event, frozen=True):
 class ResultSummary(Event, frozen=True):
     """The figures of a turn. Those without `total` in their name are this turn's alone."""
 
-    subtype: str
+    subtype: str  # the agent's word: `success`, `error_max_turns`, ...
     is_error: bool
     duration_ms: int = 0
-    duration_api_ms: int = 0
+    duration_api_ms: int = 0  # of which waiting for the model
     num_turns: int = 0  # model calls the agent counts
     cost_usd: float | None = None  # this turn
     total_cost_usd: float | None = None  # since the agent process started
@@ -105,8 +105,8 @@ class ResultSummary(Event, frozen=True):
     model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
     result: str | None = None  # the agent's closing words
     structured_output: Any = None
-    stop_reason: str | None = None
-    terminal_reason: str | None = None
+    stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
+    terminal_reason: str | None = None  # why the agent stopped, in a finer word
     errors: list[str] | None = None
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
 
@@ -134,7 +134,7 @@ class ContentDelta(Event, frozen=True):
 
     message_id: str
     index: int
-    kind: DeltaKind
+    kind: DeltaKind  # what grows
     text: str
     tool_use_id: str | None = None  # the call, where the block is a tool's
 
@@ -158,7 +158,7 @@ class MessageCompleted(Event, frozen=True):
     """A streamed message has ended."""
 
     message_id: str
-    stop_reason: str | None = None
+    stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
     usage: Usage | None = None
 
 
@@ -166,7 +166,7 @@ class MessageDiscarded(Event, frozen=True):
     """The agent abandoned a partial message: it has ended, and its blocks from here on are void."""
 
     message_id: str
-    from_index: int
+    from_index: int  # the first void block
     reason: str  # abandoned, restarted, replaced, turn_ended, stream_ended
 
 
@@ -180,7 +180,7 @@ class AssistantMessage(Event, frozen=True):
     index: int  # the place of the first of these blocks in the message
     content: list[ContentBlock]
     model: str | None = None
-    stop_reason: str | None = None
+    stop_reason: str | None = None  # why the model stopped, where it is known already
     usage: Usage | None = None
     error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
     aborted: bool = False  # cut short by an interrupt
@@ -193,8 +193,8 @@ class UserMessage(Event, frozen=True):
     """Something said to the model: by a person, by a tool (its result), or by the agent itself."""
 
     content: list[ContentBlock]
-    origin: UserOrigin
-    uuid: str | None = None
+    origin: UserOrigin  # whose words these are
+    uuid: str | None = None  # the agent's id of this very frame
     timestamp: str | None = None
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
 
@@ -217,7 +217,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False):
     options: list[QuestionOption] = []
     multi: bool = False  # several options may be chosen
     free_text: bool = True  # an answer in own words is welcome
-    header: str | None = None
+    header: str | None = None  # a word or two to label it
 
 
 class QuestionAsked(Event, frozen=True):
@@ -234,14 +234,14 @@ class QuestionAsked(Event, frozen=True):
 class PermissionRequested(Event, frozen=True):
     """The agent wants to run a tool and waits for leave."""
 
-    request_id: str
-    tool_use_id: str
+    request_id: str  # the agent's id of the request, for the answer on the wire
+    tool_use_id: str  # the call that waits
     tool_name: str
     input: Any  # exactly what would run
     title: str | None = None
     description: str | None = None
     suggestions: list[Any] = []  # rules the agent offers to remember
-    blocked_path: str | None = None
+    blocked_path: str | None = None  # the path that made it ask
     reason: str | None = None  # why the agent has to ask
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
 
@@ -249,7 +249,7 @@ class PermissionRequested(Event, frozen=True):
 class RequestWithdrawn(Event, frozen=True):
     """A question or permission is no longer open: the agent took it back."""
 
-    request_id: str
+    request_id: str  # the request that no longer waits
 
 
 # --- everything around it ---------------------------------------------------------------------

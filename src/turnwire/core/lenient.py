@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, Struct, ValidationError, structs
+from msgspec import NODEFAULT, Raw, Struct, ValidationError, structs
 
 __all__ = ["Unknown", "salvage"]
 
@@ -24,7 +24,7 @@ class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalT
     pass for one of these and lose its content.
     """
 
-    original_type: str
+    original_type: str  # the tag it came with
     data: Any  # the whole object
 
 
@@ -56,6 +56,8 @@ def _walk(kind: Any, value: Any, issues: list[str], name: str) -> Any:
             return shape.unknown(original, value)
     if isinstance(value, list) and shape.item is not None:
         return [salvage(shape.item, item, issues, name=name) for item in value]
+    if shape.raw:  # convert knows no Raw: that is only for bytes
+        return Raw(msgspec.json.encode(value))
     return msgspec.convert(value, kind)
 
 
@@ -85,6 +87,7 @@ class _Shape(Struct, frozen=True):
     tag_field: str | None
     unknown: type[Unknown] | None
     item: Any
+    raw: bool
 
 
 @cache
@@ -104,7 +107,7 @@ def _shape(kind: Any) -> _Shape:
                 unknown = member
             else:
                 variants[cast("str | None", config.tag)] = member
-    return _Shape(variants, tag_field, unknown, item)
+    return _Shape(variants, tag_field, unknown, item, Raw in members)
 
 
 @cache

@@ -10,7 +10,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.usage import Usage
+from turnwire.core.usage import ModelUsage, Usage
 
 __all__ = [
     "UiAssistantMessage",
@@ -106,7 +106,7 @@ class UiToolProgress(UiEvent, frozen=True):
     message_id: str | None
     index: int | None  # the tool's own block; null where nobody saw it start
     tool_id: str
-    output_preview: str | None = None
+    output_preview: str | None = None  # what it printed since the last one
     elapsed_seconds: float | None = None
 
 
@@ -127,7 +127,7 @@ class UiMessageComplete(UiEvent, frozen=True):
     message_id: str
     stop_reason: str | None = None
     usage: Usage | None = None
-    discarded_from: int | None = None
+    discarded_from: int | None = None  # drop the blocks from this index on
 
 
 class UiAssistantMessage(UiEvent, frozen=True):
@@ -137,16 +137,16 @@ class UiAssistantMessage(UiEvent, frozen=True):
     index: int  # the place of the first of these blocks
     content: list[ContentBlock]
     model: str | None = None
-    error: str | None = None
-    aborted: bool = False
+    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
+    aborted: bool = False  # cut short by an interrupt
 
 
 class UiUserMessage(UiEvent, frozen=True):
     """Something said to the model. Tool results are not in it: they come as UiToolComplete."""
 
     content: list[ContentBlock]
-    origin: ev.UserOrigin
-    uuid: str | None = None
+    origin: ev.UserOrigin  # whose words these are
+    uuid: str | None = None  # the agent's id of this very frame
 
 
 class UiResultMessage(UiEvent, frozen=True):
@@ -163,13 +163,16 @@ class UiResultMessage(UiEvent, frozen=True):
     result: str | None = None
     stop_reason: str | None = None
     terminal_reason: str | None = None
+    structured_output: Any = None
+    errors: list[str] | None = None
+    model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
 
 
 class UiError(UiEvent, frozen=True):
     """Something failed."""
 
     message: str
-    code: str | None = None
+    code: str | None = None  # the agent's word for it: `api_error`, ...
 
 
 class UiSystemMessage(UiEvent, frozen=True):
@@ -201,10 +204,11 @@ UiEvents = list[UiStreamEvent]
 
 
 class UiStreamAdapter:
-    """Normalized events in, UI events out. Remembers only where each running tool's block is."""
+    """Normalized events in, UI events out. Remembers little: where each running tool's block is."""
 
     def __init__(self) -> None:
         self._tools: dict[str, tuple[str, int]] = {}
+        self._told: set[str] = set()  # this turn's tools whose streamed result has gone out
         self._handlers: dict[type, Callable[[Any], UiEvents]] = {
             ev.ContentDelta: self._content_delta,
             ev.ContentStarted: self._content_started,
@@ -325,8 +329,10 @@ class UiStreamAdapter:
 
     def _content_completed(self, e: ev.ContentCompleted) -> UiEvents:
         if isinstance(e.block, ToolResultBlock):
-            # Unless the finished message has said it already.
-            return [self._complete(e.block, e)] if e.block.tool_use_id in self._tools else []
+            if e.block.tool_use_id not in self._tools:
+                return []  # the finished message has said it already
+            self._told.add(e.block.tool_use_id)
+            return [self._complete(e.block, e)]
         return [
             UiBlockStop(
                 e.provider,
@@ -376,13 +382,14 @@ class UiStreamAdapter:
             if isinstance(block, ToolResultBlock):
                 if run:
                     out.append(_assistant(e, start, run))
-                out.append(self._complete(block, e))
+                if block.tool_use_id not in self._told:
+                    out.append(self._complete(block, e))
                 run, start = [], index + 1
                 continue
             run.append(block)
-            if isinstance(block, ToolUseBlock):
+            if isinstance(block, ToolUseBlock) and block.id not in self._told:
                 self._tools[block.id] = (e.message_id, index)
-        if run or not out:
+        if run or not e.content:
             out.append(_assistant(e, start, run))
         return out
 
@@ -447,6 +454,7 @@ class UiStreamAdapter:
         ]
 
     def _result(self, e: ev.ResultSummary) -> UiEvents:
+        self._told.clear()
         return [
             UiResultMessage(
                 e.provider,
@@ -464,6 +472,9 @@ class UiStreamAdapter:
                 e.result,
                 e.stop_reason,
                 e.terminal_reason,
+                e.structured_output,
+                e.errors,
+                e.model_usage,
             )
         ]
 

@@ -612,6 +612,9 @@ class ClaudeStreamAdapter:
         state.stopped = True
         if from_index is None:
             from_index = state.first_unfinished()
+        for index, block in state.blocks.items():
+            if index < from_index and not block.ended:
+                self._end_block(lane, state, index, block, out)
         out.append(
             ev.MessageDiscarded(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, from_index, reason
@@ -683,7 +686,8 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
 
 
 def _is_interrupt_receipt(response: Raw | UnsetType) -> bool:
-    return response is not UNSET and bytes(response).startswith(b'{"still_queued"')
+    """The answer to an interrupt is short and says which prompts still wait."""
+    return response is not UNSET and b'"still_queued"' in bytes(response)[:1000]
 
 
 def _error_text(result: messages.ResultMessage) -> str:

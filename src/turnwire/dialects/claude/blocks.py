@@ -53,7 +53,7 @@ class ThinkingBlock(_Block, frozen=True, tag="thinking"):
 class RedactedThinkingBlock(_Block, frozen=True, tag="redacted_thinking"):
     """Reasoning nobody may read, to be handed back as it is."""
 
-    data: str = ""
+    data: str = ""  # sealed
 
 
 class ToolUseBlock(_Block, frozen=True, tag="tool_use"):

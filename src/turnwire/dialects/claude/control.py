@@ -53,7 +53,7 @@ class PermissionRule(Struct, frozen=True, omit_defaults=True, rename="camel", gc
     """A tool, and for which of its calls the rule holds."""
 
     tool_name: str
-    rule_content: str | None = None
+    rule_content: str | None = None  # a pattern, in the tool's own syntax
 
 
 class PermissionUpdate(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -61,13 +61,15 @@ class PermissionUpdate(Struct, frozen=True, omit_defaults=True, gc=False):
 
     type: str  # addRules, replaceRules, removeRules, setMode, addDirectories, removeDirectories
     rules: list[PermissionRule] | None = None
-    behavior: str | None = None
+    behavior: str | None = None  # allow, deny or ask
     mode: str | None = None
     directories: list[str] | None = None
-    destination: str | None = None
+    destination: str | None = None  # where it is kept: `session`, `localSettings`, ...
 
 
-class _Decision(Struct, frozen=True, omit_defaults=True, tag_field="behavior", rename="camel"):
+class _Decision(
+    Struct, frozen=True, omit_defaults=True, tag_field="behavior", rename="camel", gc=False
+):
     pass
 
 
@@ -105,10 +107,10 @@ class CanUseTool(_Request, frozen=True, tag="can_use_tool"):
     display_name: str | None = None
     description: str | None = None
     permission_suggestions: list[PermissionUpdate] | None = None
-    blocked_path: str | None = None
-    decision_reason: str | None = None
+    blocked_path: str | None = None  # the path that made it ask
+    decision_reason: str | None = None  # why it has to ask
     agent_id: str | None = None
-    requires_user_interaction: bool | None = None
+    requires_user_interaction: bool | None = None  # a question rather than a permission
 
 
 class HookCallback(_Request, frozen=True, tag="hook_callback"):
@@ -151,7 +153,7 @@ class Initialize(_Request, frozen=True, tag="initialize", rename="camel"):
     exclude_dynamic_sections: bool | None = None
     system_prompt_snapshot: bool | None = None
     skills: list[str] | None = None
-    forward_subagent_text: bool | None = None
+    forward_subagent_text: bool | None = None  # send sub-agents' words too
 
 
 class Interrupt(_Request, frozen=True, tag="interrupt"):
@@ -179,8 +181,8 @@ class SetMaxThinkingTokens(_Request, frozen=True, tag="set_max_thinking_tokens")
 class RewindFiles(_Request, frozen=True, tag="rewind_files"):
     """Put files back to what they were at a user message."""
 
-    user_message_id: str
-    dry_run: bool | None = None
+    user_message_id: str  # the user message's uuid
+    dry_run: bool | None = None  # only say what would change
 
 
 class McpStatus(_Request, frozen=True, tag="mcp_status"):
@@ -261,6 +263,8 @@ ControlBody: TypeAlias = (
 
 
 class _Outcome(Struct, frozen=True, omit_defaults=True, tag_field="subtype", gc=False):
+    """What every answer of a known kind carries."""
+
     request_id: str
 
 

@@ -49,9 +49,9 @@ class UserMessage(_Message, frozen=True, tag="user"):
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
     tool_use_result: Raw | UnsetType = UNSET  # the tool's structured result
-    isSynthetic: bool | None = None  # noqa: N815 (the wire's spelling)
-    isReplay: bool | None = None  # noqa: N815
-    origin: Origin | None = None
+    isSynthetic: bool | None = None  # noqa: N815 (said by the agent itself; the wire's spelling)
+    isReplay: bool | None = None  # noqa: N815 (said in an earlier turn)
+    origin: Origin | None = None  # what made the agent speak
     timestamp: str | None = None
 
 
@@ -62,21 +62,22 @@ class AssistantMessage(_Message, frozen=True, tag="assistant"):
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
     error: str | None = None  # authentication_failed, billing_error, rate_limit, ...
-    aborted: bool | None = None
+    aborted: bool | None = None  # cut short by an interrupt
     timestamp: str | None = None
 
 
 class StreamEvent(
     Struct, frozen=True, omit_defaults=True, tag_field="type", tag="stream_event", gc=False
 ):
-    """A model message as it grows. The fields are in the wire's order: it decodes faster."""
+    """A model message as it grows."""
 
+    # The fields are in the wire's order, which msgspec reads fastest.
     event: StreamEventBody
     session_id: str | None = None
     parent_tool_use_id: str | None = None
     uuid: str | None = None
     api_message_id: str | None = None  # the message it is about
-    abandoned_blocks: AbandonedBlocks | None = None
+    abandoned_blocks: AbandonedBlocks | None = None  # what will never be finished
     agent_id: str | None = None
 
 
@@ -131,24 +132,24 @@ class ResultMessage(_Message, frozen=True, tag="result"):
     result: str | None = None
     structured_output: Any = None
     errors: list[str] | None = None
-    api_error_status: int | None = None
+    api_error_status: int | None = None  # HTTP status
     total_cost_usd: float | None = None  # cumulative over the process
     usage: Usage | None = None  # this turn
     modelUsage: dict[str, ModelFigures] | None = None  # noqa: N815 (cumulative over the process)
-    permission_denials: Raw | UnsetType = UNSET
+    permission_denials: Raw | UnsetType = UNSET  # the calls that were refused
     deferred_tool_use: DeferredToolUse | None = None
     origin: Origin | None = None
     result_index: int | None = None  # counts the results of one process from 0
-    queued_turn_count: int | None = None
+    queued_turn_count: int | None = None  # prompts that still wait
 
 
 class RateLimitInfo(Struct, frozen=True, omit_defaults=True, gc=False):
     """How much of a rate limit is used up."""
 
-    status: str | None = None
+    status: str | None = None  # `allowed_warning`, ...
     resetsAt: float | None = None  # noqa: N815 (the wire's spelling; seconds since 1970)
-    rateLimitType: str | None = None  # noqa: N815
-    utilization: float | None = None
+    rateLimitType: str | None = None  # noqa: N815 (`five_hour`, ...)
+    utilization: float | None = None  # 0 to 1
 
 
 class RateLimitEvent(_Message, frozen=True, tag="rate_limit_event"):
@@ -164,7 +165,7 @@ class ToolProgress(_Message, frozen=True, tag="tool_progress"):
     tool_name: str | None = None
     parent_tool_use_id: str | None = None
     elapsed_time_seconds: float | None = None
-    heartbeat: bool | None = None
+    heartbeat: bool | None = None  # only a sign of life
 
 
 class ConversationReset(_Message, frozen=True, tag="conversation_reset"):
@@ -184,7 +185,7 @@ class KeepAlive(_Message, frozen=True, tag="keep_alive"):
 class CommandLifecycle(_Message, frozen=True, tag="command_lifecycle"):
     """What became of a prompt that had a uuid: queued, started, completed, cancelled."""
 
-    command_uuid: str | None = None
+    command_uuid: str | None = None  # the prompt's uuid
     state: str | None = None
 
 

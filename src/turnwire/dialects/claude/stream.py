@@ -173,5 +173,5 @@ StreamEventBody: TypeAlias = (
 class AbandonedBlocks(Struct, frozen=True, omit_defaults=True, gc=False):
     """Said beside a message_stop: the blocks from this index on will never be finished."""
 
-    from_block_index: int
+    from_block_index: int  # the first of them
     api_message_id: str | None = None

@@ -69,7 +69,7 @@ class Init(_System, frozen=True, tag="init"):
     tools: list[str] = []
     mcp_servers: list[McpServer] = []
     permissionMode: str | None = None  # noqa: N815 (the wire's spelling)
-    apiKeySource: str | None = None  # noqa: N815
+    apiKeySource: str | None = None  # noqa: N815 (where the key came from)
     output_style: str | None = None
     claude_code_version: str | None = None
 
@@ -102,8 +102,8 @@ class ApiRetry(_System, frozen=True, tag="api_retry"):
 class CompactMetadata(Struct, frozen=True, omit_defaults=True, gc=False):
     """How the context was compacted."""
 
-    trigger: str | None = None
-    pre_tokens: int | None = None
+    trigger: str | None = None  # manual or auto
+    pre_tokens: int | None = None  # the size of the context before
 
 
 class CompactBoundary(_System, frozen=True, tag="compact_boundary"):
@@ -141,8 +141,8 @@ class TaskStarted(_System, frozen=True, tag="task_started"):
     description: str | None = None
     subagent_type: str | None = None
     task_type: str | None = None
-    is_backgrounded: bool | None = None
-    spawn_depth: int | None = None
+    is_backgrounded: bool | None = None  # goes on after the turn
+    spawn_depth: int | None = None  # how many sub-agents deep
     prompt: str | None = None
 
 
@@ -161,7 +161,7 @@ class TaskUpdated(_System, frozen=True, tag="task_updated"):
     """A task's record changed."""
 
     task_id: str | None = None
-    patch: Any = None
+    patch: Any = None  # the changed fields
 
 
 class TaskNotification(_System, frozen=True, tag="task_notification"):

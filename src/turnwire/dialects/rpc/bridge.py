@@ -74,7 +74,9 @@ class RpcBridge:
             self._uuid = f"evt-{self._stream_id or session_id[:8]}-"
         self._sent += 1
         uuid = f"{self._uuid}{self._sent}"
-        return rpc.RpcStreamEvent(uuid, session_id, data, e.provider, e.parent_tool_use_id)
+        return rpc.RpcStreamEvent(
+            uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id
+        )
 
     def _text_delta(self, e: ui.UiTextDelta) -> Messages:
         delta = rpc.RpcTextDelta(e.text)
@@ -116,25 +118,33 @@ class RpcBridge:
             if self._tool_progress == "text_delta"
             else rpc.RpcOutputDelta(e.output_preview)
         )
-        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta, e.tool_id))]
 
     # --- whole messages -----------------------------------------------------------------------
 
     def _tool_complete(self, e: ui.UiToolComplete) -> Messages:
         result = rpc.RpcToolResultBlock(e.tool_id, e.result, e.is_error)
         body = rpc.RpcMessageContent([result])
-        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id)]
+        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id, agent_id=e.agent_id)]
 
     def _assistant(self, e: ui.UiAssistantMessage) -> Messages:
         content = [to_rpc_block(block) for block in e.content]
         body = rpc.RpcMessageContent(content, e.message_id, e.model, e.index)
-        return [rpc.RpcAssistantMessage(body, e.provider, e.parent_tool_use_id, e.error)]
+        return [
+            rpc.RpcAssistantMessage(
+                body, e.provider, e.parent_tool_use_id, e.error, e.aborted, e.agent_id
+            )
+        ]
 
     def _user(self, e: ui.UiUserMessage) -> Messages:
         body = rpc.RpcMessageContent([to_rpc_block(block) for block in e.content])
         synthetic = True if e.origin in ("synthetic", "interrupt") else None
         replay = True if e.origin == "replay" else None
-        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id, synthetic, replay)]
+        return [
+            rpc.RpcUserMessage(
+                body, e.provider, e.parent_tool_use_id, synthetic, replay, e.uuid, e.agent_id
+            )
+        ]
 
     def _result(self, e: ui.UiResultMessage) -> Messages:
         return [
@@ -152,6 +162,9 @@ class RpcBridge:
                 e.result,
                 e.stop_reason,
                 e.terminal_reason,
+                e.structured_output,
+                e.errors,
+                e.model_usage,
             )
         ]
 

@@ -13,6 +13,8 @@ from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage
 
 __all__ = ["FoldedBlock", "FoldedMessage", "ToolCall", "Transcript"]
 
+_REMEMBERED = 4096  # user messages; a repeat comes soon after its first time, or not at all
+
 
 class FoldedBlock:
     """A block on the screen: what it is now, and whether its last word has been said."""
@@ -30,6 +32,7 @@ class FoldedMessage:
 
     __slots__ = (
         "blocks",
+        "has_stopped",
         "id",
         "is_streaming",
         "model",
@@ -45,6 +48,7 @@ class FoldedMessage:
         self.model = body.model
         self.blocks: dict[int, FoldedBlock] = {}
         self.is_streaming = False
+        self.has_stopped = False
         self.stop_reason: str | None = None
         self.usage: Usage | None = None
         self.parent_tool_use_id: str | None = None
@@ -76,9 +80,17 @@ class Transcript:
         self.result: rpc.RpcResultMessage | None = None
         self._streaming: dict[str | None, FoldedMessage] = {}  # one per voice
         self._by_id: dict[str, FoldedMessage] = {}
+        self._seen: dict[str, None] = {}  # the latest user messages, oldest first
+        self._last: RpcMessage | None = None
 
     def apply(self, message: RpcMessage) -> None:
-        """Section 5.1: each type has its handler; a type not known yet changes nothing."""
+        """Section 5.1: each type has its handler; a type not known yet changes nothing.
+
+        Neither does a repeat: the same message twice running, or a user message known by its uuid.
+        """
+        if self._is_repeat(message):
+            return
+        self._last = message
         match message:
             case rpc.RpcStreamEvent():
                 self._stream_event(message)
@@ -93,6 +105,20 @@ class Transcript:
             case rpc.RpcSystemMessage() | rpc.RpcUnknownMessage():
                 pass
 
+    def _is_repeat(self, message: RpcMessage) -> bool:
+        if message == self._last:
+            return True
+        # Only the agent's own uuids are unique; a stream event's is this connection's counting.
+        uuid = message.uuid if isinstance(message, rpc.RpcUserMessage) else None
+        if uuid is None:
+            return False
+        if uuid in self._seen:
+            return True
+        self._seen[uuid] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        return False
+
     # --- section 5.2: stream events -----------------------------------------------------------
 
     def _stream_event(self, message: rpc.RpcStreamEvent) -> None:
@@ -100,8 +126,13 @@ class Transcript:
         if isinstance(event, rpc.RpcMessageStartEvent):
             self._start(event.message or rpc.RpcMessageContent(), parent)
             return
+        if isinstance(event, rpc.RpcContentBlockDeltaEvent) and event.tool_use_id is not None:
+            self._output(event.tool_use_id, event.delta)
+            return
         folded = self._streaming.get(parent)
         if folded is None:
+            return
+        if folded.has_stopped and not isinstance(event, rpc.RpcContentBlockDeltaEvent):
             return
         match event:
             case rpc.RpcContentBlockStartEvent(index=index, content_block=block):
@@ -111,7 +142,7 @@ class Transcript:
             case rpc.RpcContentBlockDeltaEvent(index=index, delta=delta):
                 target = folded.blocks.get(index)
                 if target is not None:
-                    self._delta(target, delta)
+                    self._delta(target, delta, folded.has_stopped)
             case rpc.RpcContentBlockStopEvent(index=index):
                 if index in folded.blocks:
                     _settle(folded.blocks[index])
@@ -127,18 +158,24 @@ class Transcript:
         folded = self._by_id.get(body.id) if body.id else None
         if folded is None:
             folded = self._append("assistant", body, parent)
-        folded.is_streaming = True
+        folded.is_streaming = not folded.has_stopped  # a replay wakes nothing up again
         self._streaming[parent] = folded
 
-    def _delta(self, target: FoldedBlock, delta: rpc.RpcDelta) -> None:
-        if target.final:
-            return  # the finished block is already here
+    def _output(self, tool_use_id: str, delta: rpc.RpcDelta) -> None:
+        """What a running tool prints goes to its card, whatever is streaming by now."""
+        if isinstance(delta, rpc.RpcTextDelta):
+            self.tools.setdefault(tool_use_id, ToolCall()).output += delta.text
+        elif isinstance(delta, rpc.RpcOutputDelta):
+            self.tools.setdefault(tool_use_id, ToolCall()).output += delta.output
+
+    def _delta(self, target: FoldedBlock, delta: rpc.RpcDelta, has_stopped: bool) -> None:
         block = target.value
+        if isinstance(block, rpc.RpcToolUseBlock) and not isinstance(delta, rpc.RpcInputJsonDelta):
+            self._output(block.id, delta)
+            return
+        if target.final or has_stopped:
+            return  # its last word has been said
         match delta:
-            case rpc.RpcTextDelta(text=text) if isinstance(block, rpc.RpcToolUseBlock):
-                self.tools[block.id].output += text
-            case rpc.RpcOutputDelta(output=text) if isinstance(block, rpc.RpcToolUseBlock):
-                self.tools[block.id].output += text
             case rpc.RpcTextDelta(text=text):
                 target.pieces.append(text)
             case rpc.RpcThinkingDelta(thinking=text):
@@ -150,6 +187,7 @@ class Transcript:
 
     def _stop(self, folded: FoldedMessage, parent: str | None, discarded_from: int | None) -> None:
         folded.is_streaming = False
+        folded.has_stopped = True
         if discarded_from is None:
             return
         for index in [i for i in folded.blocks if i >= discarded_from]:
@@ -166,18 +204,23 @@ class Transcript:
     def _assistant(self, message: rpc.RpcAssistantMessage) -> None:
         """The finished blocks replace what was streamed for them; the placeholder keeps its id."""
         body, parent = message.message, message.parent_tool_use_id
-        folded = self._by_id.get(body.id) if body.id else self._waiting(parent)
+        folded = self._by_id.get(body.id) if body.id else None
         if folded is None:
-            folded = self._append("assistant", body, parent)
+            folded = self._waiting(body.id, parent) or self._append("assistant", body, parent)
+            if body.id:
+                self._by_id[body.id] = folded
         folded.model = body.model or folded.model
         for offset, block in enumerate(body.content or ()):
             index = _place(folded, block) if body.index is None else body.index + offset
             folded.blocks[index] = FoldedBlock(block, final=True)
             self._note_tool(block)
 
-    def _waiting(self, parent: str | None) -> FoldedMessage | None:
+    def _waiting(self, message_id: str | None, parent: str | None) -> FoldedMessage | None:
+        """The placeholder that waits for a finished message, where not both of them have an id."""
         folded = self._streaming.get(parent)
-        waits = folded is not None and any(not b.final for b in folded.blocks.values())
+        if folded is None or (message_id is not None and folded.id is not None):
+            return None
+        waits = not folded.blocks or any(not block.final for block in folded.blocks.values())
         return folded if waits else None
 
     def _user(self, message: rpc.RpcUserMessage) -> None:

@@ -19,7 +19,7 @@ from turnwire.core.blocks import (
     WebSearchBlock,
 )
 from turnwire.core.lenient import Unknown, salvage
-from turnwire.core.usage import Usage
+from turnwire.core.usage import ModelUsage, Usage
 from turnwire.errors import BadLine
 
 __all__ = [
@@ -88,7 +88,7 @@ class RpcToolUseBlock(
 
     id: str
     tool_name: str
-    tool_type: str
+    tool_type: str  # a family to switch on: `CLAUDE_READ`, `MCP`, ...
     input: Any  # null while it still streams in
     status: Status
 
@@ -204,6 +204,7 @@ class RpcContentBlockDeltaEvent(_Event, frozen=True, tag="content_block_delta"):
 
     index: int
     delta: RpcDelta
+    tool_use_id: str | None = None  # where it is a tool's output: its message may be over by then
 
 
 class RpcContentBlockStopEvent(_Event, frozen=True, tag="content_block_stop"):
@@ -228,7 +229,7 @@ class RpcMessageDeltaEvent(_Event, frozen=True, tag="message_delta"):
 class RpcMessageStopEvent(_Event, frozen=True, tag="message_stop"):
     """A message ended. Its blocks from `discarded_from` on were abandoned: drop them."""
 
-    discarded_from: int | None = None
+    discarded_from: int | None = None  # drop the blocks from this index on
 
 
 class RpcUnknownStreamEvent(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
@@ -260,7 +261,9 @@ class RpcUserMessage(_Message, frozen=True, tag="user"):
     provider: str
     parent_tool_use_id: str | None = None
     isSynthetic: bool | None = None  # noqa: N815 (Claude's spelling; said by the agent, not a person)
-    isReplay: bool | None = None  # noqa: N815
+    isReplay: bool | None = None  # noqa: N815 (said in an earlier turn)
+    uuid: str | None = None  # the agent's id of this very frame
+    agent_id: str | None = None  # the sub-agent's
 
 
 class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):
@@ -270,6 +273,8 @@ class RpcAssistantMessage(_Message, frozen=True, tag="assistant"):
     provider: str
     parent_tool_use_id: str | None = None
     error: str | None = None  # the API failed and these words say so
+    aborted: bool = False  # cut short by an interrupt
+    agent_id: str | None = None  # the sub-agent's
 
 
 class RpcResultMessage(_Message, frozen=True, tag="result"):
@@ -288,16 +293,20 @@ class RpcResultMessage(_Message, frozen=True, tag="result"):
     result: str | None = None
     stop_reason: str | None = None
     terminal_reason: str | None = None
+    structured_output: Any = None
+    errors: list[str] | None = None
+    model_usage: dict[str, ModelUsage] | None = None  # this turn, by model
 
 
 class RpcStreamEvent(_Message, frozen=True, tag="stream_event"):
     """A message as it grows."""
 
-    uuid: str
+    uuid: str  # `evt-{stream}-{n}`
     session_id: str
     event: RpcStreamEventData
     provider: str
     parent_tool_use_id: str | None = None
+    agent_id: str | None = None  # the sub-agent's
 
 
 class RpcErrorMessage(_Message, frozen=True, tag="error"):
@@ -305,7 +314,7 @@ class RpcErrorMessage(_Message, frozen=True, tag="error"):
 
     message: str
     provider: str
-    code: str | None = None
+    code: str | None = None  # the agent's word for it: `api_error`, ...
 
 
 class RpcSystemMessage(_Message, frozen=True, tag="system"):
