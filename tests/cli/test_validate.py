@@ -64,6 +64,7 @@ def test_what_programs_see(run: Run) -> None:
         "messages": 2,
         "blocks": 3,
         "tools": 1,
+        "inputs_rewritten": 0,
         "unknown_kinds": {},
         "open_tools": [{"id": "toolu_b", "name": "Bash", "line": 17}],
         "violation_count": 0,
@@ -96,6 +97,16 @@ def test_violations_are_told_by_line_and_code(run: Run, recording: Callable[[byt
         "  line 22    bad_line: the line breaks off before its end\n"
         "             Every line is a JSON object.\n"
     )
+
+
+def test_an_input_that_the_agent_rewrote_is_told_but_no_violation(run: Run) -> None:
+    lines = b"\n".join(recorded("03_tools_allow"))
+    assert "rewritten" not in run("validate", "-", stdin=lines).stdout
+    tidied = lines.replace(b'"input":{"command":"', b'"input":{"command":"tidied: ')
+    result = run("validate", "-", stdin=tidied)
+    assert result.exit_code == 0
+    said = "  rewritten  1 tool input by the agent, after the model had streamed them\n"
+    assert said in result.stdout
 
 
 def test_a_bad_line_is_a_violation(run: Run) -> None:

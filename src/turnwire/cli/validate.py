@@ -132,6 +132,9 @@ def _print(file: FileReport, report: StreamReport) -> None:
         f"{counted(report.messages, 'message')}, {counted(report.blocks, 'block')},"
         f" {counted(report.tools, 'tool')}",
     )
+    if report.inputs_rewritten:
+        inputs = counted(report.inputs_rewritten, "tool input")
+        _row("rewritten", f"{inputs} by the agent, after the model had streamed them")
     if report.unknown_kinds:
         kinds = [f"{kind} ({times:,})" for kind, times in report.unknown_kinds.items()]
         _row("unknown", some(kinds, _SHOWN), fg="yellow")

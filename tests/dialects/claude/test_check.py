@@ -252,7 +252,7 @@ def test_finished_thinking_that_differs_from_what_was_streamed() -> None:
     assert broken(*frames, said({"type": "thinking", "thinking": "ah"}), block_stop()) != []
 
 
-@pytest.mark.parametrize("kind", ["tool_use", "server_tool_use", "mcp_tool_use"])
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use"])
 def test_a_finished_input_that_differs_as_a_value_from_what_was_streamed(kind: str) -> None:
     block = {"type": kind, "id": "t1", "name": "Bash", "input": {}}
     pieces = [
@@ -263,6 +263,14 @@ def test_a_finished_input_that_differs_as_a_value_from_what_was_streamed(kind: s
     assert broken(*streamed(block, *pieces), said(same), block_stop()) == []
     assert broken(*streamed(block, *pieces), said(other), block_stop()) == [("block_differs", 6)]
     assert broken(*streamed(block), said(block), block_stop()) == []
+
+
+def test_the_cli_may_tidy_the_input_of_its_own_tools() -> None:
+    pieces = [delta("input_json_delta", "partial_json", '{"command": "cd /workspace && ls"}')]
+    for finished, rewritten in (("cd /workspace && ls", 0), ("ls", 1)):
+        report = check(*streamed(call(), *pieces), said(call(command=finished)), block_stop())
+        assert report.violations == []
+        assert report.inputs_rewritten == rewritten
 
 
 def test_an_input_the_model_did_not_finish_cannot_be_compared() -> None:

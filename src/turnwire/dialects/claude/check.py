@@ -27,7 +27,7 @@ RULES = {
     "block_started_twice": "A block starts once.",
     "block_stopped": "No delta or stop comes for a block that has stopped.",
     "block_left_open": "Every block stops before its message does, unless it is abandoned.",
-    "block_differs": "A finished block says what was streamed for it.",
+    "block_differs": "A finished text, thought or provider's tool call is what was streamed.",
     "tool_id_reused": "A tool_use id names one call.",
     "result_repeated": "A tool call has one result.",
     "result_without_call": "A tool result answers a call.",
@@ -69,6 +69,7 @@ class StreamReport(Struct, frozen=True, gc=False):
     messages: int  # messages of the model and to the model
     blocks: int  # finished blocks in them
     tools: int  # tool calls
+    inputs_rewritten: int  # calls whose finished input is not what the model streamed; allowed
     unknown_kinds: dict[str, int]  # how often, by name
     open_tools: list[OpenTool]
     violation_count: int
@@ -83,7 +84,7 @@ class StreamCheck:
 
     def __init__(self) -> None:
         self._lines = self._unknown = self._errors = 0
-        self._messages = self._blocks = self._tools = 0
+        self._messages = self._blocks = self._tools = self._inputs_rewritten = 0
         self._unknown_kinds: Counter[str] = Counter()
         self._violations: list[Violation] = []
         self._violation_count = 0
@@ -155,6 +156,7 @@ class StreamCheck:
             self._messages,
             self._blocks,
             self._tools,
+            self._inputs_rewritten,
             dict(self._unknown_kinds.most_common()),
             list(self._open.values()),
             self._violation_count,
@@ -311,7 +313,11 @@ class StreamCheck:
             return
         difference = block.difference()
         block.pieces.clear()  # said and done: a long sub-agent need not keep them
-        if difference:
+        if difference and isinstance(block.finished, blocks.ToolUseBlock):
+            # The CLI tidies what the model wrote for its own tools before it says it in whole:
+            # `cd` to where it is anyway goes, defaults come, numbers in quotes lose them.
+            self._inputs_rewritten += 1
+        elif difference:
             self.violation("block_differs", line.number, f"{message.place(index)}: {difference}")
 
     def _user(self, frame: messages.UserMessage, line: Line) -> None:
