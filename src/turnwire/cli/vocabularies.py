@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from typing import Any, TypeAlias, Union, get_args
 
 import msgspec
 from msgspec import Struct
+from msgspec.inspect import CollectionType, DictType, StructType, UnionType
 
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
@@ -37,7 +40,61 @@ def schemas() -> dict[str, Schema]:
 
 
 def _schema(description: str, vocabulary: Any) -> Schema:
-    return {"$schema": _DRAFT, "description": description, **msgspec.json.schema(vocabulary)}
+    schema = msgspec.json.schema(vocabulary)
+    _describe_fields(schema["$defs"], vocabulary)
+    return {"$schema": _DRAFT, "description": description, **schema}
+
+
+# --- what each field means --------------------------------------------------------------------
+
+
+def _describe_fields(defs: Schema, *vocabularies: Any) -> None:
+    """Say of each field what the comment beside it says; msgspec has only the docstrings."""
+    for struct in _structs(*vocabularies):
+        properties = defs[struct.cls.__name__]["properties"]
+        comments = _comments(struct.cls)
+        for field in struct.fields:
+            if field.name in comments:
+                properties[field.encode_name]["description"] = comments[field.name]
+
+
+def _structs(*vocabularies: Any) -> list[StructType]:
+    """Every struct that the vocabularies are made of."""
+    found: dict[type, StructType] = {}
+    waiting: list[msgspec.inspect.Type] = [*msgspec.inspect.multi_type_info(vocabularies)]
+    while waiting:
+        match waiting.pop():
+            case StructType() as struct if struct.cls not in found:
+                found[struct.cls] = struct
+                waiting += [field.type for field in struct.fields]
+            case UnionType(types=types):
+                waiting += types
+            case CollectionType(item_type=item):
+                waiting.append(item)
+            case DictType(value_type=value):
+                waiting.append(value)
+            case _:
+                pass
+    return list(found.values())
+
+
+_COMMENT = re.compile(r"^    (\w+): [^#\n]*  # (.+)$", re.MULTILINE)
+_FOR_THE_LINTER = re.compile(r"noqa: \w+(?: \((.*)\))?")
+
+
+def _comments(struct: type) -> dict[str, str]:
+    """The comments beside the fields of a struct, its parents' too."""
+    found: dict[str, str] = {}
+    for cls in reversed(struct.__mro__):
+        if cls.__module__.startswith("turnwire."):
+            for name, comment in _COMMENT.findall(inspect.getsource(cls)):
+                aside = _FOR_THE_LINTER.fullmatch(comment)
+                said = (aside[1] or "") if aside else comment
+                # Why a name is spelt as it is matters to those who write the code, not here.
+                parts = [part for part in said.split("; ") if not part.endswith("'s spelling")]
+                if any(parts):
+                    found[name] = "; ".join(parts)
+    return found
 
 
 # --- Claude's own messages --------------------------------------------------------------------
@@ -53,6 +110,7 @@ def _claude_schema() -> Schema:
     in_order = [member for member in get_args(ClaudeMessage) if member in own]
     tagged: Any = Union[tuple(in_order)]  # noqa: UP007 (of a computed list)
     _, defs = msgspec.json.schema_components([tagged, SystemMessage], ref_template=_REF)
+    _describe_fields(defs, tagged, SystemMessage)
     refs = {
         member: {"$ref": _REF.format(name=member.__name__)} for member in _members(ClaudeMessage)
     }
