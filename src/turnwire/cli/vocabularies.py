@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from functools import cache
+from importlib import import_module
 from typing import Any, TypeAlias, Union, get_args
 
 import msgspec
@@ -78,7 +80,8 @@ def _structs(*vocabularies: Any) -> list[StructType]:
     return list(found.values())
 
 
-_COMMENT = re.compile(r"^    (\w+): [^#\n]*  # (.+)$", re.MULTILINE)
+_CLASS = re.compile(r"class (\w+)")
+_FIELD = re.compile(r"    (\w+): [^#]*  # (.+)")
 _FOR_THE_LINTER = re.compile(r"noqa: \w+(?: \((.*)\))?")
 
 
@@ -87,13 +90,26 @@ def _comments(struct: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for cls in reversed(struct.__mro__):
         if cls.__module__.startswith("turnwire."):
-            for name, comment in _COMMENT.findall(inspect.getsource(cls)):
-                aside = _FOR_THE_LINTER.fullmatch(comment)
-                said = (aside[1] or "") if aside else comment
-                # Why a name is spelt as it is matters to those who write the code, not here.
-                parts = [part for part in said.split("; ") if not part.endswith("'s spelling")]
-                if any(parts):
-                    found[name] = "; ".join(parts)
+            found |= _comments_in(cls.__module__).get(cls.__name__, {})
+    return found
+
+
+@cache
+def _comments_in(module: str) -> dict[str, dict[str, str]]:
+    """The comments beside the fields of every class of a module."""
+    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, str] = {}
+    for line in inspect.getsource(import_module(module)).splitlines():
+        if opening := _CLASS.match(line):
+            fields = found[opening[1]] = {}
+        elif field := _FIELD.fullmatch(line):
+            name, comment = field.groups()
+            aside = _FOR_THE_LINTER.fullmatch(comment)
+            said = (aside[1] or "") if aside else comment
+            # Why a name is spelt as it is matters to those who write the code, not here.
+            parts = [part for part in said.split("; ") if not part.endswith("'s spelling")]
+            if any(parts):
+                fields[name] = "; ".join(parts)
     return found
 
 
