@@ -4,7 +4,7 @@
 """
 
 from turnwire.dialects.claude.adapter import ClaudeStreamAdapter
-from turnwire.dialects.claude.decode import Line, decode, encode, read
+from turnwire.dialects.claude.lines import Line, decode, encode, read
 from turnwire.dialects.claude.messages import ClaudeMessage
 
 __all__ = ["ClaudeMessage", "ClaudeStreamAdapter", "Line", "decode", "encode", "read"]

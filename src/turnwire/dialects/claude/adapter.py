@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast, get_args
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core import blocks as unified
@@ -13,19 +12,16 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
-from turnwire.dialects.claude import control, messages, stream, system
+from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.cost import CostMeter
-from turnwire.dialects.claude.decode import Line
-from turnwire.dialects.claude.message_state import MessageState, StreamedBlock
+from turnwire.dialects.claude.lines import Line
+from turnwire.dialects.claude.message_state import MessageState
 from turnwire.dialects.claude.plan import Plan
 from turnwire.dialects.claude.questions import asks_a_person, questions_of
-from turnwire.dialects.claude.translate import unify, unify_all
+from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
+from turnwire.dialects.claude.translate import unify_all
 
 __all__ = ["ClaudeStreamAdapter"]
-
-Events = list[NormalizedStreamEvent]
-
-_MAX_LANES = 256  # sub-agents remembered at once; far more than ever speak together
 
 _FAILED = frozenset(
     [
@@ -41,32 +37,12 @@ _FAILED = frozenset(
 )
 
 
-class _Lane:
-    """One voice: the agent itself, or a sub-agent under its tool call. Each has its own messages."""
-
-    __slots__ = ("agent_id", "ended_id", "message", "parent")
-
-    def __init__(self, parent: str | None, agent_id: str | None) -> None:
-        self.parent = parent
-        self.agent_id = agent_id
-        self.message: MessageState | None = None
-        self.ended_id: str | None = None  # the message before, in case its last words come late
-
-
-class ClaudeStreamAdapter:
-    """Follows one Claude process line by line. Feed it every line, in order, then `finish`.
-
-    The handlers append to `out` rather than return lists, and pass an event's common fields by
-    position: this runs once for every line of every conversation.
-    """
+class ClaudeStreamAdapter(StreamFollower):
+    """Follows one Claude process line by line. Feed it every line, in order, then `finish`."""
 
     def __init__(self) -> None:
-        self.session_id = ""
-        self._main = _Lane(None, None)
-        self._lanes: dict[str | None, _Lane] = {None: self._main}
-        self._in_turn = False
+        super().__init__()
         self._interrupted = False
-        self._unnamed = 0  # messages the agent gave no id
         self._cost = CostMeter()
         self._plan = Plan()
         self._handlers: dict[type, Callable[[Any, Line, Events], None]] = {
@@ -81,35 +57,14 @@ class ClaudeStreamAdapter:
             control.ControlResponse: self._control_response,
             control.ControlCancelRequest: self._withdrawn,
             system.Init: self._init,
-            # Stream events come first in `feed`; every other message is news about the session.
-        }
-        self._block_handlers: dict[type, Callable[[Any, _Lane, MessageState, Events], None]] = {
-            stream.ContentBlockDelta: self._block_delta,
-            stream.ContentBlockStart: self._block_start,
-            stream.ContentBlockStop: self._block_stop,
-            stream.MessageDelta: self._message_delta,
+            messages.StreamEvent: self._stream_event,
+            # Every other message is news about the session.
         }
 
     def feed(self, line: Line) -> Events:
         """The events that one line means, in order; often one, sometimes none."""
         out: Events = []
         message = line.message
-        if type(message) is messages.StreamEvent:
-            # Most lines are these, and most of them are about a block of the current message.
-            if message.session_id != self.session_id and message.session_id:
-                self.session_id = message.session_id
-            lane = self._main if message.parent_tool_use_id is None else self._lane(message)
-            event = message.event
-            handle = self._block_handlers.get(type(event))
-            if handle is None:
-                self._message_event(message, lane, line, out)
-                return out
-            state = lane.message
-            if state is None or state.stopped or message.api_message_id != state.id:
-                state = self._current(message, lane, out)
-            if state is not None:
-                handle(event, lane, state, out)
-            return out
         session_id = getattr(message, "session_id", None)
         if session_id and session_id != self.session_id:
             self.session_id = session_id
@@ -134,139 +89,11 @@ class ClaudeStreamAdapter:
         """The host asked for an interrupt; what the CLI says next in the user's name is its own."""
         self._interrupted = True
 
-    # --- stream events ------------------------------------------------------------------------
-
-    def _message_event(
-        self, frame: messages.StreamEvent, lane: _Lane, line: Line, out: Events
-    ) -> None:
-        event = frame.event
-        if isinstance(event, stream.MessageStart):
-            self._message_start(event.message or _NO_MESSAGE, frame, lane, out)
-        elif isinstance(event, stream.MessageStop):
-            self._message_stop(frame, lane, out)
-        elif isinstance(event, stream.UnknownStreamEvent):
-            out.append(self._unknown(f"stream_event/{event.original_type}", line))
-        elif isinstance(event, stream.StreamError):
-            out.append(self._news("stream_error", line))
-        # What is left is a ping.
-
-    def _message_start(
-        self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: _Lane, out: Events
-    ) -> None:
-        self._open_turn(lane, out)
-        # A message that did not stop before the next one began was abandoned.
-        self._discard(lane, "restarted", out)
-        state = self._new_message(lane, message.id or frame.api_message_id, True)
-        out.append(
-            ev.MessageStarted(
-                "claude", self.session_id, lane.parent, lane.agent_id, state.id, message.model
-            )
-        )
-        # The start may already carry blocks.
-        if message.content and isinstance(message.content, list):
-            for index, block in enumerate(message.content):
-                self._start_block(lane, state, index, unify(block, "in_progress"), out)
-
-    def _block_start(
-        self, event: stream.ContentBlockStart, lane: _Lane, state: MessageState, out: Events
-    ) -> None:
-        block = unify(event.content_block, "in_progress")
-        self._start_block(lane, state, event.index, block, out)
-
-    def _block_delta(
-        self, event: stream.ContentBlockDelta, lane: _Lane, state: MessageState, out: Events
-    ) -> None:
-        # The hottest path there is: most lines of a long stream are deltas.
-        index, delta = event.index, event.delta
-        block = state.blocks.get(index)
-        if block is None:
-            started = _implied(delta)
-            if started is None:
-                return
-            self._start_block(lane, state, index, started, out)
-            block = state.blocks[index]
-        kind: ev.DeltaKind
-        if isinstance(delta, stream.TextDelta):
-            kind, text = "text", delta.text
-        elif isinstance(delta, stream.InputJsonDelta):
-            kind, text = "tool_input", delta.partial_json
-        elif isinstance(delta, stream.ThinkingDelta):
-            kind, text = "thinking", delta.thinking
-        elif isinstance(delta, stream.SignatureDelta):
-            block.signature += delta.signature
-            return
-        elif isinstance(delta, stream.CitationsDelta):
-            block.citations.append(delta.citation)
-            return
-        else:
-            self._unknown_delta(delta, lane, out)
-            return
-        if not text:  # Claude opens every tool's input with an empty piece
-            return
-        block.pieces.append(text)
-        out.append(
-            ev.ContentDelta(
-                "claude",
-                self.session_id,
-                lane.parent,
-                lane.agent_id,
-                state.id,
-                index,
-                kind,
-                text,
-                block.tool_use_id,
-            )
-        )
-
-    def _block_stop(
-        self, event: stream.ContentBlockStop, lane: _Lane, state: MessageState, out: Events
-    ) -> None:
-        block = state.blocks.get(event.index)
-        if block is not None and not block.ended:
-            self._end_block(lane, state, event.index, block, out)
-
-    def _message_delta(
-        self, event: stream.MessageDelta, lane: _Lane, state: MessageState, out: Events
-    ) -> None:
-        if event.delta and event.delta.stop_reason:
-            state.stop_reason = event.delta.stop_reason
-        if event.usage:
-            state.usage = event.usage
-            out.append(
-                ev.UsageUpdated(
-                    "claude", self.session_id, lane.parent, lane.agent_id, event.usage, state.id
-                )
-            )
-
-    def _message_stop(self, frame: messages.StreamEvent, lane: _Lane, out: Events) -> None:
-        state = lane.message
-        if state is None or state.stopped or self._is_late(frame, lane):
-            return
-        abandoned = frame.abandoned_blocks
-        if abandoned and any(i >= abandoned.from_block_index for i in state.blocks):
-            self._discard(lane, "abandoned", out, abandoned.from_block_index)
-            return
-        for index, block in state.blocks.items():
-            if not block.ended:
-                self._end_block(lane, state, index, block, out)
-        state.stopped = True
-        out.append(
-            ev.MessageCompleted(
-                "claude",
-                self.session_id,
-                lane.parent,
-                lane.agent_id,
-                state.id,
-                state.stop_reason,
-                state.usage,
-            )
-        )
-
     # --- finished messages --------------------------------------------------------------------
 
     def _assistant(self, frame: messages.AssistantMessage, line: Line, out: Events) -> None:
         lane = self._lane(frame)
-        message = frame.message or _NO_MESSAGE
+        message = frame.message or NO_MESSAGE
         content = unify_all(message.content)
         self._open_turn(lane, out)
         state = lane.message
@@ -300,7 +127,7 @@ class ClaudeStreamAdapter:
 
     def _user(self, frame: messages.UserMessage, line: Line, out: Events) -> None:
         lane = self._lane(frame)
-        message = frame.message or _NO_MESSAGE
+        message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
         out.append(
             ev.UserMessage(
@@ -356,11 +183,6 @@ class ClaudeStreamAdapter:
             )
         )
         self._open_turn(self._main, out)
-
-    def _open_turn(self, lane: _Lane, out: Events) -> None:
-        if not self._in_turn and lane.parent is None:
-            self._in_turn = True
-            out.append(ev.TurnStarted("claude", self.session_id, None, None))
 
     def _result(self, result: messages.ResultMessage, line: Line, out: Events) -> None:
         self._discard(self._main, "turn_ended", out)
@@ -508,122 +330,8 @@ class ClaudeStreamAdapter:
             )
         )
 
-    def _unknown_delta(self, delta: stream.UnknownDelta, lane: _Lane, out: Events) -> None:
-        kind = f"delta/{delta.original_type}"
-        data = Raw(msgspec.json.encode(delta.data))
-        out.append(
-            ev.UnknownEvent("claude", self.session_id, lane.parent, lane.agent_id, kind, data)
-        )
-
     def _nothing(self, message: messages.KeepAlive, line: Line, out: Events) -> None:
         pass
-
-    def _news(self, subtype: str, line: Line) -> NormalizedStreamEvent:
-        return ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(line.raw))
-
-    def _unknown(self, kind: str, line: Line) -> NormalizedStreamEvent:
-        return ev.UnknownEvent("claude", self.session_id, None, None, kind, Raw(line.raw))
-
-    # --- lanes and their messages -------------------------------------------------------------
-
-    def _lane(
-        self, frame: messages.StreamEvent | messages.AssistantMessage | messages.UserMessage
-    ) -> _Lane:
-        parent = frame.parent_tool_use_id
-        lane = self._lanes.get(parent)
-        if lane is None:
-            if len(self._lanes) > _MAX_LANES:
-                del self._lanes[next(key for key in self._lanes if key is not None)]
-            lane = self._lanes[parent] = _Lane(parent, frame.agent_id)
-        elif parent is not None and frame.agent_id is not None:
-            lane.agent_id = frame.agent_id
-        return lane
-
-    def _new_message(self, lane: _Lane, message_id: str | None, streamed: bool) -> MessageState:
-        if message_id is None:
-            self._unnamed += 1
-        name = message_id or f"unnamed-{self._unnamed}"
-        lane.ended_id = lane.message.id if lane.message else None
-        lane.message = MessageState(name, message_id is not None, streamed)
-        return lane.message
-
-    def _is_late(self, frame: messages.StreamEvent, lane: _Lane) -> bool:
-        """Whether a stream event speaks of the message before the current one."""
-        return frame.api_message_id is not None and frame.api_message_id == lane.ended_id
-
-    def _current(
-        self, frame: messages.StreamEvent, lane: _Lane, out: Events
-    ) -> MessageState | None:
-        """The message a stream event belongs to; begun here if its start was never seen."""
-        state = lane.message
-        named = frame.api_message_id
-        if state is not None and not state.stopped and (named is None or not state.has_own_id):
-            return state
-        if self._is_late(frame, lane) or (state is not None and named == state.id):
-            return None
-        self._open_turn(lane, out)
-        self._discard(lane, "restarted", out)
-        state = self._new_message(lane, named, True)
-        out.append(
-            ev.MessageStarted("claude", self.session_id, lane.parent, lane.agent_id, state.id)
-        )
-        return state
-
-    def _start_block(
-        self, lane: _Lane, state: MessageState, index: int, block: ContentBlock, out: Events
-    ) -> None:
-        if index in state.blocks:  # said twice: the first one counts
-            return
-        state.blocks[index] = StreamedBlock(block)
-        if isinstance(block, unified.ToolUseBlock) and not block.input:
-            # An empty input at the start means "still to come", not "no arguments".
-            block = unified.ToolUseBlock(
-                block.id, block.tool_name, block.tool_type, None, "in_progress"
-            )
-        out.append(
-            ev.ContentStarted(
-                "claude", self.session_id, lane.parent, lane.agent_id, state.id, index, block
-            )
-        )
-
-    def _end_block(
-        self, lane: _Lane, state: MessageState, index: int, block: StreamedBlock, out: Events
-    ) -> None:
-        block.ended = True
-        out.append(
-            ev.ContentCompleted(
-                "claude",
-                self.session_id,
-                lane.parent,
-                lane.agent_id,
-                state.id,
-                index,
-                state.finished.get(index) or block.assembled(),
-            )
-        )
-
-    def _discard(
-        self, lane: _Lane, reason: str, out: Events, from_index: int | None = None
-    ) -> None:
-        """End the lane's message if it was streamed and did not stop; its unconfirmed blocks go."""
-        state = lane.message
-        if state is None or state.stopped or not state.streamed:
-            return
-        state.stopped = True
-        if from_index is None:
-            from_index = state.first_unfinished()
-        for index, block in state.blocks.items():
-            if index < from_index and not block.ended:
-                self._end_block(lane, state, index, block, out)
-        out.append(
-            ev.MessageDiscarded(
-                "claude", self.session_id, lane.parent, lane.agent_id, state.id, from_index, reason
-            )
-        )
-
-    def _discard_all(self, reason: str, out: Events) -> None:
-        for lane in self._lanes.values():
-            self._discard(lane, reason, out)
 
     def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""
@@ -631,9 +339,6 @@ class ClaudeStreamAdapter:
             if lane.agent_id == agent_id:
                 return "claude", self.session_id, lane.parent, agent_id
         return "claude", self.session_id, None, agent_id
-
-
-_NO_MESSAGE = stream.ApiMessage()
 
 
 # What each kind of news is called; an unknown subtype goes by its own name.
@@ -659,17 +364,6 @@ def _belongs(state: MessageState, message_id: str | None) -> bool:
     A frame without an id, or a message without one, belongs together while streamed blocks wait.
     """
     return (message_id is None or not state.has_own_id) and state.waits()
-
-
-def _implied(delta: stream.Delta) -> ContentBlock | None:
-    """The block a delta must belong to, where its start was missed."""
-    match delta:
-        case stream.TextDelta() | stream.CitationsDelta():
-            return unified.TextBlock("", "in_progress")
-        case stream.ThinkingDelta() | stream.SignatureDelta():
-            return unified.ThinkingBlock("", "in_progress")
-        case _:  # a tool without its id and name cannot be made up
-            return None
 
 
 def _mcp_question(message: Any) -> control.CanUseTool | None:

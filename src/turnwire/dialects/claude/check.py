@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.dialects.claude import blocks, control, messages, stream, system
-from turnwire.dialects.claude.decode import Line
+from turnwire.dialects.claude.lines import Line
 from turnwire.errors import BadLine
 
 __all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport", "Violation"]

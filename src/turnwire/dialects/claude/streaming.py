@@ -1,0 +1,326 @@
+"""Model messages as they grow: stream events in, events of blocks and messages out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from turnwire.core import blocks as unified
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.dialects.claude import messages, stream
+from turnwire.dialects.claude.lines import Line
+from turnwire.dialects.claude.message_state import MessageState, StreamedBlock
+from turnwire.dialects.claude.translate import unify
+
+__all__ = ["NO_MESSAGE", "Events", "Lane", "StreamFollower"]
+
+Events = list[NormalizedStreamEvent]
+
+NO_MESSAGE = stream.ApiMessage()
+
+_MAX_LANES = 256  # sub-agents remembered at once; far more than ever speak together
+
+
+class Lane:
+    """One voice: the agent itself, or a sub-agent under its tool call. Each has its own messages."""
+
+    __slots__ = ("agent_id", "ended_id", "message", "parent")
+
+    def __init__(self, parent: str | None, agent_id: str | None) -> None:
+        self.parent = parent
+        self.agent_id = agent_id
+        self.message: MessageState | None = None
+        self.ended_id: str | None = None  # the message before, in case its last words come late
+
+
+class StreamFollower:
+    """Knows, for each voice, which message it is in and which of its blocks are open.
+
+    The methods append to `out` rather than return lists, and pass an event's common fields by
+    position: this runs once for every line of every conversation.
+    """
+
+    def __init__(self) -> None:
+        self.session_id = ""
+        self._main = Lane(None, None)
+        self._lanes: dict[str | None, Lane] = {None: self._main}
+        self._in_turn = False
+        self._unnamed = 0  # messages the agent gave no id
+        self._block_handlers: dict[type, Callable[[Any, Lane, MessageState, Events], None]] = {
+            stream.ContentBlockDelta: self._block_delta,
+            stream.ContentBlockStart: self._block_start,
+            stream.ContentBlockStop: self._block_stop,
+            stream.MessageDelta: self._message_delta,
+        }
+
+    def _stream_event(self, frame: messages.StreamEvent, line: Line, out: Events) -> None:
+        lane = self._main if frame.parent_tool_use_id is None else self._lane(frame)
+        event = frame.event
+        handle = self._block_handlers.get(type(event))
+        if handle is None:
+            self._message_event(frame, lane, line, out)
+            return
+        state = lane.message
+        if state is None or state.stopped or frame.api_message_id != state.id:
+            state = self._current(frame, lane, out)
+        if state is not None:
+            handle(event, lane, state, out)
+
+    def _message_event(
+        self, frame: messages.StreamEvent, lane: Lane, line: Line, out: Events
+    ) -> None:
+        event = frame.event
+        if isinstance(event, stream.MessageStart):
+            self._message_start(event.message or NO_MESSAGE, frame, lane, out)
+        elif isinstance(event, stream.MessageStop):
+            self._message_stop(frame, lane, out)
+        elif isinstance(event, stream.UnknownStreamEvent):
+            out.append(self._unknown(f"stream_event/{event.original_type}", line))
+        elif isinstance(event, stream.StreamError):
+            out.append(self._news("stream_error", line))
+        # What is left is a ping.
+
+    def _message_start(
+        self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: Lane, out: Events
+    ) -> None:
+        self._open_turn(lane, out)
+        # A message that did not stop before the next one began was abandoned.
+        self._discard(lane, "restarted", out)
+        state = self._new_message(lane, message.id or frame.api_message_id, True)
+        out.append(
+            ev.MessageStarted(
+                "claude", self.session_id, lane.parent, lane.agent_id, state.id, message.model
+            )
+        )
+        # The start may already carry blocks.
+        if message.content and isinstance(message.content, list):
+            for index, block in enumerate(message.content):
+                self._start_block(lane, state, index, unify(block, "in_progress"), out)
+
+    def _block_start(
+        self, event: stream.ContentBlockStart, lane: Lane, state: MessageState, out: Events
+    ) -> None:
+        block = unify(event.content_block, "in_progress")
+        self._start_block(lane, state, event.index, block, out)
+
+    def _block_delta(
+        self, event: stream.ContentBlockDelta, lane: Lane, state: MessageState, out: Events
+    ) -> None:
+        # The hottest path there is: most lines of a long stream are deltas.
+        index, delta = event.index, event.delta
+        block = state.blocks.get(index)
+        if block is None:
+            started = _implied(delta)
+            if started is None:
+                return
+            self._start_block(lane, state, index, started, out)
+            block = state.blocks[index]
+        kind: ev.DeltaKind
+        if isinstance(delta, stream.TextDelta):
+            kind, text = "text", delta.text
+        elif isinstance(delta, stream.InputJsonDelta):
+            kind, text = "tool_input", delta.partial_json
+        elif isinstance(delta, stream.ThinkingDelta):
+            kind, text = "thinking", delta.thinking
+        elif isinstance(delta, stream.SignatureDelta):
+            block.signature += delta.signature
+            return
+        elif isinstance(delta, stream.CitationsDelta):
+            block.citations.append(delta.citation)
+            return
+        else:
+            self._unknown_delta(delta, lane, out)
+            return
+        if not text:  # Claude opens every tool's input with an empty piece
+            return
+        block.pieces.append(text)
+        out.append(
+            ev.ContentDelta(
+                "claude",
+                self.session_id,
+                lane.parent,
+                lane.agent_id,
+                state.id,
+                index,
+                kind,
+                text,
+                block.tool_use_id,
+            )
+        )
+
+    def _block_stop(
+        self, event: stream.ContentBlockStop, lane: Lane, state: MessageState, out: Events
+    ) -> None:
+        block = state.blocks.get(event.index)
+        if block is not None and not block.ended:
+            self._end_block(lane, state, event.index, block, out)
+
+    def _message_delta(
+        self, event: stream.MessageDelta, lane: Lane, state: MessageState, out: Events
+    ) -> None:
+        if event.delta and event.delta.stop_reason:
+            state.stop_reason = event.delta.stop_reason
+        if event.usage:
+            state.usage = event.usage
+            out.append(
+                ev.UsageUpdated(
+                    "claude", self.session_id, lane.parent, lane.agent_id, event.usage, state.id
+                )
+            )
+
+    def _message_stop(self, frame: messages.StreamEvent, lane: Lane, out: Events) -> None:
+        state = lane.message
+        if state is None or state.stopped or self._is_late(frame, lane):
+            return
+        abandoned = frame.abandoned_blocks
+        if abandoned and any(i >= abandoned.from_block_index for i in state.blocks):
+            self._discard(lane, "abandoned", out, abandoned.from_block_index)
+            return
+        for index, block in state.blocks.items():
+            if not block.ended:
+                self._end_block(lane, state, index, block, out)
+        state.stopped = True
+        out.append(
+            ev.MessageCompleted(
+                "claude",
+                self.session_id,
+                lane.parent,
+                lane.agent_id,
+                state.id,
+                state.stop_reason,
+                state.usage,
+            )
+        )
+
+    def _unknown_delta(self, delta: stream.UnknownDelta, lane: Lane, out: Events) -> None:
+        kind = f"delta/{delta.original_type}"
+        data = Raw(msgspec.json.encode(delta.data))
+        out.append(
+            ev.UnknownEvent("claude", self.session_id, lane.parent, lane.agent_id, kind, data)
+        )
+
+    # --- lanes and their messages -------------------------------------------------------------
+
+    def _lane(
+        self, frame: messages.StreamEvent | messages.AssistantMessage | messages.UserMessage
+    ) -> Lane:
+        parent = frame.parent_tool_use_id
+        lane = self._lanes.get(parent)
+        if lane is None:
+            if len(self._lanes) > _MAX_LANES:
+                del self._lanes[next(key for key in self._lanes if key is not None)]
+            lane = self._lanes[parent] = Lane(parent, frame.agent_id)
+        elif parent is not None and frame.agent_id is not None:
+            lane.agent_id = frame.agent_id
+        return lane
+
+    def _new_message(self, lane: Lane, message_id: str | None, streamed: bool) -> MessageState:
+        if message_id is None:
+            self._unnamed += 1
+        name = message_id or f"unnamed-{self._unnamed}"
+        lane.ended_id = lane.message.id if lane.message else None
+        lane.message = MessageState(name, message_id is not None, streamed)
+        return lane.message
+
+    def _is_late(self, frame: messages.StreamEvent, lane: Lane) -> bool:
+        """Whether a stream event speaks of the message before the current one."""
+        return frame.api_message_id is not None and frame.api_message_id == lane.ended_id
+
+    def _current(self, frame: messages.StreamEvent, lane: Lane, out: Events) -> MessageState | None:
+        """The message a stream event belongs to; begun here if its start was never seen."""
+        state = lane.message
+        named = frame.api_message_id
+        if state is not None and not state.stopped and (named is None or not state.has_own_id):
+            return state
+        if self._is_late(frame, lane) or (state is not None and named == state.id):
+            return None
+        self._open_turn(lane, out)
+        self._discard(lane, "restarted", out)
+        state = self._new_message(lane, named, True)
+        out.append(
+            ev.MessageStarted("claude", self.session_id, lane.parent, lane.agent_id, state.id)
+        )
+        return state
+
+    def _start_block(
+        self, lane: Lane, state: MessageState, index: int, block: ContentBlock, out: Events
+    ) -> None:
+        if index in state.blocks:  # said twice: the first one counts
+            return
+        state.blocks[index] = StreamedBlock(block)
+        if isinstance(block, unified.ToolUseBlock) and not block.input:
+            # An empty input at the start means "still to come", not "no arguments".
+            block = unified.ToolUseBlock(
+                block.id, block.tool_name, block.tool_type, None, "in_progress"
+            )
+        out.append(
+            ev.ContentStarted(
+                "claude", self.session_id, lane.parent, lane.agent_id, state.id, index, block
+            )
+        )
+
+    def _end_block(
+        self, lane: Lane, state: MessageState, index: int, block: StreamedBlock, out: Events
+    ) -> None:
+        block.ended = True
+        out.append(
+            ev.ContentCompleted(
+                "claude",
+                self.session_id,
+                lane.parent,
+                lane.agent_id,
+                state.id,
+                index,
+                state.finished.get(index) or block.assembled(),
+            )
+        )
+
+    def _discard(self, lane: Lane, reason: str, out: Events, from_index: int | None = None) -> None:
+        """End the lane's message if it was streamed and did not stop; its unconfirmed blocks go."""
+        state = lane.message
+        if state is None or state.stopped or not state.streamed:
+            return
+        state.stopped = True
+        if from_index is None:
+            from_index = state.first_unfinished()
+        for index, block in state.blocks.items():
+            if index < from_index and not block.ended:
+                self._end_block(lane, state, index, block, out)
+        out.append(
+            ev.MessageDiscarded(
+                "claude", self.session_id, lane.parent, lane.agent_id, state.id, from_index, reason
+            )
+        )
+
+    def _discard_all(self, reason: str, out: Events) -> None:
+        for lane in self._lanes.values():
+            self._discard(lane, reason, out)
+
+    def _open_turn(self, lane: Lane, out: Events) -> None:
+        if not self._in_turn and lane.parent is None:
+            self._in_turn = True
+            out.append(ev.TurnStarted("claude", self.session_id, None, None))
+
+    # --- what is not about a message ----------------------------------------------------------
+
+    def _news(self, subtype: str, line: Line) -> NormalizedStreamEvent:
+        return ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(line.raw))
+
+    def _unknown(self, kind: str, line: Line) -> NormalizedStreamEvent:
+        return ev.UnknownEvent("claude", self.session_id, None, None, kind, Raw(line.raw))
+
+
+def _implied(delta: stream.Delta) -> ContentBlock | None:
+    """The block a delta must belong to, where its start was missed."""
+    match delta:
+        case stream.TextDelta() | stream.CitationsDelta():
+            return unified.TextBlock("", "in_progress")
+        case stream.ThinkingDelta() | stream.SignatureDelta():
+            return unified.ThinkingBlock("", "in_progress")
+        case _:  # a tool without its id and name cannot be made up
+            return None
