@@ -117,9 +117,10 @@ def test_a_choice_that_is_not_there_names_the_ones_that_are(option: list[str], r
 
 @pytest.mark.parametrize("command", [["convert", "--to", "events"], ["inspect"], ["validate"]])
 def test_a_reader_that_has_seen_enough_ends_it_quietly(command: list[str], tmp_path: Path) -> None:
-    large = tmp_path / "large.jsonl"
-    large.write_bytes(TEXT.read_bytes() * 100)
-    files = [str(large)] * (1 if command != ["validate"] else 50)
+    # More than a pipe holds, so that it has to notice that nobody reads.
+    turns = tmp_path / "turns.jsonl"
+    turns.write_bytes(b'{"type":"result","subtype":"success"}\n' * 4000)
+    files = [str(turns)] if command != ["validate"] else [str(TEXT)] * 1500
     with subprocess.Popen(
         [*TURNWIRE, *command, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
