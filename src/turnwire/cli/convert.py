@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import click
 import msgspec
@@ -80,10 +80,10 @@ def command(
                         _tell(recording.name, entry.line)
                 for event in events_of(entry, adapter):
                     translated += translate(event)
-            stdout.write(_encode_lines(translated))
+            _write(stdout, translated)
             if on_screen or recording.size is None:
                 stdout.flush()  # what we read may be an agent at work: pass it on at once
-    stdout.write(_encode_lines([item for event in adapter.finish() for item in translate(event)]))
+    _write(stdout, [item for event in adapter.finish() for item in translate(event)])
     stdout.flush()
     if bad > _SHOWN:
         click.echo(f"{recording.name}: and {bad - _SHOWN} more bad lines", err=True)
@@ -92,6 +92,12 @@ def command(
 
 
 _encode_lines = msgspec.json.Encoder().encode_lines
+
+
+def _write(stdout: BinaryIO, translated: list[Any]) -> None:
+    left = memoryview(_encode_lines(translated))
+    while left:  # with PYTHONUNBUFFERED a write may take only a part
+        left = left[stdout.write(left) :]
 
 
 def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) -> Translate:

@@ -225,12 +225,21 @@ class UiStreamAdapter:
             ev.SystemEvent: self._system_event,
             ev.UnknownEvent: self._unknown,
             # Turns, plans, usage and requests have doors of their own in each protocol.
+            ev.TurnStarted: self._nothing,
+            ev.TurnCompleted: self._nothing,
+            ev.UsageUpdated: self._nothing,
+            ev.PlanUpdated: self._nothing,
+            ev.QuestionAsked: self._nothing,
+            ev.PermissionRequested: self._nothing,
+            ev.RequestWithdrawn: self._nothing,
         }
 
     def feed(self, event: NormalizedStreamEvent) -> UiEvents:
         """The UI events that one normalized event means, in order."""
-        handler = self._handlers.get(type(event))
-        return handler(event) if handler else []
+        return self._handlers[type(event)](event)
+
+    def _nothing(self, e: NormalizedStreamEvent) -> UiEvents:
+        return []
 
     # --- a message as it grows ----------------------------------------------------------------
 

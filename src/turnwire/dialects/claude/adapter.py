@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from turnwire.core import blocks as unified
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.lenient import Unknown
 from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.lines import Line
@@ -45,7 +44,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self._interrupted = False
         self._cost = CostMeter()
         self._plan = Plan()
-        self._handlers: dict[type, Callable[[Any, Line, Events], None]] = {
+        self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             messages.AssistantMessage: self._assistant,
             messages.UserMessage: self._user,
             messages.ResultMessage: self._result,
@@ -58,22 +57,13 @@ class ClaudeStreamAdapter(StreamFollower):
             control.ControlCancelRequest: self._withdrawn,
             system.Init: self._init,
             messages.StreamEvent: self._stream_event,
-            # Every other message is news about the session.
         }
 
     def feed(self, line: Line) -> Events:
         """The events that one line means, in order; often one, sometimes none."""
-        out: Events = []
         message = line.message
-        session_id = getattr(message, "session_id", None)
-        if session_id and session_id != self.session_id:
-            self.session_id = session_id
         handler = self._handlers.get(type(message))
-        if handler is None:
-            out.append(self._news(_subtype(message), line))
-        else:
-            handler(message, line, out)
-        return out
+        return self._system_event(message, line) if handler is None else handler(message, line)
 
     def finish(self) -> Events:
         """The stream ended. Whatever is still open ends with it, so that nothing stays half said."""
@@ -91,10 +81,12 @@ class ClaudeStreamAdapter(StreamFollower):
 
     # --- finished messages --------------------------------------------------------------------
 
-    def _assistant(self, frame: messages.AssistantMessage, line: Line, out: Events) -> None:
+    def _assistant(self, frame: messages.AssistantMessage, line: Line) -> Events:
+        self._meet(frame.session_id)
         lane = self._lane(frame)
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content)
+        out: Events = []
         self._open_turn(lane, out)
         state = lane.message
         if state is None or (message.id != state.id and not _belongs(state, message.id)):
@@ -124,12 +116,14 @@ class ClaudeStreamAdapter(StreamFollower):
                 Raw(line.raw),
             )
         )
+        return out
 
-    def _user(self, frame: messages.UserMessage, line: Line, out: Events) -> None:
+    def _user(self, frame: messages.UserMessage, line: Line) -> Events:
+        self._meet(frame.session_id)
         lane = self._lane(frame)
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
-        out.append(
+        out: Events = [
             ev.UserMessage(
                 "claude",
                 self.session_id,
@@ -141,7 +135,7 @@ class ClaudeStreamAdapter(StreamFollower):
                 frame.timestamp,
                 Raw(line.raw),
             )
-        )
+        ]
         for block in content:
             if isinstance(block, unified.ToolResultBlock) and self._plan.answered(block):
                 out.append(
@@ -149,6 +143,7 @@ class ClaudeStreamAdapter(StreamFollower):
                         "claude", self.session_id, lane.parent, lane.agent_id, self._plan.items
                     )
                 )
+        return out
 
     def _origin(self, frame: messages.UserMessage, content: list[ContentBlock]) -> ev.UserOrigin:
         for block in content:
@@ -167,8 +162,9 @@ class ClaudeStreamAdapter(StreamFollower):
 
     # --- turns --------------------------------------------------------------------------------
 
-    def _init(self, message: system.Init, line: Line, out: Events) -> None:
-        out.append(
+    def _init(self, message: system.Init, line: Line) -> Events:
+        self._meet(message.session_id)
+        out: Events = [
             ev.SessionInit(
                 "claude",
                 self.session_id,
@@ -181,10 +177,13 @@ class ClaudeStreamAdapter(StreamFollower):
                 message.claude_code_version,
                 Raw(line.raw),
             )
-        )
+        ]
         self._open_turn(self._main, out)
+        return out
 
-    def _result(self, result: messages.ResultMessage, line: Line, out: Events) -> None:
+    def _result(self, result: messages.ResultMessage, line: Line) -> Events:
+        self._meet(result.session_id)
+        out: Events = []
         self._discard(self._main, "turn_ended", out)
         self._in_turn = self._interrupted = False
         session_id = self.session_id
@@ -228,82 +227,83 @@ class ClaudeStreamAdapter(StreamFollower):
                 Raw(line.raw),
             )
         )
+        return out
 
-    def _error(self, message: messages.ErrorMessage, line: Line, out: Events) -> None:
+    def _error(self, message: messages.ErrorMessage, line: Line) -> Events:
+        self._meet(message.session_id)
+        out: Events = []
         self._discard_all("stream_ended", out)
         self._in_turn = self._interrupted = False
         text = message.error if isinstance(message.error, str) else line.raw.decode()
         out.append(ev.TurnFailed("claude", self.session_id, None, None, "agent_error", text))
+        return out
 
     # --- what the agent asks ------------------------------------------------------------------
 
-    def _control_request(self, frame: control.ControlRequest, line: Line, out: Events) -> None:
-        request = frame.request
-        if isinstance(request, control.CanUseTool):
-            if asks_a_person(request.tool_name):
-                self._question(frame.request_id, request, line, out)
-            else:
-                self._permission(frame.request_id, request, line, out)
-        elif isinstance(request, control.McpMessage):
-            asked = _mcp_question(request.message)
-            if asked is not None:
-                self._question(frame.request_id, asked, line, out)
-        elif isinstance(request, control.UnknownControlRequest):
-            out.append(self._unknown(f"control_request/{request.original_type}", line))
-        # Hooks, and what the host itself asks, are the host's business.
+    def _control_request(self, frame: control.ControlRequest, line: Line) -> Events:
+        match frame.request:
+            case control.CanUseTool() as request if asks_a_person(request.tool_name):
+                return [self._question(frame.request_id, request, line)]
+            case control.CanUseTool() as request:
+                return [self._permission(frame.request_id, request, line)]
+            case control.McpMessage(message=message):
+                asked = _mcp_question(message)
+                return [self._question(frame.request_id, asked, line)] if asked else []
+            case control.UnknownControlRequest(original_type=kind):
+                return [self._unknown(f"control_request/{kind}", line)]
+            case _:  # hooks, and what the host itself asks: the host's business
+                return []
 
     def _question(
-        self, request_id: str, request: control.CanUseTool, line: Line, out: Events
-    ) -> None:
-        out.append(
-            ev.QuestionAsked(
-                *self._whose(request.agent_id),
-                request_id,
-                request.tool_use_id or request_id,
-                request.tool_name,
-                questions_of(request.input),
-                request.input,
-                Raw(line.raw),
-            )
+        self, request_id: str, request: control.CanUseTool, line: Line
+    ) -> NormalizedStreamEvent:
+        return ev.QuestionAsked(
+            *self._whose(request.agent_id),
+            request_id,
+            request.tool_use_id or request_id,
+            request.tool_name,
+            questions_of(request.input),
+            request.input,
+            Raw(line.raw),
         )
 
     def _permission(
-        self, request_id: str, request: control.CanUseTool, line: Line, out: Events
-    ) -> None:
-        out.append(
-            ev.PermissionRequested(
-                *self._whose(request.agent_id),
-                request_id,
-                request.tool_use_id or request_id,
-                request.tool_name,
-                request.input,
-                request.title or request.display_name,
-                request.description,
-                list(request.permission_suggestions or ()),
-                request.blocked_path,
-                request.decision_reason,
-                Raw(line.raw),
-            )
+        self, request_id: str, request: control.CanUseTool, line: Line
+    ) -> NormalizedStreamEvent:
+        return ev.PermissionRequested(
+            *self._whose(request.agent_id),
+            request_id,
+            request.tool_use_id or request_id,
+            request.tool_name,
+            request.input,
+            request.title or request.display_name,
+            request.description,
+            list(request.permission_suggestions or ()),
+            request.blocked_path,
+            request.decision_reason,
+            Raw(line.raw),
         )
 
-    def _control_response(self, frame: control.ControlResponse, line: Line, out: Events) -> None:
+    def _control_response(self, frame: control.ControlResponse, line: Line) -> Events:
         response = frame.response
         if isinstance(response, control.ControlSuccess):
             if _is_interrupt_receipt(response.response):
                 self._interrupted = True
         elif isinstance(response, control.UnknownControlOutcome):
-            out.append(self._unknown(f"control_response/{response.original_type}", line))
+            return [self._unknown(f"control_response/{response.original_type}", line)]
+        return []
 
-    def _withdrawn(self, frame: control.ControlCancelRequest, line: Line, out: Events) -> None:
-        out.append(ev.RequestWithdrawn("claude", self.session_id, None, None, frame.request_id))
+    def _withdrawn(self, frame: control.ControlCancelRequest, line: Line) -> Events:
+        return [ev.RequestWithdrawn("claude", self.session_id, None, None, frame.request_id)]
 
     # --- everything around it -----------------------------------------------------------------
 
-    def _tool_progress(self, frame: messages.ToolProgress, line: Line, out: Events) -> None:
+    def _tool_progress(self, frame: messages.ToolProgress, line: Line) -> Events:
+        self._meet(frame.session_id)
         tool_use_id, parent = frame.tool_use_id, frame.parent_tool_use_id
         if parent is not None and tool_use_id.startswith(f"{parent}-heartbeat-"):
             tool_use_id, parent = parent, None  # not a sub-agent: the tool's own sign of life
-        out.append(
+        return [
             ev.ToolProgress(
                 "claude",
                 self.session_id,
@@ -315,10 +315,10 @@ class ClaudeStreamAdapter(StreamFollower):
                 None,
                 bool(frame.heartbeat),
             )
-        )
+        ]
 
-    def _unknown_message(self, message: messages.UnknownMessage, line: Line, out: Events) -> None:
-        out.append(
+    def _unknown_message(self, message: messages.UnknownMessage, line: Line) -> Events:
+        return [
             ev.UnknownEvent(
                 "claude",
                 self.session_id,
@@ -328,10 +328,15 @@ class ClaudeStreamAdapter(StreamFollower):
                 message.data,
                 message.reason,
             )
-        )
+        ]
 
-    def _nothing(self, message: messages.KeepAlive, line: Line, out: Events) -> None:
-        pass
+    def _nothing(self, message: messages.KeepAlive, line: Line) -> Events:
+        return []
+
+    def _system_event(self, message: Any, line: Line) -> Events:
+        """Every other message is news about the session."""
+        self._meet(getattr(message, "session_id", None))
+        return [self._news(_SUBTYPES.get(type(message)) or message.original_type, line)]
 
     def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""
@@ -347,11 +352,6 @@ _SUBTYPES = {
     for kind in (*get_args(messages.ClaudeMessage), *get_args(system.SystemMessage))
     if kind is not system.UnknownSystemMessage
 }
-
-
-def _subtype(message: Struct) -> str:
-    known = _SUBTYPES.get(type(message))
-    return known if known is not None else cast(Unknown, message).original_type
 
 
 def _text(content: list[ContentBlock]) -> str:

@@ -41,8 +41,8 @@ class Lane:
 class StreamFollower:
     """Knows, for each voice, which message it is in and which of its blocks are open.
 
-    The methods append to `out` rather than return lists, and pass an event's common fields by
-    position: this runs once for every line of every conversation.
+    Events get their common fields by position, and the usual ways through are short: this runs
+    once for every line of every conversation.
     """
 
     def __init__(self) -> None:
@@ -51,43 +51,44 @@ class StreamFollower:
         self._lanes: dict[str | None, Lane] = {None: self._main}
         self._in_turn = False
         self._unnamed = 0  # messages the agent gave no id
-        self._block_handlers: dict[type, Callable[[Any, Lane, MessageState, Events], None]] = {
+        self._block_handlers: dict[type, Callable[[Any, Lane, MessageState], Events]] = {
             stream.ContentBlockDelta: self._block_delta,
             stream.ContentBlockStart: self._block_start,
             stream.ContentBlockStop: self._block_stop,
             stream.MessageDelta: self._message_delta,
         }
 
-    def _stream_event(self, frame: messages.StreamEvent, line: Line, out: Events) -> None:
+    def _stream_event(self, frame: messages.StreamEvent, line: Line) -> Events:
         lane = self._main if frame.parent_tool_use_id is None else self._lane(frame)
         event = frame.event
         handle = self._block_handlers.get(type(event))
         if handle is None:
-            self._message_event(frame, lane, line, out)
-            return
+            return self._message_event(frame, lane, line)
         state = lane.message
-        if state is None or state.stopped or frame.api_message_id != state.id:
-            state = self._current(frame, lane, out)
-        if state is not None:
-            handle(event, lane, state, out)
+        if state is not None and frame.api_message_id == state.id and not state.stopped:
+            return handle(event, lane, state)
+        out: Events = []
+        state = self._current(frame, lane, out)
+        return [*out, *handle(event, lane, state)] if state is not None else out
 
-    def _message_event(
-        self, frame: messages.StreamEvent, lane: Lane, line: Line, out: Events
-    ) -> None:
-        event = frame.event
-        if isinstance(event, stream.MessageStart):
-            self._message_start(event.message or NO_MESSAGE, frame, lane, out)
-        elif isinstance(event, stream.MessageStop):
-            self._message_stop(frame, lane, out)
-        elif isinstance(event, stream.UnknownStreamEvent):
-            out.append(self._unknown(f"stream_event/{event.original_type}", line))
-        elif isinstance(event, stream.StreamError):
-            out.append(self._news("stream_error", line))
-        # What is left is a ping.
+    def _message_event(self, frame: messages.StreamEvent, lane: Lane, line: Line) -> Events:
+        match frame.event:
+            case stream.MessageStart(message=message):
+                return self._message_start(message or NO_MESSAGE, frame, lane)
+            case stream.MessageStop():
+                return self._message_stop(frame, lane)
+            case stream.UnknownStreamEvent(original_type=kind):
+                return [self._unknown(f"stream_event/{kind}", line)]
+            case stream.StreamError():
+                return [self._news("stream_error", line)]
+            case _:  # a ping
+                return []
 
     def _message_start(
-        self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: Lane, out: Events
-    ) -> None:
+        self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: Lane
+    ) -> Events:
+        self._meet(frame.session_id)
+        out: Events = []
         self._open_turn(lane, out)
         # A message that did not stop before the next one began was abandoned.
         self._discard(lane, "restarted", out)
@@ -100,26 +101,26 @@ class StreamFollower:
         # The start may already carry blocks.
         if message.content and isinstance(message.content, list):
             for index, block in enumerate(message.content):
-                self._start_block(lane, state, index, unify(block, "in_progress"), out)
+                out += self._start_block(lane, state, index, unify(block, "in_progress"))
+        return out
 
     def _block_start(
-        self, event: stream.ContentBlockStart, lane: Lane, state: MessageState, out: Events
-    ) -> None:
+        self, event: stream.ContentBlockStart, lane: Lane, state: MessageState
+    ) -> Events:
         block = unify(event.content_block, "in_progress")
-        self._start_block(lane, state, event.index, block, out)
+        return self._start_block(lane, state, event.index, block)
 
     def _block_delta(
-        self, event: stream.ContentBlockDelta, lane: Lane, state: MessageState, out: Events
-    ) -> None:
-        # The hottest path there is: most lines of a long stream are deltas.
+        self, event: stream.ContentBlockDelta, lane: Lane, state: MessageState
+    ) -> Events:
         index, delta = event.index, event.delta
         block = state.blocks.get(index)
         if block is None:
             started = _implied(delta)
             if started is None:
-                return
-            self._start_block(lane, state, index, started, out)
-            block = state.blocks[index]
+                return []
+            begun = self._start_block(lane, state, index, started)
+            return [*begun, *self._block_delta(event, lane, state)]
         kind: ev.DeltaKind
         if isinstance(delta, stream.TextDelta):
             kind, text = "text", delta.text
@@ -127,19 +128,12 @@ class StreamFollower:
             kind, text = "tool_input", delta.partial_json
         elif isinstance(delta, stream.ThinkingDelta):
             kind, text = "thinking", delta.thinking
-        elif isinstance(delta, stream.SignatureDelta):
-            block.signature += delta.signature
-            return
-        elif isinstance(delta, stream.CitationsDelta):
-            block.citations.append(delta.citation)
-            return
         else:
-            self._unknown_delta(delta, lane, out)
-            return
+            return self._quiet_delta(delta, block, lane)
         if not text:  # Claude opens every tool's input with an empty piece
-            return
+            return []
         block.pieces.append(text)
-        out.append(
+        return [
             ev.ContentDelta(
                 "claude",
                 self.session_id,
@@ -151,39 +145,57 @@ class StreamFollower:
                 text,
                 block.tool_use_id,
             )
-        )
+        ]
+
+    def _quiet_delta(
+        self,
+        delta: stream.SignatureDelta | stream.CitationsDelta | stream.UnknownDelta,
+        block: StreamedBlock,
+        lane: Lane,
+    ) -> Events:
+        """What nobody watches growing is kept for the finished block."""
+        if isinstance(delta, stream.SignatureDelta):
+            block.signature += delta.signature
+            return []
+        if isinstance(delta, stream.CitationsDelta):
+            block.citations.append(delta.citation)
+            return []
+        kind = f"delta/{delta.original_type}"
+        data = Raw(msgspec.json.encode(delta.data))
+        return [ev.UnknownEvent("claude", self.session_id, lane.parent, lane.agent_id, kind, data)]
 
     def _block_stop(
-        self, event: stream.ContentBlockStop, lane: Lane, state: MessageState, out: Events
-    ) -> None:
+        self, event: stream.ContentBlockStop, lane: Lane, state: MessageState
+    ) -> Events:
         block = state.blocks.get(event.index)
-        if block is not None and not block.ended:
-            self._end_block(lane, state, event.index, block, out)
+        if block is None or block.ended:
+            return []
+        return [self._end_block(lane, state, event.index, block)]
 
-    def _message_delta(
-        self, event: stream.MessageDelta, lane: Lane, state: MessageState, out: Events
-    ) -> None:
+    def _message_delta(self, event: stream.MessageDelta, lane: Lane, state: MessageState) -> Events:
         if event.delta and event.delta.stop_reason:
             state.stop_reason = event.delta.stop_reason
-        if event.usage:
-            state.usage = event.usage
-            out.append(
-                ev.UsageUpdated(
-                    "claude", self.session_id, lane.parent, lane.agent_id, event.usage, state.id
-                )
+        if not event.usage:
+            return []
+        state.usage = event.usage
+        return [
+            ev.UsageUpdated(
+                "claude", self.session_id, lane.parent, lane.agent_id, event.usage, state.id
             )
+        ]
 
-    def _message_stop(self, frame: messages.StreamEvent, lane: Lane, out: Events) -> None:
+    def _message_stop(self, frame: messages.StreamEvent, lane: Lane) -> Events:
         state = lane.message
         if state is None or state.stopped or self._is_late(frame, lane):
-            return
+            return []
+        out: Events = []
         abandoned = frame.abandoned_blocks
         if abandoned and any(i >= abandoned.from_block_index for i in state.blocks):
             self._discard(lane, "abandoned", out, abandoned.from_block_index)
-            return
+            return out
         for index, block in state.blocks.items():
             if not block.ended:
-                self._end_block(lane, state, index, block, out)
+                out.append(self._end_block(lane, state, index, block))
         state.stopped = True
         out.append(
             ev.MessageCompleted(
@@ -196,13 +208,7 @@ class StreamFollower:
                 state.usage,
             )
         )
-
-    def _unknown_delta(self, delta: stream.UnknownDelta, lane: Lane, out: Events) -> None:
-        kind = f"delta/{delta.original_type}"
-        data = Raw(msgspec.json.encode(delta.data))
-        out.append(
-            ev.UnknownEvent("claude", self.session_id, lane.parent, lane.agent_id, kind, data)
-        )
+        return out
 
     # --- lanes and their messages -------------------------------------------------------------
 
@@ -239,6 +245,7 @@ class StreamFollower:
             return state
         if self._is_late(frame, lane) or (state is not None and named == state.id):
             return None
+        self._meet(frame.session_id)
         self._open_turn(lane, out)
         self._discard(lane, "restarted", out)
         state = self._new_message(lane, named, True)
@@ -248,36 +255,34 @@ class StreamFollower:
         return state
 
     def _start_block(
-        self, lane: Lane, state: MessageState, index: int, block: ContentBlock, out: Events
-    ) -> None:
+        self, lane: Lane, state: MessageState, index: int, block: ContentBlock
+    ) -> Events:
         if index in state.blocks:  # said twice: the first one counts
-            return
+            return []
         state.blocks[index] = StreamedBlock(block)
         if isinstance(block, unified.ToolUseBlock) and not block.input:
             # An empty input at the start means "still to come", not "no arguments".
             block = unified.ToolUseBlock(
                 block.id, block.tool_name, block.tool_type, None, "in_progress"
             )
-        out.append(
+        return [
             ev.ContentStarted(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, index, block
             )
-        )
+        ]
 
     def _end_block(
-        self, lane: Lane, state: MessageState, index: int, block: StreamedBlock, out: Events
-    ) -> None:
+        self, lane: Lane, state: MessageState, index: int, block: StreamedBlock
+    ) -> NormalizedStreamEvent:
         block.ended = True
-        out.append(
-            ev.ContentCompleted(
-                "claude",
-                self.session_id,
-                lane.parent,
-                lane.agent_id,
-                state.id,
-                index,
-                state.finished.get(index) or block.assembled(),
-            )
+        return ev.ContentCompleted(
+            "claude",
+            self.session_id,
+            lane.parent,
+            lane.agent_id,
+            state.id,
+            index,
+            state.finished.get(index) or block.assembled(),
         )
 
     def _discard(self, lane: Lane, reason: str, out: Events, from_index: int | None = None) -> None:
@@ -290,7 +295,7 @@ class StreamFollower:
             from_index = state.first_unfinished()
         for index, block in state.blocks.items():
             if index < from_index and not block.ended:
-                self._end_block(lane, state, index, block, out)
+                out.append(self._end_block(lane, state, index, block))
         out.append(
             ev.MessageDiscarded(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, from_index, reason
@@ -300,6 +305,10 @@ class StreamFollower:
     def _discard_all(self, reason: str, out: Events) -> None:
         for lane in self._lanes.values():
             self._discard(lane, reason, out)
+
+    def _meet(self, session_id: str | None) -> None:
+        if session_id and session_id != self.session_id:
+            self.session_id = session_id
 
     def _open_turn(self, lane: Lane, out: Events) -> None:
         if not self._in_turn and lane.parent is None:

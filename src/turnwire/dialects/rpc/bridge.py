@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Literal, TypeAlias, assert_never
 
 from turnwire.core import blocks as unified
@@ -42,7 +43,7 @@ class RpcBridge:
         self._stream_id = stream_id
         self._session_id: str | None = None
         self._uuid = ""  # all of a stream event's uuid but its number
-        self._sent = 0
+        self._numbers = count(1)
         self._handlers: dict[type, Callable[[Any], Messages]] = {
             ui.UiTextDelta: self._text_delta,
             ui.UiThinkingDelta: self._thinking_delta,
@@ -72,8 +73,7 @@ class RpcBridge:
         if session_id != self._session_id:
             self._session_id = session_id
             self._uuid = f"evt-{self._stream_id or session_id[:8]}-"
-        self._sent += 1
-        uuid = f"{self._uuid}{self._sent}"
+        uuid = f"{self._uuid}{next(self._numbers)}"
         return rpc.RpcStreamEvent(
             uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id
         )
