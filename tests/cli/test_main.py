@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -116,13 +117,19 @@ def test_a_choice_that_is_not_there_names_the_ones_that_are(option: list[str], r
 
 
 @pytest.mark.parametrize("command", [["convert", "--to", "events"], ["inspect"], ["validate"]])
-def test_a_reader_that_has_seen_enough_ends_it_quietly(command: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_has_seen_enough_ends_it_quietly(
+    command: list[str], unbuffered: str, tmp_path: Path
+) -> None:
     # More than a pipe holds, so that it has to notice that nobody reads.
     turns = tmp_path / "turns.jsonl"
     turns.write_bytes(b'{"type":"result","subtype":"success"}\n' * 4000)
     files = [str(turns)] if command != ["validate"] else [str(TEXT)] * 1500
     with subprocess.Popen(
-        [*TURNWIRE, *command, *files], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*TURNWIRE, *command, *files],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     ) as process:
         assert process.stdout
         assert process.stderr

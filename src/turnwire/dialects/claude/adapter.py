@@ -36,6 +36,14 @@ _FAILED = frozenset(
 )
 
 
+# What each kind of news is called; an unknown subtype goes by its own name.
+_SUBTYPES = {
+    kind: str(kind.__struct_config__.tag)
+    for kind in get_args(messages.ClaudeMessage)
+    if kind is not system.UnknownSystemMessage
+}
+
+
 class ClaudeStreamAdapter(StreamFollower):
     """Follows one Claude process line by line. Feed it every line, in order, then `finish`."""
 
@@ -45,6 +53,9 @@ class ClaudeStreamAdapter(StreamFollower):
         self._cost = CostMeter()
         self._plan = Plan()
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
+            # Whatever is not listed below is news about the session.
+            **dict.fromkeys(_SUBTYPES, self._system_event),
+            system.UnknownSystemMessage: self._system_event,
             messages.AssistantMessage: self._assistant,
             messages.UserMessage: self._user,
             messages.ResultMessage: self._result,
@@ -62,8 +73,7 @@ class ClaudeStreamAdapter(StreamFollower):
     def feed(self, line: Line) -> Events:
         """The events that one line means, in order; often one, sometimes none."""
         message = line.message
-        handler = self._handlers.get(type(message))
-        return self._system_event(message, line) if handler is None else handler(message, line)
+        return self._handlers[type(message)](message, line)
 
     def finish(self) -> Events:
         """The stream ended. Whatever is still open ends with it, so that nothing stays half said."""
@@ -334,7 +344,6 @@ class ClaudeStreamAdapter(StreamFollower):
         return []
 
     def _system_event(self, message: Any, line: Line) -> Events:
-        """Every other message is news about the session."""
         self._meet(getattr(message, "session_id", None))
         return [self._news(_SUBTYPES.get(type(message)) or message.original_type, line)]
 
@@ -344,14 +353,6 @@ class ClaudeStreamAdapter(StreamFollower):
             if lane.agent_id == agent_id:
                 return "claude", self.session_id, lane.parent, agent_id
         return "claude", self.session_id, None, agent_id
-
-
-# What each kind of news is called; an unknown subtype goes by its own name.
-_SUBTYPES = {
-    kind: str(kind.__struct_config__.tag)
-    for kind in (*get_args(messages.ClaudeMessage), *get_args(system.SystemMessage))
-    if kind is not system.UnknownSystemMessage
-}
 
 
 def _text(content: list[ContentBlock]) -> str:
