@@ -274,6 +274,26 @@ def test_a_repeated_frame_keeps_its_place() -> None:
     assert [m.index for m in only(ev.AssistantMessage, events)] == [0, 1, 0, 0, 2, 2]
 
 
+def test_a_message_may_be_said_in_parts_with_another_in_between() -> None:
+    events = events_of(
+        [
+            assistant(said("a1"), message_id="a"),
+            assistant(said("b1"), message_id="b"),
+            assistant(said("a2"), message_id="a"),
+            assistant(said("b2"), message_id="b"),
+        ]
+    )
+    messages = only(ev.AssistantMessage, events)
+    assert [(m.message_id, m.index) for m in messages] == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+
+
+def test_only_the_last_few_messages_of_a_voice_are_remembered() -> None:
+    adapter = ClaudeStreamAdapter()
+    for number in range(100):
+        adapter.feed(line(assistant(said("x"), message_id=f"m{number}")))
+    assert len(adapter._main.past) < 10
+
+
 def test_an_assistant_message_needs_no_stream_events_at_all() -> None:
     events = events_of([assistant(said("hello"))])
     assert kinds(events) == ["TurnStarted", "AssistantMessage", "TurnFailed"]
@@ -330,6 +350,13 @@ def test_a_message_stop_ends_the_blocks_that_were_left_open() -> None:
     assert kinds(events)[-3:-1] == ["ContentCompleted", "MessageCompleted"]
 
 
+def test_a_message_delta_may_say_next_to_nothing() -> None:
+    quiet = se({"type": "message_delta", "delta": None})
+    events = events_of([start(), quiet, message_stop()])
+    ended = one(ev.MessageCompleted, events)
+    assert (ended.stop_reason, ended.usage) == (None, None)
+
+
 def test_a_tools_input_is_unknown_at_its_start_and_streams_under_the_tools_own_id() -> None:
     events = events_of([start(), tool_start(0, "t1"), json_piece(0, ""), json_piece(0, "{}")])
     begun = one(ev.ContentStarted, events).block
@@ -350,6 +377,26 @@ def test_a_block_started_twice_is_started_once() -> None:
     events = events_of([start(), text_start(), text(0, "a"), text_start(), text(0, "b")])
     assert len(only(ev.ContentStarted, events)) == 1
     assert [d.text for d in only(ev.ContentDelta, events)] == ["a", "b"]
+
+
+def test_a_message_started_twice_is_started_once_and_keeps_what_is_finished() -> None:
+    events = events_of(
+        [
+            start("m1"),
+            text_start(0),
+            assistant(said("sure")),
+            start("m1"),
+            block_stop(0),
+            message_stop(),
+            start("m2"),
+            message_stop(),
+            start("m1"),
+            start("m2"),
+        ]
+    )
+    assert [m.message_id for m in only(ev.MessageStarted, events)] == ["m1", "m2"]
+    assert len(only(ev.ContentCompleted, events)) == 1
+    assert not only(ev.MessageDiscarded, events)
 
 
 # --- streams that begin in the middle, or contradict themselves ---------------------------------
@@ -900,3 +947,9 @@ def test_a_streamed_unknown_block_is_confirmed_by_its_own_kind() -> None:
 def test_an_error_of_the_models_api_in_the_stream_is_news() -> None:
     event = one(ev.SystemEvent, events_of([se({"type": "error", "error": {"type": "x"}})]))
     assert event.subtype == "stream_error"
+
+
+def test_an_error_in_the_stream_is_passed_on_as_sound_json() -> None:
+    raw = b'{"type":"stream_event","new":"\xff","event":{"type":"error"}}'
+    event = one(ev.SystemEvent, events_of([raw]))
+    msgspec.json.encode(event).decode()

@@ -281,9 +281,11 @@ def test_a_tools_input_is_null_until_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("nonsense", ['{"file_path"', "[" * 100_000])
-def test_a_tools_input_that_never_becomes_whole_stays_null(nonsense: str) -> None:
+def test_a_tools_input_that_never_becomes_whole_is_kept_as_text(nonsense: str) -> None:
     frames = [started(), block(0, tool("toolu_1")), delta(0, "input_json_delta", nonsense)]
-    assert content(fold(*frames, stop(0), ended())) == [[tool("toolu_1")]]
+    assert content(fold(*frames)) == [[tool("toolu_1")]]
+    kept = {**tool("toolu_1"), "input_text": nonsense}
+    assert content(fold(*frames, stop(0), ended())) == [[kept]]
 
 
 def test_deltas_go_to_the_block_with_their_index() -> None:
@@ -921,3 +923,27 @@ def test_a_conversation_that_is_streamed_again_is_shown_once() -> None:
 )
 def test_what_is_finished_may_be_said_again(finished: dict[str, Any]) -> None:
     assert screen(fold(*HALF, finished, finished)) == screen(fold(*HALF, finished))
+
+
+# --- begun anew ---------------------------------------------------------------------------------
+
+
+def test_a_message_that_is_streamed_again_before_its_end_is_not_doubled() -> None:
+    first = [started("msg_1"), block(0, text("")), delta(0, "text_delta", "Hel")]
+    again = [started("msg_1"), block(0, text("")), delta(0, "text_delta", "Hello")]
+    assert content(fold(*first, *again)) == [[text("Hello")]]
+
+
+def test_a_message_is_no_longer_streaming_when_the_next_one_begins() -> None:
+    transcript = fold(started("msg_1"), block(0, text("")), started("msg_2"))
+    assert [message.is_streaming for message in transcript.messages] == [False, True]
+
+
+def test_a_delta_of_another_kind_than_its_block_changes_nothing() -> None:
+    transcript = fold(
+        started("msg_1"),
+        block(0, text("a")),
+        delta(0, "input_json_delta", "{}"),
+        delta(0, "thinking_delta", "hm"),
+    )
+    assert content(transcript) == [[text("a")]]

@@ -100,8 +100,10 @@ class ClaudeStreamAdapter(StreamFollower):
         self._open_turn(lane, out)
         state = lane.message
         if state is None or (message.id != state.id and not _belongs(state, message.id)):
-            self._discard(lane, "replaced", out)
-            state = self._new_message(lane, message.id, False)
+            state = lane.past.get(message.id or "")
+            if state is None:
+                self._discard(lane, "replaced", out)
+                state = self._new_message(lane, message.id, False)
         if frame.aborted:
             self._interrupted = True
         for block in content:
@@ -345,7 +347,7 @@ class ClaudeStreamAdapter(StreamFollower):
 
     def _system_event(self, message: Any, line: Line) -> Events:
         self._meet(getattr(message, "session_id", None))
-        return [self._news(_SUBTYPES.get(type(message)) or message.original_type, line)]
+        return [self._news(_SUBTYPES.get(type(message)) or message.original_type, line.raw)]
 
     def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""

@@ -24,18 +24,19 @@ Events = list[NormalizedStreamEvent]
 NO_MESSAGE = stream.ApiMessage()
 
 _MAX_LANES = 256  # sub-agents remembered at once; far more than ever speak together
+_MAX_PAST = 8  # messages of a lane that late words may still be about
 
 
 class Lane:
     """One voice: the agent itself, or a sub-agent under its tool call. Each has its own messages."""
 
-    __slots__ = ("agent_id", "ended_id", "message", "parent")
+    __slots__ = ("agent_id", "message", "parent", "past")
 
     def __init__(self, parent: str | None, agent_id: str | None) -> None:
         self.parent = parent
         self.agent_id = agent_id
         self.message: MessageState | None = None
-        self.ended_id: str | None = None  # the message before, in case its last words come late
+        self.past: dict[str, MessageState] = {}  # the messages before, for words that come late
 
 
 class StreamFollower:
@@ -80,19 +81,24 @@ class StreamFollower:
             case stream.UnknownStreamEvent(original_type=kind):
                 return [self._unknown(f"stream_event/{kind}", line)]
             case stream.StreamError():
-                return [self._news("stream_error", line)]
+                # The one stream event whose line goes on as it is, so here it must be sound.
+                sound = line.raw.decode(errors="replace").encode()
+                return [self._news("stream_error", sound)]
             case _:  # a ping
                 return []
 
     def _message_start(
         self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: Lane
     ) -> Events:
+        message_id = message.id or frame.api_message_id
+        if lane.message is not None and (message_id == lane.message.id or message_id in lane.past):
+            return []  # said twice: the first one counts
         self._meet(frame.session_id)
         out: Events = []
         self._open_turn(lane, out)
         # A message that did not stop before the next one began was abandoned.
         self._discard(lane, "restarted", out)
-        state = self._new_message(lane, message.id or frame.api_message_id, True)
+        state = self._new_message(lane, message_id, True)
         out.append(
             ev.MessageStarted(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, message.model
@@ -229,13 +235,16 @@ class StreamFollower:
         if message_id is None:
             self._unnamed += 1
         name = message_id or f"unnamed-{self._unnamed}"
-        lane.ended_id = lane.message.id if lane.message else None
+        if lane.message is not None:
+            lane.past[lane.message.id] = lane.message
+            if len(lane.past) > _MAX_PAST:
+                del lane.past[next(iter(lane.past))]
         lane.message = MessageState(name, message_id is not None, streamed)
         return lane.message
 
     def _is_late(self, frame: messages.StreamEvent, lane: Lane) -> bool:
-        """Whether a stream event speaks of the message before the current one."""
-        return frame.api_message_id is not None and frame.api_message_id == lane.ended_id
+        """Whether a stream event speaks of a message before the current one."""
+        return frame.api_message_id is not None and frame.api_message_id in lane.past
 
     def _current(self, frame: messages.StreamEvent, lane: Lane, out: Events) -> MessageState | None:
         """The message a stream event belongs to; begun here if its start was never seen."""
@@ -317,8 +326,8 @@ class StreamFollower:
 
     # --- what is not about a message ----------------------------------------------------------
 
-    def _news(self, subtype: str, line: Line) -> NormalizedStreamEvent:
-        return ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(line.raw))
+    def _news(self, subtype: str, raw: bytes) -> NormalizedStreamEvent:
+        return ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(raw))
 
     def _unknown(self, kind: str, line: Line) -> NormalizedStreamEvent:
         return ev.UnknownEvent("claude", self.session_id, None, None, kind, Raw(line.raw))

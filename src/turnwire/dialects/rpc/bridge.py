@@ -186,7 +186,12 @@ def to_rpc_block(block: ContentBlock) -> RpcBlock:
             return rpc.RpcThinkingBlock(block.thinking, block.signature, block.redacted)
         case unified.ToolUseBlock():
             return rpc.RpcToolUseBlock(
-                block.id, block.tool_name, block.tool_type, block.input, block.status
+                block.id,
+                block.tool_name,
+                block.tool_type,
+                block.input,
+                block.status,
+                block.input_text,
             )
         case unified.ToolResultBlock():
             return rpc.RpcToolResultBlock(block.tool_use_id, block.content, block.is_error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, assert_never, cast
 
 import msgspec
 
@@ -104,6 +104,8 @@ class Transcript:
                 self.errors.append(message.message)
             case rpc.RpcSystemMessage() | rpc.RpcUnknownMessage():
                 pass
+            case _:
+                assert_never(message)
 
     def _is_repeat(self, message: RpcMessage) -> bool:
         if message == self._last:
@@ -153,13 +155,21 @@ class Transcript:
                 self._stop(folded, parent, index)
             case rpc.RpcUnknownStreamEvent():
                 pass
+            case _:
+                assert_never(event)
 
     def _start(self, body: rpc.RpcMessageContent, parent: str | None) -> None:
         folded = self._by_id.get(body.id) if body.id else None
         if folded is None:
             folded = self._append("assistant", body, parent)
-        folded.is_streaming = not folded.has_stopped  # a replay wakes nothing up again
+        before = self._streaming.get(parent)
+        if before is not None:
+            before.is_streaming = False
         self._streaming[parent] = folded
+        if not folded.has_stopped:  # a replay wakes nothing up again
+            folded.is_streaming = True
+            # Begun anew, on another connection: what was half said will be said again.
+            folded.blocks = {i: block for i, block in folded.blocks.items() if block.final}
 
     def _output(self, tool_use_id: str, delta: rpc.RpcDelta) -> None:
         """What a running tool prints goes to its card, whatever is streaming by now."""
@@ -175,14 +185,14 @@ class Transcript:
             return
         if target.final or has_stopped:
             return  # its last word has been said
-        match delta:
-            case rpc.RpcTextDelta(text=text):
+        match delta, block:
+            case rpc.RpcTextDelta(text=text), rpc.RpcTextBlock():
                 target.pieces.append(text)
-            case rpc.RpcThinkingDelta(thinking=text):
+            case rpc.RpcThinkingDelta(thinking=text), rpc.RpcThinkingBlock():
                 target.pieces.append(text)
-            case rpc.RpcInputJsonDelta(partial_json=text):
+            case rpc.RpcInputJsonDelta(partial_json=text), rpc.RpcToolUseBlock():
                 target.pieces.append(text)
-            case _:
+            case _:  # a delta of another kind than its block
                 pass
 
     def _stop(self, folded: FoldedMessage, parent: str | None, discarded_from: int | None) -> None:
@@ -271,27 +281,24 @@ def _kind(block: RpcBlock) -> str:
 
 
 def _settle(target: FoldedBlock) -> None:
-    target.value = _grown(target)
+    target.value = _grown(target, ended=True)
     target.pieces.clear()
 
 
-def _grown(target: FoldedBlock) -> RpcBlock:
+def _grown(target: FoldedBlock, *, ended: bool = False) -> RpcBlock:
     """The block with what has been streamed into it so far."""
     block, grown = target.value, "".join(target.pieces)
     if not grown:
         return block
-    match block:
-        case rpc.RpcTextBlock():
-            return rpc.RpcTextBlock(block.text + grown, block.citations)
-        case rpc.RpcThinkingBlock():
-            return rpc.RpcThinkingBlock(block.thinking + grown, block.signature, block.redacted)
-        case rpc.RpcToolUseBlock():
-            try:
-                arguments = msgspec.json.decode(grown)
-            except (msgspec.DecodeError, RecursionError):
-                arguments = None  # not whole yet
-            return rpc.RpcToolUseBlock(
-                block.id, block.tool_name, block.tool_type, arguments, block.status
-            )
-        case _:
-            return block
+    if isinstance(block, rpc.RpcTextBlock):
+        return rpc.RpcTextBlock(block.text + grown, block.citations)
+    if isinstance(block, rpc.RpcThinkingBlock):
+        return rpc.RpcThinkingBlock(block.thinking + grown, block.signature, block.redacted)
+    call = cast(rpc.RpcToolUseBlock, block)  # nothing else grows
+    try:
+        arguments, text = msgspec.json.decode(grown), None
+    except (msgspec.DecodeError, RecursionError):
+        arguments, text = None, grown if ended else None  # not whole, or not yet
+    return rpc.RpcToolUseBlock(
+        call.id, call.tool_name, call.tool_type, arguments, call.status, text
+    )

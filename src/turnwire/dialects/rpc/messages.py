@@ -91,6 +91,7 @@ class RpcToolUseBlock(
     tool_type: str  # a family to switch on: `CLAUDE_READ`, `MCP`, ...
     input: Any  # null while it still streams in
     status: Status
+    input_text: str | None = None  # the streamed input, where it is not valid JSON
 
 
 class RpcToolResultBlock(_Block, frozen=True, tag="tool_result"):
