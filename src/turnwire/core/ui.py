@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core import events as ev
-from turnwire.core.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
+from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
 
@@ -384,6 +384,8 @@ class UiStreamAdapter:
     # --- finished messages --------------------------------------------------------------------
 
     def _assistant_message(self, e: ev.AssistantMessage) -> UiEvents:
+        if len(e.content) == 1 and type(e.content[0]) is TextBlock:
+            return [_assistant(e, e.index, e.content)]  # the usual frame
         out: UiEvents = []
         run: list[ContentBlock] = []  # neighbours, so that one index places them all
         start = e.index

@@ -92,12 +92,14 @@ class ClaudeStreamAdapter(StreamFollower):
     # --- finished messages --------------------------------------------------------------------
 
     def _assistant(self, frame: messages.AssistantMessage, line: Line) -> Events:
-        self._meet(frame.session_id)
-        lane = self._lane(frame)
+        if frame.session_id != self.session_id:
+            self._meet(frame.session_id)
+        lane = self._main if frame.parent_tool_use_id is None else self._lane(frame)
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content)
         out: Events = []
-        self._open_turn(lane, out)
+        if not self._in_turn:
+            self._open_turn(lane, out)
         state = lane.message
         if state is None or (message.id != state.id and not _belongs(state, message.id)):
             state = lane.past.get(message.id or "")
@@ -131,8 +133,9 @@ class ClaudeStreamAdapter(StreamFollower):
         return out
 
     def _user(self, frame: messages.UserMessage, line: Line) -> Events:
-        self._meet(frame.session_id)
-        lane = self._lane(frame)
+        if frame.session_id != self.session_id:
+            self._meet(frame.session_id)
+        lane = self._main if frame.parent_tool_use_id is None else self._lane(frame)
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
         out: Events = [
@@ -346,8 +349,11 @@ class ClaudeStreamAdapter(StreamFollower):
         return []
 
     def _system_event(self, message: Any, line: Line) -> Events:
-        self._meet(getattr(message, "session_id", None))
-        return [self._news(_SUBTYPES.get(type(message)) or message.original_type, line.raw)]
+        session_id = getattr(message, "session_id", None)
+        if session_id != self.session_id:
+            self._meet(session_id)
+        subtype = _SUBTYPES.get(type(message)) or message.original_type
+        return [ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(line.raw))]
 
     def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""

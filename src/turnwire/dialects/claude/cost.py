@@ -7,8 +7,6 @@ from turnwire.dialects.claude.messages import ModelFigures, ResultMessage
 
 __all__ = ["CostMeter"]
 
-_NOTHING = ModelFigures()
-
 
 class CostMeter:
     """Turns cumulative figures into this turn's, and notices when a new process starts at zero."""
@@ -30,7 +28,7 @@ class CostMeter:
         if result.modelUsage is not None:
             before = self._models
             by_model = {
-                model: _difference(figures, before.get(model, _NOTHING))
+                model: _difference(figures, before.get(model))
                 for model, figures in result.modelUsage.items()
                 if figures != before.get(model)
             }
@@ -38,7 +36,16 @@ class CostMeter:
         return cost, by_model
 
 
-def _difference(now: ModelFigures, before: ModelFigures) -> ModelUsage:
+def _difference(now: ModelFigures, before: ModelFigures | None) -> ModelUsage:
+    if before is None:
+        return ModelUsage(
+            now.input_tokens,
+            now.output_tokens,
+            now.cache_creation_input_tokens,
+            now.cache_read_input_tokens,
+            now.web_search_requests,
+            round(now.cost_usd, 12),
+        )
     return ModelUsage(
         now.input_tokens - before.input_tokens,
         now.output_tokens - before.output_tokens,

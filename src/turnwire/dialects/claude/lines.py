@@ -30,12 +30,14 @@ class _Head(Struct, gc=False):
     type: Raw = Raw(b'""')
 
 
-# System messages are told apart by a second tag, so they have a decoder of their own.
+# System messages are told apart by a second tag, so they have a decoder of their own; so do
+# stream events, because there are so many of them.
 _SYSTEM_TYPES = get_args(SystemMessage)
 _TAGGED = [t for t in get_args(ClaudeMessage) if t not in _SYSTEM_TYPES and t is not UnknownMessage]
 _BY_TYPE: dict[Any, type[Struct]] = {t.__struct_config__.tag: t for t in _TAGGED}
 
 _decode_message = msgspec.json.Decoder(Union[tuple(_TAGGED)]).decode  # noqa: UP007
+_decode_stream_event = msgspec.json.Decoder(StreamEvent).decode
 _decode_system = msgspec.json.Decoder(SystemMessage).decode
 _decode_any = msgspec.json.Decoder().decode
 _decode_raw = msgspec.json.Decoder(Raw).decode
@@ -46,13 +48,10 @@ _encode = msgspec.json.Encoder().encode
 def decode(raw: bytes, number: int = 1) -> Line:
     """Read one line. Raises BadLine only where it is not a JSON object."""
     try:
-        message: Any
-        if raw.startswith(b'{"type":"system"'):
-            message = _decode_system(raw)
-        else:
-            message = _decode_message(raw)
-            if type(message) is StreamEvent:
-                return Line(message, raw, number)
+        if raw.startswith(b'{"type":"stream_event"'):
+            return Line(_decode_stream_event(raw), raw, number)
+        system = raw.startswith(b'{"type":"system"')
+        message = _decode_system(raw) if system else _decode_message(raw)
         # msgspec does not look into fields it skips, but the line goes on as it is.
         if not raw.isascii():
             raw.decode()

@@ -23,7 +23,7 @@ class StreamedBlock:
         self.ended = False
         self.pieces: list[str] = []
         self.signature = ""
-        self.citations: list[object] = []
+        self.citations: list[object] | None = None
         self.tool_use_id = start.id if isinstance(start, unified.ToolUseBlock) else None
 
     def assembled(self) -> ContentBlock:
@@ -31,7 +31,7 @@ class StreamedBlock:
         grown = "".join(self.pieces)
         match self.start:
             case unified.TextBlock() as start:
-                citations = [*(start.citations or []), *self.citations]
+                citations = [*(start.citations or ()), *(self.citations or ())]
                 return unified.TextBlock(start.text + grown, "completed", citations or None)
             case unified.ThinkingBlock() as start:
                 signature = (start.signature or "") + self.signature

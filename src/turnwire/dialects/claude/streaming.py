@@ -83,7 +83,10 @@ class StreamFollower:
             case stream.StreamError():
                 # The one stream event whose line goes on as it is, so here it must be sound.
                 sound = line.raw.decode(errors="replace").encode()
-                return [self._news("stream_error", sound)]
+                news = ev.SystemEvent(
+                    "claude", self.session_id, None, None, "stream_error", Raw(sound)
+                )
+                return [news]
             case _:  # a ping
                 return []
 
@@ -93,9 +96,11 @@ class StreamFollower:
         message_id = message.id or frame.api_message_id
         if lane.message is not None and (message_id == lane.message.id or message_id in lane.past):
             return []  # said twice: the first one counts
-        self._meet(frame.session_id)
+        if frame.session_id != self.session_id:
+            self._meet(frame.session_id)
         out: Events = []
-        self._open_turn(lane, out)
+        if not self._in_turn:
+            self._open_turn(lane, out)
         # A message that did not stop before the next one began was abandoned.
         self._discard(lane, "restarted", out)
         state = self._new_message(lane, message_id, True)
@@ -164,7 +169,7 @@ class StreamFollower:
             block.signature += delta.signature
             return []
         if isinstance(delta, stream.CitationsDelta):
-            block.citations.append(delta.citation)
+            block.citations = [*(block.citations or ()), delta.citation]
             return []
         kind = f"delta/{delta.original_type}"
         data = Raw(msgspec.json.encode(delta.data))
@@ -227,7 +232,7 @@ class StreamFollower:
             if len(self._lanes) > _MAX_LANES:
                 del self._lanes[next(key for key in self._lanes if key is not None)]
             lane = self._lanes[parent] = Lane(parent, frame.agent_id)
-        elif parent is not None and frame.agent_id is not None:
+        elif frame.agent_id is not None:
             lane.agent_id = frame.agent_id
         return lane
 
@@ -316,18 +321,15 @@ class StreamFollower:
             self._discard(lane, reason, out)
 
     def _meet(self, session_id: str | None) -> None:
-        if session_id and session_id != self.session_id:
+        if session_id:  # not every frame says
             self.session_id = session_id
 
     def _open_turn(self, lane: Lane, out: Events) -> None:
-        if not self._in_turn and lane.parent is None:
+        if not self._in_turn and lane is self._main:
             self._in_turn = True
             out.append(ev.TurnStarted("claude", self.session_id, None, None))
 
     # --- what is not about a message ----------------------------------------------------------
-
-    def _news(self, subtype: str, raw: bytes) -> NormalizedStreamEvent:
-        return ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(raw))
 
     def _unknown(self, kind: str, line: Line) -> NormalizedStreamEvent:
         return ev.UnknownEvent("claude", self.session_id, None, None, kind, Raw(line.raw))

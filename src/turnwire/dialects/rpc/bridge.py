@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias
 
 from turnwire.core import blocks as unified
 from turnwire.core import ui
@@ -179,36 +179,50 @@ class RpcBridge:
 
 def to_rpc_block(block: ContentBlock) -> RpcBlock:
     """A unified block as RPC clients know blocks."""
-    match block:
-        case unified.TextBlock():
-            return rpc.RpcTextBlock(block.text, block.citations)
-        case unified.ThinkingBlock():
-            return rpc.RpcThinkingBlock(block.thinking, block.signature, block.redacted)
-        case unified.ToolUseBlock():
-            return rpc.RpcToolUseBlock(
-                block.id,
-                block.tool_name,
-                block.tool_type,
-                block.input,
-                block.status,
-                block.input_text,
-            )
-        case unified.ToolResultBlock():
-            return rpc.RpcToolResultBlock(block.tool_use_id, block.content, block.is_error)
-        case unified.ImageBlock():
-            kind = "url" if block.data is None else "base64"
-            source = rpc.RpcImageSource(kind, block.mime_type, block.data, block.url)
-            return rpc.RpcImageBlock(source)
-        case (
-            unified.FileRefBlock()
-            | unified.CommandExecutionBlock()
-            | unified.FileChangeBlock()
-            | unified.McpToolCallBlock()
-            | unified.WebSearchBlock()
-            | unified.TodoListBlock()
-            | unified.ErrorBlock()
-            | unified.UnknownBlock()
-        ):
-            return block  # written the same way on both sides
-        case _:
-            assert_never(block)
+    return _BLOCKS[type(block)](block)
+
+
+def _text(block: unified.TextBlock) -> RpcBlock:
+    return rpc.RpcTextBlock(block.text, block.citations)
+
+
+def _thinking(block: unified.ThinkingBlock) -> RpcBlock:
+    return rpc.RpcThinkingBlock(block.thinking, block.signature, block.redacted)
+
+
+def _tool_use(block: unified.ToolUseBlock) -> RpcBlock:
+    return rpc.RpcToolUseBlock(
+        block.id, block.tool_name, block.tool_type, block.input, block.status, block.input_text
+    )
+
+
+def _tool_result(block: unified.ToolResultBlock) -> RpcBlock:
+    return rpc.RpcToolResultBlock(block.tool_use_id, block.content, block.is_error)
+
+
+def _image(block: unified.ImageBlock) -> RpcBlock:
+    kind = "url" if block.data is None else "base64"
+    return rpc.RpcImageBlock(rpc.RpcImageSource(kind, block.mime_type, block.data, block.url))
+
+
+def _same(block: Any) -> RpcBlock:
+    """A block that is written the same way on both sides."""
+    shared: RpcBlock = block
+    return shared
+
+
+_BLOCKS: dict[type, Callable[[Any], RpcBlock]] = {
+    unified.TextBlock: _text,
+    unified.ThinkingBlock: _thinking,
+    unified.ToolUseBlock: _tool_use,
+    unified.ToolResultBlock: _tool_result,
+    unified.ImageBlock: _image,
+    unified.FileRefBlock: _same,
+    unified.CommandExecutionBlock: _same,
+    unified.FileChangeBlock: _same,
+    unified.McpToolCallBlock: _same,
+    unified.WebSearchBlock: _same,
+    unified.TodoListBlock: _same,
+    unified.ErrorBlock: _same,
+    unified.UnknownBlock: _same,
+}
