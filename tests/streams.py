@@ -62,3 +62,27 @@ def folded(messages: Iterable[RpcMessage]) -> rpc.Transcript:
     for message in messages:
         transcript.apply(rpc.decode(rpc.encode(message)))
     return transcript
+
+
+def check_order(messages: Iterable[RpcMessage]) -> None:
+    """RPC section 1.4: message_start, then blocks, then message_delta, then message_stop."""
+    open_blocks: dict[str | None, set[int]] = {}
+    for message in messages:
+        if not isinstance(message, rpc.messages.RpcStreamEvent):
+            continue
+        voice, event = message.parent_tool_use_id, message.event
+        match event:
+            case rpc.messages.RpcMessageStartEvent():
+                assert voice not in open_blocks
+                open_blocks[voice] = set()
+            case rpc.messages.RpcContentBlockStartEvent():
+                assert event.index not in open_blocks[voice]
+                open_blocks[voice].add(event.index)
+            case rpc.messages.RpcContentBlockDeltaEvent():
+                assert event.tool_use_id is not None or event.index in open_blocks[voice]
+            case rpc.messages.RpcContentBlockStopEvent():
+                open_blocks[voice].remove(event.index)
+            case rpc.messages.RpcMessageStopEvent():
+                assert event.discarded_from is not None or not open_blocks[voice]
+                del open_blocks[voice]
+    assert not open_blocks

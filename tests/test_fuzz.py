@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.streams import RECORDED
+from tests.streams import RECORDED, check_order
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
 from turnwire.dialects import claude, rpc
@@ -85,6 +85,7 @@ def through_the_chain(lines: list[bytes]) -> list[Line | BadLine]:
         rpc.RpcBridge(tool_progress="output_delta"),
     ]
     transcript = rpc.Transcript()
+    sent: list[rpc.RpcMessage] = []
     found = list(claude.read(lines))
     events = [event for line in found if isinstance(line, Line) for event in adapter.feed(line)]
     for event in events + adapter.finish():
@@ -94,13 +95,17 @@ def through_the_chain(lines: list[bytes]) -> list[Line | BadLine]:
             written = msgspec.json.encode(ui_event)
             assert msgspec.json.encode(UI_EVENTS.decode(written)) == written
             for bridge in bridges:
-                for message in bridge.feed(ui_event):
+                messages = bridge.feed(ui_event)
+                if bridge is bridges[0]:
+                    sent += messages
+                for message in messages:
                     written = rpc.encode(message)
                     assert rpc.encode(rpc.decode(written)) == written
                     written.decode()
                     transcript.apply(message)
     for shown in transcript.messages:
         assert shown.content is not None
+    check_order(sent)
     return found
 
 

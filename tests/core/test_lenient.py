@@ -124,9 +124,38 @@ def test_what_was_unknown_once_is_read_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("value", ["circle", 5, None, [], True])
-def test_what_is_not_an_object_is_no_variant_at_all(value: Any) -> None:
-    with pytest.raises(ValidationError):
-        salvage(Shape, value, [])
+def test_what_is_not_an_object_is_unknown_where_unknown_has_a_place(value: Any) -> None:
+    shape, issues = read(Shape, value)
+    assert isinstance(shape, Unknown)
+    assert (shape.original_type, shape.data) == ("", value)
+    assert issues == ["(no type)"]
+
+
+class Word(Struct, tag_field="type", tag="word"):
+    text: str = ""
+
+
+class UnknownWord(Unknown, frozen=True, tag_field="type", tag="unknown"):
+    keeps_whole = True
+
+
+class Sentence(Struct):
+    words: list[Word | UnknownWord] | None = None
+    plain: list[int] = []
+
+
+def test_content_that_does_not_fit_is_kept_whole_among_its_neighbours() -> None:
+    odd: list[Any] = [{"type": "word", "text": 5}, "bare", None, {"type": "sound"}]
+    value = {"words": [{"type": "word", "text": "Hello"}, *odd]}
+    sentence, issues = read(Sentence, value)
+    kept = [UnknownWord("word", odd[0]), UnknownWord("", "bare"), UnknownWord("", None)]
+    assert sentence.words == [Word("Hello"), *kept, UnknownWord("sound", odd[3])]
+    assert issues == ["words/word", "words/(no type)", "words/(no type)", "words/sound"]
+
+
+def test_one_item_without_a_list_around_it_is_a_list_of_one() -> None:
+    value = {"words": {"type": "word", "text": "Hello"}, "plain": 7}
+    assert read(Sentence, value) == (Sentence([Word("Hello")]), [".plain"])
 
 
 # --- fields of the wrong type -----------------------------------------------------------------

@@ -9,10 +9,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.streams import RECORDED, events_of, folded, recorded, rpc_of, ui_of
+from tests.streams import RECORDED, check_order, events_of, folded, recorded, rpc_of, ui_of
 from turnwire.dialects import rpc
-from turnwire.dialects.claude.translate import tool_type
 
+TOOL_TYPES = {
+    "Agent": "CLAUDE_AGENT",
+    "AskUserQuestion": "CLAUDE_ASK_USER_QUESTION",
+    "Bash": "CLAUDE_BASH",
+    "Read": "CLAUDE_READ",
+    "TaskCreate": "CLAUDE_TASK_CREATE",
+    "TaskUpdate": "CLAUDE_TASK_UPDATE",
+    "TodoWrite": "CLAUDE_TODO_WRITE",
+    "Write": "CLAUDE_WRITE",
+    "mcp__front__request_input": "MCP",
+}
 Said = dict[str, Any]
 
 
@@ -49,7 +59,7 @@ def as_rpc(block: Any) -> Any:
         "type": "tool_use",
         "id": block["id"],
         "toolName": name,
-        "toolType": tool_type(name),
+        "toolType": TOOL_TYPES[name],
         "input": block["input"],
         "status": "in_progress",
     }
@@ -95,10 +105,17 @@ def test_stream_events_alone_give_the_finished_text_too(path: Path) -> None:
     streamed_only = [m for m in messages if not isinstance(m, rpc.messages.RpcAssistantMessage)]
     shown = shown_to_the_client(folded(streamed_only))["messages"]
     said = said_by_the_frames(lines)["messages"]
+    assert set(shown) == _streamed_to_the_end(lines)
     for message_id, content in shown.items():
         assert [_without_signature(b) for b in content] == [
             _without_signature(b) for b in said[message_id]
         ]
+
+
+def _streamed_to_the_end(lines: list[bytes]) -> set[str]:
+    frames = [json.loads(raw) for raw in lines]
+    ended = [f for f in frames if f.get("event", {}).get("type") == "message_stop"]
+    return {frame["api_message_id"] for frame in ended}
 
 
 def _without_signature(block: Any) -> Any:
@@ -120,27 +137,7 @@ def test_every_turn_that_starts_also_ends(path: Path) -> None:
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_every_stream_event_of_a_message_comes_in_the_order_of_the_protocol(path: Path) -> None:
-    """message_start, then blocks one by one, then message_delta, then message_stop."""
-    open_blocks: dict[str | None, set[int]] = {}
-    for message in rpc_of(ui_of(events_of(path.read_bytes().splitlines()))):
-        if not isinstance(message, rpc.messages.RpcStreamEvent):
-            continue
-        voice, event = message.parent_tool_use_id, message.event
-        match event:
-            case rpc.messages.RpcMessageStartEvent():
-                assert voice not in open_blocks
-                open_blocks[voice] = set()
-            case rpc.messages.RpcContentBlockStartEvent():
-                assert not open_blocks[voice]
-                open_blocks[voice].add(event.index)
-            case rpc.messages.RpcContentBlockDeltaEvent():
-                assert event.index in open_blocks[voice]
-            case rpc.messages.RpcContentBlockStopEvent():
-                open_blocks[voice].remove(event.index)
-            case rpc.messages.RpcMessageStopEvent():
-                assert event.discarded_from is not None or not open_blocks[voice]
-                del open_blocks[voice]
-    assert not open_blocks
+    check_order(rpc_of(ui_of(events_of(path.read_bytes().splitlines()))))
 
 
 # --- every stage, written down ------------------------------------------------------------------

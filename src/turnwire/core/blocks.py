@@ -167,6 +167,8 @@ class ErrorBlock(Block, frozen=True, tag="error"):
 class UnknownBlock(Unknown, tag_field="type", tag="unknown", frozen=True, gc=False):
     """A block of a kind this version does not know, kept as it came. One shape on every side."""
 
+    keeps_whole = True
+
 
 ContentBlock: TypeAlias = (
     TextBlock

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from functools import cache
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import NODEFAULT, Raw, Struct, ValidationError, structs
@@ -23,6 +23,10 @@ class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalT
     Both fields are required, so a foreign object that happens to be tagged `unknown` does not
     pass for one of these and lose its content.
     """
+
+    # Whether an object of a known kind that does not fit in every field is kept whole as unknown,
+    # rather than read as far as it goes. Right where a field is the content itself.
+    keeps_whole: ClassVar[bool] = False
 
     original_type: str  # the tag it came with
     data: Any  # the whole object
@@ -44,18 +48,25 @@ def _walk(kind: Any, value: Any, issues: list[str], name: str) -> Any:
     if isinstance(value, dict) and shape.variants:
         tag = value.get(shape.tag_field) if shape.tag_field else None
         variant = shape.variants.get(tag) if isinstance(tag, str | None) else None
+        found: list[str] = []
         if variant is not None:
             try:
-                return _fields(variant, value, issues, tag or name)
+                fitting = _fields(variant, value, found, tag or name)
+                if not found or shape.unknown is None or not shape.unknown.keeps_whole:
+                    issues += found
+                    return fitting
             except ValidationError:
                 if shape.unknown is None:
                     raise
-        if shape.unknown is not None:
-            original = tag if isinstance(tag, str) else ""
-            issues.append(f"{name}/{original or '(no type)'}" if name else original or "(no type)")
-            return shape.unknown(original, value)
+    if shape.unknown is not None:
+        tag = value.get(shape.tag_field) if isinstance(value, dict) else None
+        original = tag if isinstance(tag, str) else ""
+        issues.append(f"{name}/{original or '(no type)'}" if name else original or "(no type)")
+        return shape.unknown(original, value)
     if isinstance(value, list) and shape.item is not None:
         return [salvage(shape.item, item, issues, name=name) for item in value]
+    if isinstance(value, dict) and shape.item is not None and _shape(shape.item).unknown:
+        return [salvage(shape.item, value, issues, name=name)]  # one item, and no list around it
     if shape.raw:  # convert knows no Raw: that is only for bytes
         return Raw(msgspec.json.encode(value))
     return msgspec.convert(value, kind)

@@ -426,7 +426,7 @@ class UiStreamAdapter:
             )
         return out
 
-    def _complete(self, block: ToolResultBlock, e: Any) -> UiToolComplete:
+    def _complete(self, block: ToolResultBlock, e: ev.Event) -> UiToolComplete:
         message_id, index = self._tools.pop(block.tool_use_id, (None, None))
         return UiToolComplete(
             e.provider,

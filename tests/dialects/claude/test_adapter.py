@@ -291,7 +291,61 @@ def test_only_the_last_few_messages_of_a_voice_are_remembered() -> None:
     adapter = ClaudeStreamAdapter()
     for number in range(100):
         adapter.feed(line(assistant(said("x"), message_id=f"m{number}")))
-    assert len(adapter._main.past) < 10
+    assert list(adapter._main.past) == [f"m{number}" for number in range(91, 99)]
+
+
+def test_a_whole_message_may_come_after_one_of_its_blocks_was_said_alone() -> None:
+    events = events_of(
+        [
+            start(),
+            text_start(0),
+            text(0, "A"),
+            assistant(said("A"), uuid="u1"),
+            block_stop(0),
+            text_start(1),
+            text(1, "B"),
+            block_stop(1),
+            message_stop(),
+            assistant(said("A"), said("B"), uuid="u2"),
+            assistant(said("B"), uuid="u3"),
+        ]
+    )
+    assert [m.index for m in only(ev.AssistantMessage, events)] == [0, 0, 1]
+
+
+def test_a_frame_of_another_kind_than_the_block_that_waits_is_the_next_block() -> None:
+    thinking = {"type": "thinking", "thinking": "hm"}
+    events = events_of([start(), block_start(0, thinking), assistant(said("words"))])
+    assert one(ev.AssistantMessage, events).index == 1
+
+
+def test_a_message_may_be_finished_in_part_before_it_begins_to_stream() -> None:
+    api: Frame = {"api_message_id": "m1"}
+    whole = [start(), text_start(0), text(0, "A"), block_stop(0), message_stop()]
+    for frames in (whole, [{**frame, **api} for frame in whole], [{**f, **api} for f in whole[1:]]):
+        events = events_of([assistant(said("A")), *frames])
+        assert kinds(events)[1:6] == [
+            "AssistantMessage",
+            "MessageStarted",
+            "ContentStarted",
+            "ContentDelta",
+            "ContentCompleted",
+        ]
+        assert kinds(events).count("MessageStarted") == 1
+
+
+def test_the_end_of_a_message_that_was_never_streamed_is_no_news() -> None:
+    api: Frame = {"api_message_id": "m1"}
+    events = events_of([assistant(said("A")), message_stop(**api), start("m1")])
+    assert kinds(events) == ["TurnStarted", "AssistantMessage", "TurnFailed"]
+
+
+def test_many_blocks_are_placed_as_fast_as_few() -> None:
+    frames: list[Frame] = [start()]
+    frames += [text_start(index, api_message_id="m1") for index in range(3000)]
+    frames += [assistant(call(f"t{n}"), uuid=f"u{n}") for n in range(3000)]
+    events = events_of(frames)
+    assert [m.index for m in only(ev.AssistantMessage, events)] == list(range(3000, 6000))
 
 
 def test_an_assistant_message_needs_no_stream_events_at_all() -> None:
@@ -431,6 +485,11 @@ def test_thinking_and_citations_without_a_start_begin_their_block_too() -> None:
 def test_a_tool_that_nobody_saw_start_is_not_made_up() -> None:
     events = events_of([start(), json_piece(0, "{}"), block_stop(0), message_stop()])
     assert not only(ev.ContentStarted, events) + only(ev.ContentCompleted, events)
+
+
+def test_a_delta_after_its_blocks_end_is_passed_by() -> None:
+    events = events_of([start(), text_start(), text(0, "a"), block_stop(), text(0, "b")])
+    assert [d.text for d in only(ev.ContentDelta, events)] == ["a"]
 
 
 def test_stream_events_of_a_message_that_is_over_are_passed_by() -> None:
@@ -615,10 +674,33 @@ def test_a_sub_agent_starts_no_turn() -> None:
 
 def test_only_so_many_sub_agents_are_remembered() -> None:
     adapter = ClaudeStreamAdapter()
-    for number in range(1000):
+    for number in range(3000):
         adapter.feed(line(user([said("go")], parent_tool_use_id=f"t{number}")))
-    assert len(adapter._lanes) < 300
+    assert len(adapter._lanes) < 1100
     assert None in adapter._lanes
+
+
+def test_the_sub_agent_that_is_forgotten_is_one_that_has_long_been_quiet() -> None:
+    sub: Frame = {"parent_tool_use_id": "t", "agent_id": "a"}
+    busy: Frame = {"parent_tool_use_id": "busy"}
+    frames = [start("b", **busy), text_start(0, **busy), assistant(said("one"), **sub)]
+    for number in range(3000):
+        frames.append(assistant(said("x"), parent_tool_use_id=f"t{number}", message_id="x"))
+        if number % 500 == 0:
+            frames.append(user([said("go on")], **sub))
+    frames += [assistant(said("two"), **sub), text(0, "still here", **busy, api_message_id="b")]
+    events = events_of(frames)
+    mine = [m for m in only(ev.AssistantMessage, events) if m.parent_tool_use_id == "t"]
+    assert [m.index for m in mine] == [0, 1]
+    assert len(only(ev.MessageStarted, events)) == 1
+
+
+def test_when_all_are_in_mid_message_the_oldest_is_forgotten() -> None:
+    adapter = ClaudeStreamAdapter()
+    for number in range(1100):
+        adapter.feed(line(start(f"m{number}", parent_tool_use_id=f"t{number}")))
+    assert "t0" not in adapter._lanes
+    assert "t1099" in adapter._lanes
 
 
 def test_a_background_agent_goes_on_after_the_result_and_an_unprompted_turn_follows() -> None:
@@ -839,6 +921,33 @@ def test_a_withdrawn_request_is_said() -> None:
     events = events_of(recorded("07c_interrupt_permission"))
     asked = one(ev.PermissionRequested, events)
     assert one(ev.RequestWithdrawn, events).request_id == asked.request_id
+
+
+@pytest.mark.parametrize("kind", ["elicitation", "request_user_dialog"])
+def test_other_ways_to_ask_a_person_are_passed_on(kind: str) -> None:
+    frame = {"type": "control_request", "request_id": "1", "request": {"subtype": kind}}
+    event = one(ev.SystemEvent, events_of([frame]))
+    assert event.subtype == kind
+    assert msgspec.json.decode(msgspec.json.encode(event))["data"] == frame
+
+
+@pytest.mark.parametrize(
+    ("response", "origin"),
+    [
+        ({"still_queued": ["p1"]}, "interrupt"),
+        ({"more": 1, "still_queued": []}, "interrupt"),
+        ({"mode": "plan"}, "user"),
+        ({"still_queued": [], "long": "x" * 5000}, "user"),
+        (None, "user"),
+    ],
+)
+def test_an_interrupt_is_known_by_its_receipt(response: Any, origin: str) -> None:
+    outcome = {"subtype": "success", "request_id": "r", "response": response}
+    if response is None:
+        del outcome["response"]
+    leftover = user([said("[Request interrupted by user]")])
+    events = events_of([{"type": "control_response", "response": outcome}, leftover])
+    assert one(ev.UserMessage, events).origin == origin
 
 
 def test_hooks_and_the_hosts_own_requests_are_no_events() -> None:

@@ -228,6 +228,31 @@ def test_an_unknown_block_is_kept_among_known_ones() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("content", "kept"),
+    [
+        (
+            [{"type": "text", "text": "Hi"}, "bare"],
+            [blocks.TextBlock("Hi"), UnknownBlock("", "bare")],
+        ),
+        ([None], [UnknownBlock("", None)]),
+        ({"type": "text", "text": "Hi"}, [blocks.TextBlock("Hi")]),
+        ([{"type": "text", "text": 5}], [UnknownBlock("text", {"type": "text", "text": 5})]),
+    ],
+)
+def test_odd_content_costs_nothing_of_what_is_beside_it(content: Any, kept: Any) -> None:
+    line = read({"type": "user", "message": {"content": content}})
+    assert isinstance(line.message, messages.UserMessage)
+    assert line.message.message is not None
+    assert line.message.message.content == kept
+
+
+def test_a_message_whose_words_cannot_be_read_is_kept_as_unknown() -> None:
+    line = read({"type": "user", "message": "just text"})
+    assert isinstance(line.message, messages.UnknownMessage)
+    assert (line.message.original_type, line.unknown) == ("user", ("user",))
+
+
 def test_a_known_block_that_lacks_what_makes_it_one_is_kept_as_unknown() -> None:
     broken = {"type": "tool_use", "input": {}}
     (block,) = message({"type": "assistant", "message": {"content": [broken]}}).message.content

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
+import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from turnwire.core import blocks as unified
@@ -12,6 +13,7 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.claude import control, messages, system
+from turnwire.dialects.claude.answers import InterruptReceipt, read_answer
 from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
@@ -35,6 +37,8 @@ _FAILED = frozenset(
     ]
 )
 
+
+_LONGEST_RECEIPT = 4096  # bytes; the answers of other requests can be very long
 
 # What each kind of news is called; an unknown subtype goes by its own name.
 _SUBTYPES = {
@@ -264,6 +268,10 @@ class ClaudeStreamAdapter(StreamFollower):
             case control.McpMessage(message=message):
                 asked = _mcp_question(message)
                 return [self._question(frame.request_id, asked, line)] if asked else []
+            case control.Elicitation() | control.RequestUserDialog() as request:
+                kind = str(request.__struct_config__.tag)
+                news = ev.SystemEvent("claude", self.session_id, None, None, kind, Raw(line.raw))
+                return [news]
             case control.UnknownControlRequest(original_type=kind):
                 return [self._unknown(f"control_request/{kind}", line)]
             case _:  # hooks, and what the host itself asks: the host's business
@@ -389,8 +397,13 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
 
 
 def _is_interrupt_receipt(response: Raw | UnsetType) -> bool:
-    """The answer to an interrupt is short and says which prompts still wait."""
-    return response is not UNSET and b'"still_queued"' in bytes(response)[:1000]
+    """Nobody here knows which request this answers, but only this one says what still waits."""
+    if response is UNSET or len(memoryview(response)) > _LONGEST_RECEIPT:
+        return False
+    try:
+        return isinstance(read_answer(control.Interrupt, response), InterruptReceipt)
+    except msgspec.ValidationError:
+        return False
 
 
 def _error_text(result: messages.ResultMessage) -> str:

@@ -115,6 +115,8 @@ def _decode_carefully(raw: bytes, number: int) -> Line:
             message = salvage(SystemMessage, _decode_any(raw), issues, name="system")
         elif kind in _BY_TYPE:
             message = salvage(_BY_TYPE[kind], _decode_any(raw), issues)
+            if f"{kind}.message" in issues:  # what was said could not be read
+                return _unknown(kind, raw, number, "message is not an object")
         else:
             return _unknown(kind, raw, number, None)
     except msgspec.ValidationError as error:  # its heart is missing, or a number no float holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import msgspec
 
@@ -11,6 +12,8 @@ from turnwire.core.blocks import ContentBlock
 from turnwire.core.usage import Usage
 
 __all__ = ["MessageState", "StreamedBlock"]
+
+_RECENT = 64  # finished blocks that a frame may say again
 
 
 class StreamedBlock:
@@ -55,6 +58,8 @@ class MessageState:
 
     __slots__ = (
         "_frames",
+        "_next",
+        "_waiting",
         "blocks",
         "finished",
         "has_own_id",
@@ -68,28 +73,36 @@ class MessageState:
     def __init__(self, message_id: str, has_own_id: bool, streamed: bool) -> None:
         self.id = message_id
         self.has_own_id = has_own_id  # the agent named it, not we
-        self.streamed = streamed  # it began with stream events
+        self.streamed = streamed  # its stream events are being followed
         self.stopped = False
         self.blocks: dict[int, StreamedBlock] = {}  # came in stream events
         self.finished: dict[int, ContentBlock] = {}  # said by an assistant frame
         self.stop_reason: str | None = None
         self.usage: Usage | None = None
         self._frames: dict[str, int] = {}  # frame uuid -> index of its first block
+        self._waiting: dict[str, list[int]] = {}  # streamed and not finished, by kind of block
+        self._next = 0  # the first index that is free
+
+    def start(self, index: int, block: ContentBlock) -> None:
+        """A block begins to stream."""
+        self.blocks[index] = StreamedBlock(block)
+        self._next = max(self._next, index + 1)
+        if index not in self.finished:
+            self._waiting.setdefault(_kind(block), []).append(index)
 
     def waits(self) -> bool:
         """Whether a streamed block has not been confirmed by an assistant frame yet."""
-        return any(index not in self.finished for index in self.blocks)
+        return any(self._waiting.values())
 
     def first_unfinished(self) -> int:
         """From here on nothing has been confirmed by an assistant frame."""
-        unfinished = [index for index in self.blocks if index not in self.finished]
-        return min(unfinished) if unfinished else max(self.finished, default=-1) + 1
+        waiting = [index for indexes in self._waiting.values() for index in indexes]
+        return min(waiting) if waiting else max(self.finished, default=-1) + 1
 
     def place(self, content: Sequence[ContentBlock], uuid: str | None) -> int:
         """Where an assistant frame's blocks belong; they are finished from now on.
 
-        A frame does not say its index. It is a repeat of a frame, the whole message again, the
-        streamed block that waits for it, or simply the next block.
+        A frame does not say its index. See "One message, two ways in" in docs/design.md.
         """
         index = self._frames.get(uuid) if uuid is not None else None
         if index is None:
@@ -98,31 +111,37 @@ class MessageState:
                 self._frames[uuid] = index
         for place, block in enumerate(content, index):
             self.finished[place] = block
+            self._next = max(self._next, place + 1)
+            waiting = self._waiting.get(_kind(block))
+            if waiting and place in waiting:
+                waiting.remove(place)
         return index
 
     def _index_of(self, content: Sequence[ContentBlock]) -> int:
-        first = content[0] if content else None
-        after = len(self.finished)
-        if after in self.blocks and _same(self.blocks[after].start, first):
-            return after  # nearly always: the block that has just been streamed
+        if not content:
+            return self._next
+        first = content[0]
         if len(content) > 1 and self.finished.get(0) == first:
-            return 0
-        for index, streamed in self.blocks.items():
-            if index not in self.finished and _same(streamed.start, first):
-                return index
-        if isinstance(first, unified.ToolUseBlock):
-            for index, block in self.finished.items():
-                if isinstance(block, unified.ToolUseBlock) and block.id == first.id:
+            return 0  # the whole message again
+        waiting = self._waiting.get(_kind(first))
+        if waiting:
+            return waiting[0]  # nearly always: the block that has just been streamed
+        # A call that was said before, or any block of a streamed message, which has no others.
+        kind = _kind(first) if isinstance(first, unified.ToolUseBlock) else None
+        if self.streamed or kind is not None:
+            for index in islice(reversed(self.finished), _RECENT):
+                block = self.finished[index]
+                if _kind(block) == kind or (self.streamed and block == first):
                     return index
-        return max((*self.finished, *self.blocks), default=-1) + 1
+        return self._next
 
 
-def _same(streamed: ContentBlock, finished: ContentBlock | None) -> bool:
-    """Whether a finished block can be what a streamed one became."""
-    if type(streamed) is not type(finished):
-        return False
-    if isinstance(streamed, unified.ToolUseBlock) and isinstance(finished, unified.ToolUseBlock):
-        return finished.id == streamed.id
-    if isinstance(streamed, unified.UnknownBlock) and isinstance(finished, unified.UnknownBlock):
-        return finished.original_type == streamed.original_type
-    return True
+def _kind(block: ContentBlock) -> str:
+    """What a streamed block and the finished one that it becomes have in common."""
+    if isinstance(block, unified.TextBlock):
+        return "text"
+    if isinstance(block, unified.ToolUseBlock):
+        return f"tool_use {block.id}"
+    if isinstance(block, unified.UnknownBlock):
+        return f"unknown {block.original_type}"
+    return type(block).__name__

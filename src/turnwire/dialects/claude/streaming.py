@@ -23,7 +23,7 @@ Events = list[NormalizedStreamEvent]
 
 NO_MESSAGE = stream.ApiMessage()
 
-_MAX_LANES = 256  # sub-agents remembered at once; far more than ever speak together
+_MAX_LANES = 1024  # sub-agents remembered at once; far more than ever speak together
 _MAX_PAST = 8  # messages of a lane that late words may still be about
 
 
@@ -37,6 +37,10 @@ class Lane:
         self.agent_id = agent_id
         self.message: MessageState | None = None
         self.past: dict[str, MessageState] = {}  # the messages before, for words that come late
+
+    def is_streaming(self) -> bool:
+        """Whether the voice is in the middle of a message that has to be ended."""
+        return self.message is not None and self.message.streamed and not self.message.stopped
 
 
 class StreamFollower:
@@ -66,7 +70,12 @@ class StreamFollower:
         if handle is None:
             return self._message_event(frame, lane, line)
         state = lane.message
-        if state is not None and frame.api_message_id == state.id and not state.stopped:
+        if (
+            state is not None
+            and frame.api_message_id == state.id
+            and state.streamed
+            and not state.stopped
+        ):
             return handle(event, lane, state)
         out: Events = []
         state = self._current(frame, lane, out)
@@ -94,8 +103,13 @@ class StreamFollower:
         self, message: stream.ApiMessage, frame: messages.StreamEvent, lane: Lane
     ) -> Events:
         message_id = message.id or frame.api_message_id
-        if lane.message is not None and (message_id == lane.message.id or message_id in lane.past):
-            return []  # said twice: the first one counts
+        state = lane.message
+        if state is not None and message_id == state.id:
+            if state.streamed or state.stopped:
+                return []  # said twice: the first one counts
+            return [self._follow(lane, state, message.model)]
+        if message_id in lane.past:
+            return []
         if frame.session_id != self.session_id:
             self._meet(frame.session_id)
         out: Events = []
@@ -104,11 +118,7 @@ class StreamFollower:
         # A message that did not stop before the next one began was abandoned.
         self._discard(lane, "restarted", out)
         state = self._new_message(lane, message_id, True)
-        out.append(
-            ev.MessageStarted(
-                "claude", self.session_id, lane.parent, lane.agent_id, state.id, message.model
-            )
-        )
+        out.append(self._follow(lane, state, message.model))
         # The start may already carry blocks.
         if message.content and isinstance(message.content, list):
             for index, block in enumerate(message.content):
@@ -132,6 +142,8 @@ class StreamFollower:
                 return []
             begun = self._start_block(lane, state, index, started)
             return [*begun, *self._block_delta(event, lane, state)]
+        if block.ended:
+            return []
         kind: ev.DeltaKind
         if isinstance(delta, stream.TextDelta):
             kind, text = "text", delta.text
@@ -199,15 +211,17 @@ class StreamFollower:
         state = lane.message
         if state is None or state.stopped or self._is_late(frame, lane):
             return []
+        state.stopped = True
+        if not state.streamed:
+            return []  # it came in finished frames alone
         out: Events = []
         abandoned = frame.abandoned_blocks
         if abandoned and any(i >= abandoned.from_block_index for i in state.blocks):
-            self._discard(lane, "abandoned", out, abandoned.from_block_index)
+            self._drop(lane, state, "abandoned", out, abandoned.from_block_index)
             return out
         for index, block in state.blocks.items():
             if not block.ended:
                 out.append(self._end_block(lane, state, index, block))
-        state.stopped = True
         out.append(
             ev.MessageCompleted(
                 "claude",
@@ -227,14 +241,20 @@ class StreamFollower:
         self, frame: messages.StreamEvent | messages.AssistantMessage | messages.UserMessage
     ) -> Lane:
         parent = frame.parent_tool_use_id
-        lane = self._lanes.get(parent)
+        lane = self._lanes.pop(parent, None)
         if lane is None:
+            lane = Lane(parent, frame.agent_id)
             if len(self._lanes) > _MAX_LANES:
-                del self._lanes[next(key for key in self._lanes if key is not None)]
-            lane = self._lanes[parent] = Lane(parent, frame.agent_id)
+                del self._lanes[self._quietest()]
         elif frame.agent_id is not None:
             lane.agent_id = frame.agent_id
+        self._lanes[parent] = lane  # last in line to be forgotten
         return lane
+
+    def _quietest(self) -> str | None:
+        """The sub-agent that spoke longest ago, if possible one that is not in mid-message."""
+        subs = [lane for lane in self._lanes.values() if lane is not self._main]
+        return next((lane for lane in subs if not lane.is_streaming()), subs[0]).parent
 
     def _new_message(self, lane: Lane, message_id: str | None, streamed: bool) -> MessageState:
         if message_id is None:
@@ -255,25 +275,34 @@ class StreamFollower:
         """The message a stream event belongs to; begun here if its start was never seen."""
         state = lane.message
         named = frame.api_message_id
-        if state is not None and not state.stopped and (named is None or not state.has_own_id):
-            return state
+        if state is not None and not state.stopped:
+            if not state.streamed and named == state.id:
+                out.append(self._follow(lane, state, None))
+                return state
+            if state.streamed and (named is None or not state.has_own_id):
+                return state
         if self._is_late(frame, lane) or (state is not None and named == state.id):
             return None
         self._meet(frame.session_id)
         self._open_turn(lane, out)
         self._discard(lane, "restarted", out)
         state = self._new_message(lane, named, True)
-        out.append(
-            ev.MessageStarted("claude", self.session_id, lane.parent, lane.agent_id, state.id)
-        )
+        out.append(self._follow(lane, state, None))
         return state
+
+    def _follow(self, lane: Lane, state: MessageState, model: str | None) -> NormalizedStreamEvent:
+        """The message is streamed from here on, whatever finished frames said of it before."""
+        state.streamed = True
+        return ev.MessageStarted(
+            "claude", self.session_id, lane.parent, lane.agent_id, state.id, model
+        )
 
     def _start_block(
         self, lane: Lane, state: MessageState, index: int, block: ContentBlock
     ) -> Events:
         if index in state.blocks:  # said twice: the first one counts
             return []
-        state.blocks[index] = StreamedBlock(block)
+        state.start(index, block)
         if isinstance(block, unified.ToolUseBlock) and not block.input:
             # An empty input at the start means "still to come", not "no arguments".
             block = unified.ToolUseBlock(
@@ -299,14 +328,16 @@ class StreamFollower:
             state.finished.get(index) or block.assembled(),
         )
 
-    def _discard(self, lane: Lane, reason: str, out: Events, from_index: int | None = None) -> None:
-        """End the lane's message if it was streamed and did not stop; its unconfirmed blocks go."""
+    def _discard(self, lane: Lane, reason: str, out: Events) -> None:
+        """End the lane's message if it is streamed and did not stop; its unconfirmed blocks go."""
         state = lane.message
-        if state is None or state.stopped or not state.streamed:
-            return
-        state.stopped = True
-        if from_index is None:
-            from_index = state.first_unfinished()
+        if state is not None and lane.is_streaming():
+            state.stopped = True
+            self._drop(lane, state, reason, out, state.first_unfinished())
+
+    def _drop(
+        self, lane: Lane, state: MessageState, reason: str, out: Events, from_index: int
+    ) -> None:
         for index, block in state.blocks.items():
             if index < from_index and not block.ended:
                 out.append(self._end_block(lane, state, index, block))

@@ -72,7 +72,7 @@ class RpcBridge:
         session_id = e.session_id
         if session_id != self._session_id:
             self._session_id = session_id
-            self._uuid = f"evt-{self._stream_id or session_id[:8]}-"
+            self._uuid = f"evt-{self._stream_id or session_id[:8] or 'stream'}-"
         uuid = f"{self._uuid}{next(self._numbers)}"
         return rpc.RpcStreamEvent(
             uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id

@@ -81,16 +81,12 @@ class Transcript:
         self._streaming: dict[str | None, FoldedMessage] = {}  # one per voice
         self._by_id: dict[str, FoldedMessage] = {}
         self._seen: dict[str, None] = {}  # the latest user messages, oldest first
-        self._last: RpcMessage | None = None
+        self._last: rpc.RpcStreamEvent | None = None
 
     def apply(self, message: RpcMessage) -> None:
-        """Section 5.1: each type has its handler; a type not known yet changes nothing.
-
-        Neither does a repeat: the same message twice running, or a user message known by its uuid.
-        """
+        """Section 5.1: each type has its handler; a type not known yet changes nothing."""
         if self._is_repeat(message):
             return
-        self._last = message
         match message:
             case rpc.RpcStreamEvent():
                 self._stream_event(message)
@@ -108,9 +104,13 @@ class Transcript:
                 assert_never(message)
 
     def _is_repeat(self, message: RpcMessage) -> bool:
-        if message == self._last:
-            return True
-        # Only the agent's own uuids are unique; a stream event's is this connection's counting.
+        """The same stream event twice running, or a user message whose uuid is known.
+
+        A stream event's uuid is only this connection's counting, so an older one says nothing.
+        """
+        if isinstance(message, rpc.RpcStreamEvent):
+            repeated, self._last = message == self._last, message
+            return repeated
         uuid = message.uuid if isinstance(message, rpc.RpcUserMessage) else None
         if uuid is None:
             return False

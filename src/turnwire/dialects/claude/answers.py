@@ -1,0 +1,222 @@
+"""What is in the answer to a control request. It depends on the request, so whoever asked reads it.
+
+read_answer(SetModel, outcome.response) -> SetModelAnswer
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct, UnsetType
+
+from turnwire.dialects.claude import control
+
+__all__ = [
+    "ANSWERS",
+    "Answer",
+    "ContextCategory",
+    "ContextUsageAnswer",
+    "HookAnswer",
+    "HookOutput",
+    "InitializeAnswer",
+    "InterruptReceipt",
+    "McpAnswer",
+    "McpStatusAnswer",
+    "ModelChoice",
+    "Named",
+    "NoAnswer",
+    "RewindFilesAnswer",
+    "SessionCostAnswer",
+    "SetModelAnswer",
+    "SetPermissionModeAnswer",
+    "SettingsAnswer",
+    "read_answer",
+]
+
+
+class _Answer(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
+    pass
+
+
+class NoAnswer(_Answer, frozen=True):
+    """It was done; there is nothing more to say."""
+
+
+# --- the agent answers the host ---------------------------------------------------------------
+
+
+class Named(_Answer, frozen=True):
+    """A slash command or a sub-agent there is."""
+
+    name: str = ""
+    description: str | None = None
+    argument_hint: str | None = None
+    model: str | None = None
+
+
+class ModelChoice(_Answer, frozen=True):
+    """A model that may be chosen."""
+
+    value: str = ""
+    display_name: str | None = None
+    description: str | None = None
+    resolved_model: str | None = None
+
+
+class InitializeAnswer(
+    _Answer,
+    frozen=True,
+    rename={
+        "output_style": "output_style",
+        "available_output_styles": "available_output_styles",
+        "claude_code_version": "claude_code_version",
+        "current_permission_mode": "current_permission_mode",
+        "session_state": "session_state",
+    },
+):
+    """What the agent is and offers."""
+
+    commands: list[Named] = []
+    agents: list[Named] = []
+    models: list[ModelChoice] = []
+    output_style: str | None = None
+    available_output_styles: list[str] = []
+    claude_code_version: str | None = None
+    current_permission_mode: str | None = None
+    session_state: str | None = None
+    capabilities: list[str] = []
+    pid: int | None = None  # the agent's process
+    account: Any = None
+
+
+class InterruptReceipt(_Answer, frozen=True, rename={"still_queued": "still_queued"}):
+    """The interrupt was taken; prompts that still wait are named."""
+
+    still_queued: list[Any]
+
+
+class SetModelAnswer(_Answer, frozen=True):
+    """The model from now on."""
+
+    model: str | None = None
+
+
+class SetPermissionModeAnswer(_Answer, frozen=True):
+    """The permission mode from now on."""
+
+    mode: str | None = None
+
+
+class McpStatusAnswer(_Answer, frozen=True):
+    """How each MCP server is."""
+
+    mcp_servers: list[Any] = []
+
+
+class ContextCategory(_Answer, frozen=True):
+    """What takes up a part of the context."""
+
+    name: str = ""
+    tokens: int = 0
+    kind: str | None = None  # used, free or deferred
+
+
+class ContextUsageAnswer(_Answer, frozen=True):
+    """How full the context is."""
+
+    categories: list[ContextCategory] = []
+    total_tokens: int | None = None
+    max_tokens: int | None = None
+    percentage: float | None = None
+    model: str | None = None
+
+
+class RewindFilesAnswer(_Answer, frozen=True):
+    """What became of the files."""
+
+    can_rewind: bool | None = None
+    error: str | None = None
+    files_changed: list[str] = []
+
+
+class SessionCostAnswer(_Answer, frozen=True):
+    """The cost so far, in words."""
+
+    text: str | None = None
+
+
+class SettingsAnswer(_Answer, frozen=True):
+    """The settings that hold, and where they come from."""
+
+    effective: Any = None
+    sources: list[Any] = []
+    applied: Any = None
+
+
+# --- the host answers the agent ---------------------------------------------------------------
+
+
+class HookOutput(_Answer, frozen=True):
+    """What a hook decides about the event it was called for."""
+
+    hook_event_name: str | None = None
+    permission_decision: str | None = None  # allow, deny, ask or defer
+    permission_decision_reason: str | None = None
+    updated_input: Any = None
+    additional_context: str | None = None
+
+
+class HookAnswer(_Answer, frozen=True, rename={"hook_specific_output": "hookSpecificOutput"}):
+    """What a hook says."""
+
+    hook_specific_output: HookOutput | None = None
+    decision: str | None = None  # block
+    reason: str | None = None
+
+
+class McpAnswer(_Answer, frozen=True, rename={"mcp_response": "mcp_response"}):
+    """The JSON-RPC answer of the host's MCP server."""
+
+    mcp_response: Any = None
+
+
+Answer: TypeAlias = (
+    InitializeAnswer
+    | InterruptReceipt
+    | SetModelAnswer
+    | SetPermissionModeAnswer
+    | McpStatusAnswer
+    | ContextUsageAnswer
+    | RewindFilesAnswer
+    | SessionCostAnswer
+    | SettingsAnswer
+    | HookAnswer
+    | McpAnswer
+    | NoAnswer
+    | control.PermissionAllow
+    | control.PermissionDeny
+)
+
+# What answers each request; a request that is not here is answered with nothing in particular.
+ANSWERS: dict[type[Struct], Any] = {
+    control.Initialize: InitializeAnswer,
+    control.Interrupt: InterruptReceipt,
+    control.SetModel: SetModelAnswer,
+    control.SetPermissionMode: SetPermissionModeAnswer,
+    control.McpStatus: McpStatusAnswer,
+    control.GetContextUsage: ContextUsageAnswer,
+    control.RewindFiles: RewindFilesAnswer,
+    control.GetSessionCost: SessionCostAnswer,
+    control.GetSettings: SettingsAnswer,
+    control.CanUseTool: control.PermissionResult,
+    control.HookCallback: HookAnswer,
+    control.McpMessage: McpAnswer,
+}
+
+
+def read_answer(request: type[Struct], response: Raw | UnsetType) -> Answer:
+    """The answer to a request of this type. Raises msgspec.ValidationError where it is not one."""
+    raw = b"{}" if isinstance(response, UnsetType) else response
+    answer: Answer = msgspec.json.decode(raw, type=ANSWERS.get(request, NoAnswer))
+    return answer
