@@ -445,3 +445,11 @@ def test_another_process_counts_from_zero_again() -> None:
 def test_an_answer_that_says_nothing_is_no_handshake() -> None:
     silent = {"type": "control_response", "response": {"subtype": "success", "request_id": "r"}}
     assert broken(silent) == []
+
+
+def test_a_whole_message_may_be_said_after_one_of_its_blocks() -> None:
+    stream = [start(), block_start(), text_delta("A"), said("A"), block_stop()]
+    stream += [block_start(1), text_delta("B", 1), block_stop(1), stop(), said("A", "B")]
+    assert broken(*stream) == []
+    assert check(*stream).blocks == 2
+    assert broken(*stream[:-1], said("A", "C")) == [("block_differs", 10)]

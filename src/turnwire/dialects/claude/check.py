@@ -292,7 +292,13 @@ class StreamCheck:
             if frame.uuid in message.frames:
                 return  # the same frame again
             message.frames.add(frame.uuid)
-        for finished in _content(body):
+        content = _content(body)
+        # The whole message may be said once more after its blocks were said one by one.
+        again = message.said() if len(content) > 1 else []
+        for finished in content:
+            if finished in again:
+                again.remove(finished)
+                continue
             self._blocks += 1
             if isinstance(finished, _CALLS):
                 self._call(finished, message, line)
@@ -438,6 +444,10 @@ class _Message:
     def place(self, index: int) -> str:
         """One of its blocks, for a person."""
         return f"block {index} of {self.name}"
+
+    def said(self) -> list[blocks.ClaudeBlock]:
+        """The streamed blocks that have been said finished."""
+        return [b.finished for b in self.blocks.values() if b.finished is not None]
 
     def waiting(self, finished: blocks.ClaudeBlock) -> int | None:
         """The streamed block that a finished one completes."""
