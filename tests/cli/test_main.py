@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -91,6 +93,20 @@ class TestAFileThatCannotBeRead:
         said = f"turnwire: {tmp_path} is a directory. Name the files in it: {tmp_path}/*.jsonl\n"
         assert result.stderr == said
 
+    def test_because_it_is_not_named(self, command: list[str], run: Run) -> None:
+        result = run(*command, "")
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "turnwire: no file was named. Name a recording, or give - for standard input.\n"
+        )
+
+    def test_because_standard_input_is_closed(self, command: list[str]) -> None:
+        ended = in_shell("<&-", *command, "-")
+        assert ended.returncode == 2
+        assert ended.stderr == (
+            b"turnwire: standard input is closed. Name a file instead of -, or pipe a stream in.\n"
+        )
+
     def test_because_it_is_not_allowed(
         self, command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -111,6 +127,30 @@ def test_a_choice_that_is_not_there_names_the_ones_that_are(option: list[str], r
     result = run("convert", *option, TEXT)
     assert result.exit_code == 2
     assert any(word in result.stderr for word in ("'claude'", "'events', 'ui', 'rpc'", "x>=1"))
+
+
+NOT_UTF8 = "\udcff.jsonl"  # how Python writes the byte ff
+
+
+@pytest.mark.parametrize("command", [["validate", "--json"], ["inspect", "--json"], ["inspect"]])
+def test_a_name_that_is_not_utf8_is_told_with_replacements(
+    command: list[str], start: Start, tmp_path: Path
+) -> None:
+    path = tmp_path / NOT_UTF8
+    try:
+        path.write_bytes(TEXT.read_bytes())
+    except OSError:
+        return  # not every file system has such names
+    ended = start(*command, path)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert f"{tmp_path}/\ufffd.jsonl" in ended.stdout.decode()
+
+
+def test_a_name_that_is_not_utf8_and_not_there(start: Start) -> None:
+    ended = start("validate", "--json", NOT_UTF8)
+    assert (ended.returncode, ended.stderr) == (2, b"")
+    assert json.loads(ended.stdout)["file"] == "\ufffd.jsonl"
+    assert start("inspect", NOT_UTF8).stderr.startswith("turnwire: \ufffd.jsonl does".encode())
 
 
 # --- processes --------------------------------------------------------------------------------
@@ -155,6 +195,31 @@ def test_control_c_ends_it_quietly() -> None:
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == b""
     assert process.returncode == 130
+
+
+def in_shell(closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a command with a stream closed, which only a shell can do."""
+    command = f"{shlex.join([*TURNWIRE, *args])} {closed}"
+    return subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    "command", [["convert", "--to", "rpc"], ["inspect"], ["validate"], ["validate", "--json"]]
+)
+def test_a_closed_standard_output_is_told_without_a_traceback(command: list[str]) -> None:
+    ended = in_shell(">&-", *command, str(TEXT))
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        b"turnwire: standard output is closed. Send the output somewhere: > FILE\n"
+    )
+
+
+def test_a_closed_standard_error_does_not_matter(tmp_path: Path) -> None:
+    large = tmp_path / "large.jsonl"  # large enough for a bar
+    large.write_bytes(b'{"type":"keep_alive"}\n' + b" " * 9_000_000)
+    ended = in_shell("2>&-", "validate", str(large))
+    assert ended.returncode == 0
+    assert b"1 = 1 typed" in ended.stdout
 
 
 def test_a_full_disk_is_told_without_a_traceback(start: Start) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnwire.cli.words import amount, counted, duration, money, plain, some
+from turnwire.cli.words import amount, counted, duration, money, plain, readable, some
 
 
 def test_things_are_counted() -> None:
@@ -43,3 +43,8 @@ def test_large_amounts_are_short() -> None:
 
 def test_words_of_a_stream_are_made_harmless() -> None:
     assert plain(" a\n\tb\x1b[31mc\x00\u202ed ") == "a b [31mc d"
+
+
+def test_every_file_name_can_be_written() -> None:
+    assert readable("naïve 你好.jsonl") == "naïve 你好.jsonl"
+    assert readable("a\udcff.jsonl") == "a\ufffd.jsonl"

@@ -54,6 +54,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         if os.environ.get("NO_COLOR"):
             ctx.color = False
+        if sys.stdout is None:  # what Python makes of a closed one
+            raise Failure("standard output is closed. Send the output somewhere: > FILE")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a terminal need not know every letter
         try:

@@ -15,7 +15,8 @@ _LARGE = 8_000_000  # bytes; anything smaller is done before a bar could be read
 def batches_with_progress(recording: Recording, *, hidden: bool = False) -> Iterator[list[Entry]]:
     """The recording's batches, with a bar on stderr if that is a terminal and the file is large."""
     size = recording.size
-    if hidden or size is None or size <= _LARGE or not sys.stderr.isatty():
+    on_screen = sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
+    if hidden or size is None or size <= _LARGE or not on_screen:
         yield from recording.batches()
         return
 

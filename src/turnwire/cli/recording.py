@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from turnwire.cli.words import readable
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.claude import ClaudeStreamAdapter, Line, decode
 from turnwire.dialects.claude.control import ControlRequest, Interrupt
@@ -174,18 +175,25 @@ def _too_long(head: bytes, size: int, number: int) -> BadLine:
 def open_recording(path: str, *, max_line: int) -> Iterator[Recording]:
     """Open a file, or standard input for `-`. `max_line` is in MiB. Raises UnreadableInput."""
     limit = max_line * 2**20
+    if not path:
+        said = "no file was named. Name a recording, or give - for standard input."
+        raise UnreadableInput(said, path=path)
     if path == "-":
+        if sys.stdin is None:  # what Python makes of a closed one
+            said = "standard input is closed. Name a file instead of -, or pipe a stream in."
+            raise UnreadableInput(said, path="<stdin>")
         stdin = sys.stdin.buffer
         # read1 hands over what is there instead of waiting for a full chunk.
         read = getattr(stdin, "read1", stdin.read)
         yield Recording(read, "<stdin>", max_line=limit, size=_size(stdin))
         return
+    name = readable(path)
     try:
         file = Path(path).open("rb", buffering=0)  # noqa: SIM115 (closed below)
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(name, error) from None
     with file:
-        yield Recording(file.read, path, max_line=limit, size=_size(file))
+        yield Recording(file.read, name, max_line=limit, size=_size(file))
 
 
 def _size(stream: BinaryIO) -> int | None:

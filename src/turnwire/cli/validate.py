@@ -86,7 +86,7 @@ def _check(file: str, max_line: int) -> FileReport:
             report = check_recording(recording)
             return FileReport(recording.name, recording.notes, report)
     except UnreadableInput as error:
-        return FileReport(file, 0, None, error.message)
+        return FileReport(error.data["path"], 0, None, error.message)
 
 
 def check_recording(recording: Recording) -> StreamReport:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["amount", "counted", "duration", "money", "plain", "some"]
+import os
+
+__all__ = ["NARROWEST", "amount", "counted", "duration", "money", "plain", "readable", "some"]
+
+NARROWEST = 40  # columns we fit words into; a smaller screen folds our lines as it likes
 
 
 def counted(number: int, noun: str) -> str:
@@ -47,3 +51,8 @@ def amount(number: int) -> str:
 def plain(text: str) -> str:
     """Words from a stream on one line, without anything that a terminal would act on."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def readable(path: str) -> str:
+    """A file's name as text; bytes in it that are not UTF-8 are replaced."""
+    return os.fsencode(path).decode(errors="replace")
