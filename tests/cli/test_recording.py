@@ -47,6 +47,9 @@ CONTENT = b"\n".join(
 )
 
 
+BOM = b"\xef\xbb\xbf"
+
+
 @given(st.lists(st.integers(0, len(CONTENT)), max_size=30).map(sorted))
 def test_it_does_not_matter_how_the_bytes_arrive(cuts: list[int]) -> None:
     pieces = [CONTENT[a:b] for a, b in zip([0, *cuts], [*cuts, len(CONTENT)], strict=True)]
@@ -65,6 +68,24 @@ def test_lines_keep_their_place_and_their_direction() -> None:
     assert [e.time for e in entries if e.direction == "in"] == [1.5]
     reasons = [e.line.reason for e in entries if isinstance(e.line, BadLine)]
     assert reasons == ["invalid_json", "too_long", "truncated"]
+
+
+@pytest.mark.parametrize("cut", range(6))
+def test_a_byte_order_mark_before_the_first_line_is_passed_by(cut: int) -> None:
+    content = BOM + CONTENT
+    entries, recording = read([content[:cut], content[cut:]], max_line=80)
+    plain, _ = read([CONTENT], max_line=80)
+    assert told(entries) == told(plain)
+    assert recording.position == len(content)
+    assert read([BOM])[0] == []
+
+
+def test_a_byte_order_mark_anywhere_else_is_no_json() -> None:
+    line = b'{"type":"keep_alive"}'
+    entries, _ = read([b"\n".join([line, BOM + line, BOM + BOM + line])])
+    assert [isinstance(e.line, BadLine) for e in entries] == [False, True, True]
+    (twice,), _ = read([BOM + BOM + line])
+    assert isinstance(twice.line, BadLine)
 
 
 def test_what_was_repaired_in_an_envelope_is_told() -> None:

@@ -25,6 +25,7 @@ __all__ = ["Direction", "Entry", "Recording", "events_of", "open_recording"]
 Direction: TypeAlias = Literal["out", "in"]
 
 _CHUNK = 256 * 1024  # read at once: large enough for speed, small enough for memory
+_BOM = b"\xef\xbb\xbf"  # some editors put it before the text
 _HEAD = 80  # bytes kept of a line that is too long, to recognize it by
 
 
@@ -88,6 +89,8 @@ class Recording:
 
     def _take(self, unended: _UnendedLine, number: int, batch: list[Entry]) -> None:
         raw, size = unended.take()
+        if number == 1:
+            raw = raw.removeprefix(_BOM)
         if size > self._max_line:
             batch.append(Entry(_too_long(raw, size, number)))
         else:
