@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -201,6 +202,53 @@ def test_a_failure_before_any_turn(run: Run) -> None:
     failed = {"type": "result", "subtype": "error_during_execution", "is_error": True}
     (turn,) = of(run, {**failed, "errors": ["No conversation found"]})["turns"]
     assert (turn["outcome"], turn["error"]) == ("failed", "No conversation found")
+
+
+def delegated(levels: int) -> list[dict[str, Any]]:
+    """Sub-agents that each start another one."""
+    return [
+        call("Agent", {}, f"t{n}", parent_tool_use_id=f"t{n - 1}" if n else None)
+        for n in range(levels)
+    ]
+
+
+def test_sub_agents_of_sub_agents_without_end(run: Run) -> None:
+    frames = delegated(3000)
+    level = of(run, *frames)["turns"][0]
+    depth, told = 0, 0
+    while "tools" in level:
+        assert depth <= 16
+        told += len(level["tools"])
+        depth, level = depth + 1, level["tools"][0]
+    assert (depth, told) == (17, 3000)  # the deepest are siblings; none is left out
+    lines = b"\n".join(json.dumps(frame).encode() for frame in frames)
+    shown = run("inspect", "-", stdin=lines)
+    assert shown.exit_code == 0
+    assert "3,000 tool calls" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_a_call_that_names_itself_as_its_parent(run: Run) -> None:
+    frames = [call("Agent", {}, "t1", parent_tool_use_id="t1", uuid=str(n)) for n in range(3)]
+    assert of(run, *frames)["turns"][0]["tools"][0]["id"] == "t1"
+
+
+def test_many_sessions_and_models_take_no_longer_than_few(run: Run) -> None:
+    def frame(n: int) -> dict[str, Any]:
+        message = {"id": f"m{n}", "model": f"model-{n}", "content": []}
+        return {"type": "assistant", "session_id": f"s{n}", "message": message}
+
+    def seconds(frames: list[dict[str, Any]]) -> float:
+        began = time.process_time()
+        of(run, *frames)
+        return time.process_time() - began
+
+    many = [frame(n) for n in range(20_000)]
+    found = of(run, *many, many[0])
+    assert found["sessions"] == [f"s{n}" for n in range(20_000)]
+    assert found["models"] == [f"model-{n}" for n in range(20_000)]
+    same = [frame(1) for _ in range(20_000)]
+    assert seconds(many) < 4 * seconds(same)
 
 
 def test_results_of_the_providers_own_tools(run: Run) -> None:

@@ -22,6 +22,7 @@ __all__ = ["Summarizer", "Summary", "ToolSummary", "TurnSummary"]
 
 _ABOUT = 200  # characters kept of a tool's input, of a prompt, of closing words
 _BAD_LINES = 10  # kept one by one
+_DEEPEST = 16  # levels of sub-agents told as such; readers of JSON go down only so far
 
 # Where a tool's input says in few words what the call is about, the best word first.
 _TELLING = ("command", "file_path", "path", "pattern", "query", "url", "description", "subject")
@@ -38,7 +39,7 @@ class ToolSummary(Struct, omit_defaults=True):
     status: Literal["ok", "failed", "open"] = "open"
     seconds: float | None = None  # from the call to its result, waiting for leave included
     asked: Literal["permission", "question"] | None = None
-    tools: list[ToolSummary] = []
+    tools: list[ToolSummary] = []  # of its sub-agent; at the last level of all that are deeper
 
 
 class TurnSummary(Struct, omit_defaults=True):
@@ -85,12 +86,16 @@ class Summarizer:
 
     def __init__(self, file: str) -> None:
         self.summary = Summary(file)
+        self._sessions: dict[str, None] = {}  # in order, and quick to ask
+        self._models: dict[str, None] = {}
         self._unknown: Counter[str] = Counter()
         self._turn: TurnSummary | None = None  # the one that runs, or whose figures are to come
         self._running = False
         self._init_seen = False  # in this turn
         self._prompt: str | None = None
         self._tools: dict[str, ToolSummary] = {}
+        # By a call's id: where its sub-agent's calls go, and how many levels down that is.
+        self._below: dict[str, tuple[list[ToolSummary], int]] = {}
         self._started: dict[str, float] = {}  # tool calls without a result
 
     def feed(self, entry: Entry, events: list[ev.NormalizedStreamEvent]) -> None:
@@ -112,14 +117,16 @@ class Summarizer:
         """The stream ended; the events that says."""
         for event in events:
             self._event(event, None)
+        self.summary.sessions = list(self._sessions)
+        self.summary.models = list(self._models)
         self.summary.unknown = dict(self._unknown.most_common())
         return self.summary
 
     # --- events -------------------------------------------------------------------------------
 
     def _event(self, event: ev.NormalizedStreamEvent, time: float | None) -> None:
-        if event.session_id and event.session_id not in self.summary.sessions:
-            self.summary.sessions.append(event.session_id)
+        if event.session_id:
+            self._sessions[event.session_id] = None
         match event:
             case ev.SessionInit():
                 self._init(event)
@@ -195,9 +202,8 @@ class Summarizer:
     # --- messages -----------------------------------------------------------------------------
 
     def _assistant(self, event: ev.AssistantMessage, time: float | None) -> None:
-        model = event.model
-        if model and model != "<synthetic>" and model not in self.summary.models:
-            self.summary.models.append(model)
+        if event.model and event.model != "<synthetic>":
+            self._models[event.model] = None
         for block in event.content:
             match block:
                 case blocks.ThinkingBlock():
@@ -224,11 +230,12 @@ class Summarizer:
     ) -> None:
         about = "" if asks_a_person(block.tool_name) else _about(block.input)  # told by itself
         tool = ToolSummary(block.id, block.tool_name, about)
-        parent = self._tools.get(event.parent_tool_use_id or "")
         # A background sub-agent works on under its own call, whichever turn runs by then.
-        siblings = self._current().tools if parent is None else parent.tools
+        place = self._below.get(event.parent_tool_use_id or "")
+        siblings, depth = place or (self._current().tools, 0)
         siblings.append(tool)
         self._tools[block.id] = tool
+        self._below[block.id] = (tool.tools, depth + 1) if depth < _DEEPEST else (siblings, depth)
         at = _seconds(event.timestamp, time)
         if at is not None:
             self._started[block.id] = at
