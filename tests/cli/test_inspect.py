@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from tests.cli.conftest import Run
 from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED
@@ -159,6 +160,19 @@ def test_long_lines_are_cut_where_the_screen_ends(run: Run) -> None:
     assert row.startswith("  ✓ Bash  echo 很长很长")
     assert row.endswith("…  ?")  # wide letters take two columns each
     assert len(row) <= 50
+
+
+@pytest.mark.parametrize("path", [CLAUDE / "09b_subagent_forward_text.io.jsonl", None])
+def test_a_screen_of_any_width_will_do(
+    path: Path | None, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = json.dumps(call("很长" * 50, {"command": "x" * 500})).encode()
+    for columns in range(1, 201):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        result = run("inspect", path) if path else run("inspect", "-", stdin=hostile)
+        assert (result.exit_code, result.stderr) == (0, "")
+        if columns >= 60:
+            assert max(map(cell_len, result.stdout.splitlines()[1:])) <= columns
 
 
 def test_words_from_the_stream_cannot_act_on_the_terminal(run: Run) -> None:

@@ -65,6 +65,12 @@ def test_a_long_list_is_folded_to_the_screen(tmp_path: Path) -> None:
     assert lines[-1].startswith(" " * 13)
 
 
+@pytest.mark.parametrize("columns", ["1", "12"])
+def test_a_very_narrow_screen(columns: str) -> None:
+    assert b"clean" in on_terminal("validate", PARALLEL, COLUMNS=columns)
+    assert b"Bash" in on_terminal("inspect", PARALLEL, COLUMNS=columns)
+
+
 @pytest.mark.parametrize("command", [["convert", "--to", "rpc"], ["validate"]])
 def test_a_large_file_shows_how_far_it_is(command: list[str], large: Path) -> None:
     shown = on_terminal(*command, large, stdout=command == ["validate"])

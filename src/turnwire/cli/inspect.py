@@ -13,12 +13,13 @@ from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import Recording, events_of, open_recording
 from turnwire.cli.summary import Summarizer, Summary, ToolSummary, TurnSummary
-from turnwire.cli.words import amount, counted, duration, money, plain, some
+from turnwire.cli.words import NARROWEST, amount, counted, duration, money, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
 
 __all__ = ["command", "summarize"]
 
 _WIDEST = 110  # columns; beyond that a line is hard to follow
+_LEAST = 16  # columns left to the words, however long the figures beside them are
 
 _SHOWN = 5  # unknown kinds, bad lines, retries: the first few tell enough
 
@@ -85,13 +86,14 @@ class _Page:
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
-        self._width = min(self._console.width, _WIDEST)
+        self._width = max(NARROWEST, min(self._console.width, _WIDEST))
 
     def line(self, left: Text | None = None, right: Text | None = None) -> None:
         """Words on the left, as many as fit, and figures on the right."""
         left = left or Text()
         if right:
-            left.truncate(self._width - right.cell_len - 2, overflow="ellipsis", pad=True)
+            room = max(_LEAST, self._width - right.cell_len - 2)
+            left.truncate(room, overflow="ellipsis", pad=True)
             left = Text.assemble(left, "  ", right)
         if self._console.color_system is None or self._console.no_color:
             click.echo(left.plain)  # a pipe: a long recording need not wait for rich

@@ -14,7 +14,7 @@ from turnwire.cli.options import files_argument, from_option, max_line_option
 from turnwire.cli.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import Recording, events_of, open_recording
-from turnwire.cli.words import counted, plain, some
+from turnwire.cli.words import NARROWEST, counted, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.claude.check import RULES, StreamCheck, StreamReport
 from turnwire.errors import BadLine, UnreadableInput
@@ -167,7 +167,7 @@ def _row(label: str, text: str, fg: str | None = None) -> None:
     """A label and what it is about, folded to the screen; left whole for a pipe."""
     head, text = f"  {label:<10} ", plain(text)
     if sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
+        width = max(NARROWEST, shutil.get_terminal_size().columns)
         text = textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * len(head))
         text = text[len(head) :]
     click.echo(click.style(head, fg=fg) + text)
