@@ -193,6 +193,17 @@ def test_no_two_headings_of_a_page_share_an_address(page: str) -> None:
     assert sorted({a for a in found if found.count(a) > 1}) == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md"])
+def test_a_page_says_how_the_shell_finds_the_program_before_it_uses_it(page: str) -> None:
+    text = PAGES[page].read_text()
+    assert text.index("source .venv/bin/activate") < text.index("$ turnwire")
+
+
+def test_the_changelog_begins_with_the_version_that_this_is() -> None:
+    first, *_ = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first.split()[0] == turnwire.__version__
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_shown_exists(page: str) -> None:
     text = PAGES[page].read_text()

@@ -44,6 +44,7 @@ def command(*, source: str, as_json: bool, max_line: int, file: str) -> None:
 
     Shows the session, each turn with its tools (sub-agents under the call that started them), how
     long they took, thinking, questions, cost, errors, and everything that was not understood.
+    The tokens of a turn are the agent's own; its cost includes sub-agents.
     """
     with open_recording(file, max_line=max_line) as recording:
         summary = summarize(recording)
