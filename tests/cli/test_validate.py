@@ -123,6 +123,20 @@ def test_something_unknown_is_no_violation(run: Run) -> None:
     assert "novel (1)" in result.stdout
 
 
+def test_a_block_that_is_no_block_is_unknown_and_its_neighbour_is_shown(run: Run) -> None:
+    content = [{"type": "text", "text": "Hello"}, "bare string"]
+    frame = {"type": "assistant", "message": {"id": "m1", "content": content}}
+    lines = json.dumps(frame).encode()
+    result = run("validate", "--json", "-", stdin=lines)
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["violations"]) == (0, [])
+    assert (report["typed"], report["unknown"]) == (0, 1)
+    assert report["unknown_kinds"] == {"content/(no type)": 1}
+    shown = run("convert", "--to", "rpc", "-", stdin=lines)
+    assert shown.exit_code == 0
+    assert '{"type":"text","text":"Hello"}' in shown.stdout
+
+
 def test_a_file_without_lines_is_no_violation(run: Run) -> None:
     result = run("validate", "-", stdin=b"\n \n")
     assert (result.exit_code, result.stdout) == (0, "<stdin>  no lines\n")

@@ -212,5 +212,6 @@ def _difference(said: list[Said], shown: list[Said]) -> str:
 
 def _is_server_error(content: Any) -> bool:
     """The provider's own tools report failure inside the content."""
+    # The translation has this rule too. Taking it from there would be to check it by itself.
     kind = content.get("type") if isinstance(content, dict) else None
     return isinstance(kind, str) and kind.endswith("_error")
