@@ -44,7 +44,8 @@ check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
-	@$(BIN)/lint-imports
+	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
+	  printf '%s\n' "$$said" | tail -n 1
 
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
