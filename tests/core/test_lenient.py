@@ -155,7 +155,7 @@ def test_content_that_does_not_fit_is_kept_whole_among_its_neighbours() -> None:
 
 def test_one_item_without_a_list_around_it_is_a_list_of_one() -> None:
     value = {"words": {"type": "word", "text": "Hello"}, "plain": 7}
-    assert read(Sentence, value) == (Sentence([Word("Hello")]), [".plain"])
+    assert read(Sentence, value) == (Sentence([Word("Hello")]), ["words without a list", ".plain"])
 
 
 # --- fields of the wrong type -----------------------------------------------------------------

@@ -66,7 +66,8 @@ def _walk(kind: Any, value: Any, issues: list[str], name: str) -> Any:
     if isinstance(value, list) and shape.item is not None:
         return [salvage(shape.item, item, issues, name=name) for item in value]
     if isinstance(value, dict) and shape.item is not None and _shape(shape.item).unknown:
-        return [salvage(shape.item, value, issues, name=name)]  # one item, and no list around it
+        issues.append(f"{name} without a list")
+        return [salvage(shape.item, value, issues, name=name)]
     if shape.raw:  # convert knows no Raw: that is only for bytes
         return Raw(msgspec.json.encode(value))
     return msgspec.convert(value, kind)

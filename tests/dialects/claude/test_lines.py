@@ -247,6 +247,14 @@ def test_odd_content_costs_nothing_of_what_is_beside_it(content: Any, kept: Any)
     assert line.message.message.content == kept
 
 
+def test_a_delta_that_does_not_fit_is_kept_whole() -> None:
+    odd = {"type": "text_delta", "text": 5}
+    event = {"type": "content_block_delta", "index": 0, "delta": odd}
+    assert message({"type": "stream_event", "event": event}).event.delta == stream.UnknownDelta(
+        "text_delta", odd
+    )
+
+
 def test_a_message_whose_words_cannot_be_read_is_kept_as_unknown() -> None:
     line = read({"type": "user", "message": "just text"})
     assert isinstance(line.message, messages.UnknownMessage)

@@ -38,7 +38,7 @@ _FAILED = frozenset(
 )
 
 
-_LONGEST_RECEIPT = 4096  # bytes; the answers of other requests can be very long
+_LONGEST_RECEIPT = 1000  # bytes; the answers of other requests can be very long
 
 # What each kind of news is called; an unknown subtype goes by its own name.
 _SUBTYPES = {
@@ -109,7 +109,7 @@ class ClaudeStreamAdapter(StreamFollower):
             state = lane.past.get(message.id or "")
             if state is None:
                 self._discard(lane, "replaced", out)
-                state = self._new_message(lane, message.id, False)
+                state = self._new_message(lane, message.id)
         if frame.aborted:
             self._interrupted = True
         for block in content:

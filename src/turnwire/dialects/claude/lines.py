@@ -21,7 +21,7 @@ class Line(Struct, frozen=True, gc=False):
     """One line of the stream, read."""
 
     message: ClaudeMessage
-    raw: bytes  # as it came, so that no field is ever lost
+    raw: bytes  # as it came, but for halves of characters; so no field is ever lost
     number: int  # from 1
     unknown: tuple[str, ...] = ()  # kinds in it that this version does not know, by name
 

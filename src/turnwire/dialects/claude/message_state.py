@@ -67,14 +67,16 @@ class MessageState:
         "stop_reason",
         "stopped",
         "streamed",
+        "streaming",
         "usage",
     )
 
-    def __init__(self, message_id: str, has_own_id: bool, streamed: bool) -> None:
+    def __init__(self, message_id: str, has_own_id: bool) -> None:
         self.id = message_id
         self.has_own_id = has_own_id  # the agent named it, not we
-        self.streamed = streamed  # its stream events are being followed
-        self.stopped = False
+        self.streamed = False  # it came, or comes, in stream events
+        self.streaming = False  # they go on
+        self.stopped = False  # it is over
         self.blocks: dict[int, StreamedBlock] = {}  # came in stream events
         self.finished: dict[int, ContentBlock] = {}  # said by an assistant frame
         self.stop_reason: str | None = None
@@ -82,6 +84,14 @@ class MessageState:
         self._frames: dict[str, int] = {}  # frame uuid -> index of its first block
         self._waiting: dict[str, list[int]] = {}  # streamed and not finished, by kind of block
         self._next = 0  # the first index that is free
+
+    def follow(self) -> None:
+        """Its stream events begin."""
+        self.streamed = self.streaming = True
+
+    def stop(self) -> None:
+        """It is over."""
+        self.streaming, self.stopped = False, True
 
     def start(self, index: int, block: ContentBlock) -> None:
         """A block begins to stream."""
@@ -111,10 +121,11 @@ class MessageState:
                 self._frames[uuid] = index
         for place, block in enumerate(content, index):
             self.finished[place] = block
-            self._next = max(self._next, place + 1)
-            waiting = self._waiting.get(_kind(block))
-            if waiting and place in waiting:
-                waiting.remove(place)
+            if place in self.blocks:
+                waiting = self._waiting.get(_kind(block))
+                if waiting and place in waiting:
+                    waiting.remove(place)
+        self._next = max(self._next, index + len(content))
         return index
 
     def _index_of(self, content: Sequence[ContentBlock]) -> int:

@@ -86,6 +86,8 @@ class CitationsDelta(_Delta, frozen=True, tag="citations_delta"):
 class UnknownDelta(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
     """A delta of a kind this version does not know."""
 
+    keeps_whole = True
+
 
 Delta: TypeAlias = (
     TextDelta | ThinkingDelta | SignatureDelta | InputJsonDelta | CitationsDelta | UnknownDelta

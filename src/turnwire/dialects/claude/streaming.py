@@ -40,7 +40,7 @@ class Lane:
 
     def is_streaming(self) -> bool:
         """Whether the voice is in the middle of a message that has to be ended."""
-        return self.message is not None and self.message.streamed and not self.message.stopped
+        return self.message is not None and self.message.streaming
 
 
 class StreamFollower:
@@ -70,12 +70,7 @@ class StreamFollower:
         if handle is None:
             return self._message_event(frame, lane, line)
         state = lane.message
-        if (
-            state is not None
-            and frame.api_message_id == state.id
-            and state.streamed
-            and not state.stopped
-        ):
+        if state is not None and state.streaming and frame.api_message_id == state.id:
             return handle(event, lane, state)
         out: Events = []
         state = self._current(frame, lane, out)
@@ -117,7 +112,7 @@ class StreamFollower:
             self._open_turn(lane, out)
         # A message that did not stop before the next one began was abandoned.
         self._discard(lane, "restarted", out)
-        state = self._new_message(lane, message_id, True)
+        state = self._new_message(lane, message_id)
         out.append(self._follow(lane, state, message.model))
         # The start may already carry blocks.
         if message.content and isinstance(message.content, list):
@@ -211,7 +206,7 @@ class StreamFollower:
         state = lane.message
         if state is None or state.stopped or self._is_late(frame, lane):
             return []
-        state.stopped = True
+        state.stop()
         if not state.streamed:
             return []  # it came in finished frames alone
         out: Events = []
@@ -256,7 +251,7 @@ class StreamFollower:
         subs = [lane for lane in self._lanes.values() if lane is not self._main]
         return next((lane for lane in subs if not lane.is_streaming()), subs[0]).parent
 
-    def _new_message(self, lane: Lane, message_id: str | None, streamed: bool) -> MessageState:
+    def _new_message(self, lane: Lane, message_id: str | None) -> MessageState:
         if message_id is None:
             self._unnamed += 1
         name = message_id or f"unnamed-{self._unnamed}"
@@ -264,7 +259,7 @@ class StreamFollower:
             lane.past[lane.message.id] = lane.message
             if len(lane.past) > _MAX_PAST:
                 del lane.past[next(iter(lane.past))]
-        lane.message = MessageState(name, message_id is not None, streamed)
+        lane.message = MessageState(name, message_id is not None)
         return lane.message
 
     def _is_late(self, frame: messages.StreamEvent, lane: Lane) -> bool:
@@ -279,20 +274,20 @@ class StreamFollower:
             if not state.streamed and named == state.id:
                 out.append(self._follow(lane, state, None))
                 return state
-            if state.streamed and (named is None or not state.has_own_id):
+            if state.streaming and (named is None or not state.has_own_id):
                 return state
         if self._is_late(frame, lane) or (state is not None and named == state.id):
             return None
         self._meet(frame.session_id)
         self._open_turn(lane, out)
         self._discard(lane, "restarted", out)
-        state = self._new_message(lane, named, True)
+        state = self._new_message(lane, named)
         out.append(self._follow(lane, state, None))
         return state
 
     def _follow(self, lane: Lane, state: MessageState, model: str | None) -> NormalizedStreamEvent:
         """The message is streamed from here on, whatever finished frames said of it before."""
-        state.streamed = True
+        state.follow()
         return ev.MessageStarted(
             "claude", self.session_id, lane.parent, lane.agent_id, state.id, model
         )
@@ -331,8 +326,8 @@ class StreamFollower:
     def _discard(self, lane: Lane, reason: str, out: Events) -> None:
         """End the lane's message if it is streamed and did not stop; its unconfirmed blocks go."""
         state = lane.message
-        if state is not None and lane.is_streaming():
-            state.stopped = True
+        if state is not None and state.streaming:
+            state.stop()
             self._drop(lane, state, reason, out, state.first_unfinished())
 
     def _drop(

@@ -71,16 +71,26 @@ class RpcBridge:
     def _stream(self, e: UiStreamEvent, data: RpcStreamEventData) -> RpcMessage:
         session_id = e.session_id
         if session_id != self._session_id:
-            self._session_id = session_id
-            self._uuid = f"evt-{self._stream_id or session_id[:8] or 'stream'}-"
+            self._meet(session_id)
         uuid = f"{self._uuid}{next(self._numbers)}"
         return rpc.RpcStreamEvent(
             uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id
         )
 
+    def _meet(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._uuid = f"evt-{self._stream_id or session_id[:8] or 'stream'}-"
+
     def _text_delta(self, e: ui.UiTextDelta) -> Messages:
-        delta = rpc.RpcTextDelta(e.text)
-        return [self._stream(e, rpc.RpcContentBlockDeltaEvent(e.index, delta))]
+        # Written out, and not through `_stream`: this comes a thousand times.
+        session_id = e.session_id
+        if session_id != self._session_id:
+            self._meet(session_id)
+        data = rpc.RpcContentBlockDeltaEvent(e.index, rpc.RpcTextDelta(e.text))
+        uuid = f"{self._uuid}{next(self._numbers)}"
+        return [
+            rpc.RpcStreamEvent(uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id)
+        ]
 
     def _thinking_delta(self, e: ui.UiThinkingDelta) -> Messages:
         delta = rpc.RpcThinkingDelta(e.thinking)
