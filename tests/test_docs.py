@@ -37,6 +37,7 @@ VOCABULARIES = {
     "turnwire.core.usage": "docs/protocol/events.md",
     "turnwire.core.ui": "docs/protocol/ui.md",
     "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
+    "turnwire.dialects.claude.answers": "docs/protocol/claude.md",
     "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
     "turnwire.dialects.claude.stream": "docs/protocol/claude.md",
     "turnwire.dialects.claude.blocks": "docs/protocol/claude.md",

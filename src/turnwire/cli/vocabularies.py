@@ -16,6 +16,7 @@ from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
 from turnwire.core.ui import UiStreamEvent
+from turnwire.dialects.claude.answers import Answer
 from turnwire.dialects.claude.blocks import ClaudeBlock
 from turnwire.dialects.claude.control import ControlBody, ControlOutcome
 from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
@@ -125,14 +126,17 @@ def _claude_schema() -> Schema:
     own = _members(ClaudeMessage) - _members(SystemMessage) - {UnknownMessage}
     in_order = [member for member in get_args(ClaudeMessage) if member in own]
     tagged: Any = Union[tuple(in_order)]  # noqa: UP007 (of a computed list)
-    _, defs = msgspec.json.schema_components([tagged, SystemMessage], ref_template=_REF)
-    _describe_fields(defs, tagged, SystemMessage)
+    kinds = [tagged, SystemMessage, *get_args(Answer)]  # an answer is known by its request alone
+    _, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _describe_fields(defs, *kinds)
     refs = {
         member: {"$ref": _REF.format(name=member.__name__)} for member in _members(ClaudeMessage)
     }
 
     for union in (ClaudeBlock, Delta, StreamEventBody, ControlBody, ControlOutcome, SystemMessage):
         _open(union, defs)
+    answers = [{"$ref": _REF.format(name=kind.__name__)} for kind in get_args(Answer)]
+    defs["ControlSuccess"]["properties"]["response"] = {"anyOf": [*answers, {"type": "null"}]}
     defs["SystemMessage"] = {
         "title": "SystemMessage",
         "description": "A session's own news.",
