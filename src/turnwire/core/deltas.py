@@ -1,0 +1,690 @@
+"""Normalized events in, message deltas and log entries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from turnwire.core import blocks
+from turnwire.core import events as ev
+from turnwire.core import message as m
+from turnwire.core.blocks import ContentBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import (
+    EventName,
+    KeptBlock,
+    Message,
+    MessageDelta,
+    MessagePart,
+    Role,
+    meta_of,
+    parse_arguments,
+)
+from turnwire.core.usage import Usage
+
+__all__ = ["DeltaStream", "EntryStream", "entry_of", "event_entry", "part_of"]
+
+Deltas = list[MessageDelta]
+
+_MAX_ENDED = 256  # messages remembered after their end, for words that come late or twice
+_MAX_TOLD = 4096  # tool results and user frames remembered, so that each is told once
+
+
+# --- blocks as parts --------------------------------------------------------------------------
+
+
+def part_of(block: ContentBlock) -> MessagePart | None:
+    """A finished block as a part; none where no kind of part fits."""
+    match block:
+        case blocks.TextBlock():
+            return m.TextPart(m.TextPayload(block.text, block.citations))
+        case blocks.ThinkingBlock():
+            return m.ThinkingPart(
+                m.ThinkingPayload(block.thinking, block.signature, block.redacted)
+            )
+        case blocks.ToolUseBlock():
+            return m.ToolCallPart(_tool_call(block))
+        case blocks.ToolResultBlock():
+            content = _result_content(block.content)
+            return m.ToolResultPart(
+                m.ToolResultPayload(block.tool_use_id, block.is_error, content, block.details)
+            )
+        case blocks.ImageBlock():
+            return m.ImagePart(m.ImagePayload(block.mime_type or "image/*", block.data, block.url))
+        case blocks.FileRefBlock():
+            return m.FileRefPart(m.FileRefPayload(block.path, block.mime_type, block.size))
+        case _:
+            return None
+
+
+def entry_of(
+    role: Role, content: Iterable[ContentBlock], *, run_id: str, timestamp: str, **known: Any
+) -> Message:
+    """Blocks as an entry of the log. What is no part, or none for this role, is kept in meta."""
+    parts: list[MessagePart] = []
+    rest: list[KeptBlock] = []
+    broken: list[str] = []
+    for position, block in enumerate(content):
+        part = part_of(block)
+        if part is None or type(part) not in m.ROLE_PARTS[role]:
+            rest.append(KeptBlock(position, msgspec.json.decode(msgspec.json.encode(block))))
+            continue
+        parts.append(part)
+        if isinstance(part, m.ToolCallPart) and part.payload.raw_args_text is not None:
+            broken.append(part.payload.tool_call_id)
+    meta = meta_of(run_id, blocks=rest or None, args_not_json=broken or None, **known)
+    return Message(run_id, role, parts, timestamp, meta)
+
+
+def event_entry(
+    name: EventName, text: str, *, run_id: str, timestamp: str, data: Any = None, **known: Any
+) -> Message:
+    """Something that happened, as an entry of the log: words for a person, and the particulars."""
+    meta = meta_of(run_id, message_type=name, data=data, **known)
+    return Message(run_id, "system", [m.TextPart(m.TextPayload(text))], timestamp, meta)
+
+
+def _tool_call(block: blocks.ToolUseBlock) -> m.ToolCallPayload:
+    arguments, raw = block.input, block.input_text
+    if not isinstance(arguments, dict):
+        if arguments is not None and raw is None:
+            raw = msgspec.json.encode(arguments).decode()
+        arguments = {}
+    return m.ToolCallPayload(block.id, block.tool_name, arguments, raw, block.tool_type)
+
+
+def _result_content(content: Any) -> list[MessagePart] | dict[str, Any] | str:
+    """A result as the contract has it. A list that is not all text and pictures stays as it is."""
+    if isinstance(content, str | dict):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        return {"value": content}
+    parts = [_content_part(item) for item in content]
+    fitting = [part for part in parts if part is not None]
+    return fitting if len(fitting) == len(parts) else {"blocks": content}
+
+
+def _content_part(item: Any) -> MessagePart | None:
+    """An item of a result, in the shapes of the Messages API and of MCP, if a part can say it."""
+    match item:
+        case {"type": "text", "text": str(text)} if len(item) == 2:
+            return m.TextPart(m.TextPayload(text))
+        case {
+            "type": "image",
+            "source": {"type": "base64", "media_type": str(mime), "data": str(data), **more},
+        } if len(item) == 2 and not more:
+            return m.ImagePart(m.ImagePayload(mime, data))
+        case {"type": "image", "source": {"type": "url", "url": str(url), **more}} if (
+            len(item) == 2 and not more
+        ):
+            return m.ImagePart(m.ImagePayload("image/*", None, url))
+        case {"type": "image", "data": str(data), "mimeType": str(mime)} if len(item) == 3:
+            return m.ImagePart(m.ImagePayload(mime, data))
+        case _:
+            return None
+
+
+# --- entries ----------------------------------------------------------------------------------
+
+
+class _Recent:
+    """The names that were seen last, up to a number of them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._names: dict[Any, None] = {}
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._names
+
+    def add(self, name: Any) -> None:
+        self._names[name] = None
+        if len(self._names) > self._limit:
+            del self._names[next(iter(self._names))]
+
+
+_Key = tuple[str | None, str]  # whose message, and its id
+
+
+class EntryStream:
+    """Finished things as entries of the log, each once.
+
+    A block is finished when an AssistantMessage says it, or when its streamed message ends and
+    nothing has said it. A user message is one entry, but each tool result in it is one of its own.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[_Key, dict[int, ContentBlock]] = {}  # streamed, not confirmed
+        self._streamed: set[_Key] = set()
+        self._told: dict[_Key, set[int]] = {}
+        self._told_users = _Recent(_MAX_TOLD)
+        self._told_results = _Recent(_MAX_TOLD)
+        self._handlers: dict[type, Callable[[Any, str, str], list[Message]]] = {
+            ev.MessageStarted: self._on_started,
+            ev.ContentCompleted: self._on_block,
+            ev.AssistantMessage: self._on_assistant,
+            ev.MessageCompleted: self._on_completed,
+            ev.MessageDiscarded: self._on_discarded,
+            ev.UserMessage: self._on_user,
+        }
+
+    def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> list[Message]:
+        """The entries that one event means, in order; often none."""
+        handle = self._handlers.get(type(event))
+        return handle(event, run_id, now) if handle is not None else []
+
+    def _on_started(self, e: ev.MessageStarted, run_id: str, now: str) -> list[Message]:
+        self._streamed.add((e.parent_tool_use_id, e.message_id))
+        return []
+
+    def _on_block(self, e: ev.ContentCompleted, run_id: str, now: str) -> list[Message]:
+        key = (e.parent_tool_use_id, e.message_id)
+        if e.index not in self._told.get(key, ()):
+            self._waiting.setdefault(key, {})[e.index] = e.block
+        return []
+
+    def _on_assistant(self, e: ev.AssistantMessage, run_id: str, now: str) -> list[Message]:
+        key = (e.parent_tool_use_id, e.message_id)
+        known: dict[str, Any] = {
+            "uuid": e.uuid,
+            "model_id": e.model,
+            "error": e.error,
+            "aborted": e.aborted,
+        }
+        if key not in self._streamed:  # a frame beside a stream knows only how both began
+            known |= {"finish_reason": e.stop_reason, "usage": e.usage and _usage(e.usage)}
+        return self._tell(e, enumerate(e.content, e.index), run_id, now, known)
+
+    def _on_completed(self, e: ev.MessageCompleted, run_id: str, now: str) -> list[Message]:
+        key = (e.parent_tool_use_id, e.message_id)
+        self._streamed.discard(key)
+        left = sorted(self._waiting.pop(key, {}).items())
+        known = {"finish_reason": e.stop_reason, "usage": e.usage and _usage(e.usage)}
+        return self._tell(e, left, run_id, now, known)
+
+    def _on_discarded(self, e: ev.MessageDiscarded, run_id: str, now: str) -> list[Message]:
+        key = (e.parent_tool_use_id, e.message_id)
+        self._streamed.discard(key)
+        left = sorted(self._waiting.pop(key, {}).items())
+        stays = [(index, block) for index, block in left if index < e.from_index]
+        return self._tell(e, stays, run_id, now, {"finish_reason": e.reason})
+
+    def _tell(
+        self,
+        e: ev.AssistantMessage | ev.MessageCompleted | ev.MessageDiscarded,
+        found: Iterable[tuple[int, ContentBlock]],
+        run_id: str,
+        now: str,
+        known: dict[str, Any],
+    ) -> list[Message]:
+        key = (e.parent_tool_use_id, e.message_id)
+        told = self._told.get(key)
+        if told is None:
+            told = self._told[key] = set()
+            if len(self._told) > _MAX_ENDED:
+                del self._told[next(iter(self._told))]
+        waiting = self._waiting.get(key, {})
+        out: list[Message] = []
+        for index, block in found:
+            waiting.pop(index, None)
+            if index in told:
+                continue
+            told.add(index)
+            if isinstance(block, blocks.ToolResultBlock):
+                out += self._result(e, block, run_id, now, message_id=e.message_id, index=index)
+                continue
+            out.append(
+                entry_of(
+                    "assistant",
+                    [block],
+                    run_id=run_id,
+                    timestamp=now,
+                    message_id=e.message_id,
+                    index=index,
+                    **_whose(e),
+                    **known,
+                )
+            )
+        return out
+
+    def _on_user(self, e: ev.UserMessage, run_id: str, now: str) -> list[Message]:
+        if e.uuid is not None:
+            if e.uuid in self._told_users:
+                return []
+            self._told_users.add(e.uuid)
+        out: list[Message] = []
+        rest: list[ContentBlock] = []
+        for block in e.content:
+            if isinstance(block, blocks.ToolResultBlock):
+                out += self._result(e, block, run_id, now, uuid=e.uuid)
+            else:
+                rest.append(block)
+        if rest:
+            known = {"origin": e.origin, "uuid": e.uuid, **_whose(e)}
+            out.append(entry_of("user", rest, run_id=run_id, timestamp=now, **known))
+        return out
+
+    def _result(
+        self, e: ev.Event, block: blocks.ToolResultBlock, run_id: str, now: str, **known: Any
+    ) -> list[Message]:
+        if block.tool_use_id in self._told_results:
+            return []
+        self._told_results.add(block.tool_use_id)
+        return [entry_of("tool", [block], run_id=run_id, timestamp=now, **_whose(e), **known)]
+
+
+def _whose(e: ev.Event) -> dict[str, Any]:
+    return {
+        "provider": e.provider,
+        "parent_tool_use_id": e.parent_tool_use_id,
+        "agent_id": e.agent_id,
+    }
+
+
+def _usage(usage: Usage) -> m.TokenUsage:
+    read, written = usage.input_tokens or 0, usage.output_tokens or 0
+    cached = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
+    return m.TokenUsage(read, written, read + written + sum(n or 0 for n in cached), *cached)
+
+
+# --- deltas -----------------------------------------------------------------------------------
+
+
+class _Block:
+    """A block whose deltas go out: what has gone out so far."""
+
+    __slots__ = ("closed", "pieces", "tool_call_id")
+
+    def __init__(self, tool_call_id: str | None) -> None:
+        self.tool_call_id = tool_call_id
+        self.pieces: list[str] = []
+        self.closed = False
+
+
+class _Stream:
+    """One model message whose deltas go out."""
+
+    __slots__ = (
+        "aborted",
+        "blocks",
+        "error",
+        "kept",
+        "message_id",
+        "run_id",
+        "seq",
+        "stop_reason",
+        "streamed",
+        "usage",
+    )
+
+    def __init__(self, run_id: str, message_id: str, streamed: bool) -> None:
+        self.run_id = run_id
+        self.message_id = message_id
+        self.streamed = streamed  # it grows by itself, and says when it ends
+        self.seq = 0
+        self.blocks: dict[int, _Block] = {}
+        self.kept: dict[int, KeptBlock] = {}  # what no delta kind fits
+        self.usage: Usage | None = None
+        self.stop_reason: str | None = None
+        self.error: str | None = None
+        self.aborted = False
+
+    def next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+
+class DeltaStream:
+    """Model messages as deltas: one stream for each message, with its own seq.
+
+    A message that was never streamed gives its deltas all the same. It ends when the next message
+    of the same voice begins, when the turn ends, or at `finish`, because nothing says its end.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str | None, _Stream] = {}  # by voice: the tool call whose sub-agent speaks
+        self._ended = _Recent(_MAX_ENDED)
+        self._handlers: dict[type, Callable[[Any, str, str], Deltas]] = {
+            ev.MessageStarted: self._on_started,
+            ev.ContentStarted: self._on_block,
+            ev.ContentDelta: self._on_delta,
+            ev.ContentCompleted: self._on_block_end,
+            ev.AssistantMessage: self._on_assistant,
+            ev.UsageUpdated: self._on_usage,
+            ev.MessageCompleted: self._on_completed,
+            ev.MessageDiscarded: self._on_discarded,
+            ev.TurnCompleted: self._on_turn_end,
+            ev.TurnFailed: self._on_turn_end,
+        }
+
+    def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> Deltas:
+        """The deltas that one event means, in order; often one, sometimes none."""
+        handle = self._handlers.get(type(event))
+        return handle(event, run_id, now) if handle is not None else []
+
+    def finish(self, *, now: str) -> Deltas:
+        """The events are over. Every stream that is still open ends."""
+        return [
+            delta for voice in list(self._open) for delta in self._leave(voice, "stream_ended", now)
+        ]
+
+    # --- a message as it grows ----------------------------------------------------------------
+
+    def _on_started(self, e: ev.MessageStarted, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        self._stream(e, run_id, now, out, streamed=True, model=e.model)
+        return out
+
+    def _on_block(self, e: ev.ContentStarted, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out)
+        if stream is not None and e.index not in stream.blocks:
+            self._begin(stream, e.index, e.block, now, out)
+        return out
+
+    def _on_delta(self, e: ev.ContentDelta, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out)
+        if stream is None or e.kind == "tool_output":
+            return out
+        block = stream.blocks.get(e.index)
+        if block is None and e.kind != "tool_input":  # a tool's name cannot be made up
+            block = stream.blocks[e.index] = _Block(None)
+        if block is None or block.closed:
+            return out
+        if (e.kind == "tool_input") == (block.tool_call_id is not None):
+            self._piece(stream, block, e.index, e.kind, e.text, now, out)
+        return out
+
+    def _on_block_end(self, e: ev.ContentCompleted, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out)
+        if stream is not None:
+            self._close(stream, e.index, e.block, now, out)
+        return out
+
+    def _on_usage(self, e: ev.UsageUpdated, run_id: str, now: str) -> Deltas:
+        stream = self._open.get(e.parent_tool_use_id)
+        if stream is not None and stream.message_id == e.message_id:
+            stream.usage = e.usage
+        return []
+
+    def _on_completed(self, e: ev.MessageCompleted, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out)
+        if stream is not None:
+            stream.usage = e.usage or stream.usage
+            stream.stop_reason = e.stop_reason or stream.stop_reason
+            self._done(e.parent_tool_use_id, stream, now, out)
+        return out
+
+    def _on_discarded(self, e: ev.MessageDiscarded, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out)
+        if stream is not None:
+            self._discard(e.parent_tool_use_id, stream, e.from_index, e.reason, now, out)
+        return out
+
+    # --- finished messages --------------------------------------------------------------------
+
+    def _on_assistant(self, e: ev.AssistantMessage, run_id: str, now: str) -> Deltas:
+        out: Deltas = []
+        stream = self._stream(e, run_id, now, out, streamed=False, model=e.model)
+        if stream is None:
+            return out
+        if not stream.streamed:  # a frame beside a stream knows only how both began
+            stream.usage = e.usage or stream.usage
+            stream.stop_reason = e.stop_reason or stream.stop_reason
+        stream.error = e.error or stream.error
+        stream.aborted = e.aborted or stream.aborted
+        for index, block in enumerate(e.content, e.index):
+            self._close(stream, index, block, now, out)
+        return out
+
+    def _on_turn_end(self, e: NormalizedStreamEvent, run_id: str, now: str) -> Deltas:
+        return self._leave(e.parent_tool_use_id, "turn_ended", now)
+
+    # --- streams ------------------------------------------------------------------------------
+
+    def _stream(
+        self,
+        e: Any,
+        run_id: str,
+        now: str,
+        out: Deltas,
+        *,
+        streamed: bool = True,
+        model: str | None = None,
+    ) -> _Stream | None:
+        """The stream of the message an event is about, begun if need be; none if it has ended."""
+        voice = e.parent_tool_use_id
+        stream = self._open.get(voice)
+        if stream is not None and stream.message_id == e.message_id:
+            return stream
+        if (voice, e.message_id) in self._ended:
+            return None
+        out += self._leave(voice, "restarted", now)
+        stream = self._open[voice] = _Stream(run_id, e.message_id, streamed)
+        payload = m.StartDeltaPayload(
+            model, None, e.provider, voice, e.agent_id, message_id=e.message_id
+        )
+        out.append(m.StartDelta(run_id, stream.next(), now, payload))
+        return stream
+
+    def _leave(self, voice: str | None, reason: str, now: str) -> Deltas:
+        """End what a voice was saying, because something else begins."""
+        stream = self._open.get(voice)
+        out: Deltas = []
+        if stream is None:
+            return out
+        if stream.streamed:  # it should have said its end itself
+            left = [index for index, block in stream.blocks.items() if not block.closed]
+            end = max([*stream.blocks, *stream.kept], default=-1) + 1
+            self._discard(voice, stream, min(left, default=end), reason, now, out)
+        else:
+            self._done(voice, stream, now, out)
+        return out
+
+    def _done(
+        self,
+        voice: str | None,
+        stream: _Stream,
+        now: str,
+        out: Deltas,
+        void_from: int | None = None,
+    ) -> None:
+        for index, block in stream.blocks.items():
+            stays = void_from is None or index < void_from
+            if block.tool_call_id is not None and not block.closed and stays:
+                block.closed = True
+                self._end_call(stream, block.tool_call_id, None, now, out)
+        if stream.usage is not None:
+            told = _usage(stream.usage)
+            usage = m.UsageDeltaPayload(
+                told.input_tokens,
+                told.output_tokens,
+                told.total_tokens,
+                told.cache_read_tokens,
+                told.cache_write_tokens,
+                message_id=stream.message_id,
+            )
+            out.append(m.UsageDelta(stream.run_id, stream.next(), now, usage))
+        kept = [
+            block
+            for index, block in sorted(stream.kept.items())
+            if void_from is None or index < void_from
+        ]
+        done = m.DoneDeltaPayload(
+            stream.stop_reason or "unknown",
+            kept or None,
+            void_from,
+            stream.error,
+            stream.aborted,
+            message_id=stream.message_id,
+        )
+        out.append(m.DoneDelta(stream.run_id, stream.next(), now, done))
+        self._end(voice, stream)
+
+    def _discard(
+        self,
+        voice: str | None,
+        stream: _Stream,
+        from_index: int,
+        reason: str,
+        now: str,
+        out: Deltas,
+    ) -> None:
+        """Blocks before `from_index` did happen, so with any of them there is a message."""
+        found = [*stream.blocks, *stream.kept]
+        if any(index < from_index for index in found):
+            stream.stop_reason = reason
+            void = any(index >= from_index for index in found)
+            self._done(voice, stream, now, out, from_index if void else None)
+            return
+        error = m.ErrorDeltaPayload(reason, message_id=stream.message_id)
+        out.append(m.ErrorDelta(stream.run_id, stream.next(), now, error))
+        self._end(voice, stream)
+
+    def _end(self, voice: str | None, stream: _Stream) -> None:
+        del self._open[voice]
+        self._ended.add((voice, stream.message_id))
+
+    # --- blocks -------------------------------------------------------------------------------
+
+    def _begin(
+        self, stream: _Stream, index: int, block: ContentBlock, now: str, out: Deltas
+    ) -> None:
+        match block:
+            case blocks.TextBlock(text=text):
+                begun = stream.blocks[index] = _Block(None)
+                if text:
+                    self._piece(stream, begun, index, "text", text, now, out)
+            case blocks.ThinkingBlock(thinking=text):
+                begun = stream.blocks[index] = _Block(None)
+                if text:
+                    self._piece(stream, begun, index, "thinking", text, now, out)
+            case blocks.ToolUseBlock():
+                stream.blocks[index] = _Block(block.id)
+                start = m.ToolCallStartDeltaPayload(
+                    block.id,
+                    block.tool_name,
+                    index,
+                    block.tool_type,
+                    message_id=stream.message_id,
+                )
+                out.append(m.ToolCallStartDelta(stream.run_id, stream.next(), now, start))
+            case _:
+                pass  # told when it is finished
+
+    def _piece(
+        self,
+        stream: _Stream,
+        block: _Block,
+        index: int,
+        kind: ev.DeltaKind,
+        text: str,
+        now: str,
+        out: Deltas,
+    ) -> None:
+        block.pieces.append(text)
+        if kind == "text":
+            words = m.TextDeltaPayload(text, index, message_id=stream.message_id)
+            out.append(m.TextDelta(stream.run_id, stream.next(), now, words))
+        elif kind == "thinking":
+            thought = m.ThinkingDeltaPayload(text, index, message_id=stream.message_id)
+            out.append(m.ThinkingDelta(stream.run_id, stream.next(), now, thought))
+        else:
+            args = m.ToolCallArgsDeltaPayload(
+                block.tool_call_id or "", text, message_id=stream.message_id
+            )
+            out.append(m.ToolCallArgsDelta(stream.run_id, stream.next(), now, args))
+
+    def _close(
+        self, stream: _Stream, index: int, block: ContentBlock, now: str, out: Deltas
+    ) -> None:
+        """Say what is still missing of a finished block, and end it."""
+        open_block = stream.blocks.get(index)
+        if open_block is None:
+            self._begin(stream, index, block, now, out)
+            open_block = stream.blocks.get(index)
+        if open_block is None:
+            # A tool result is no part of what the model says: it is an entry of its own.
+            if not isinstance(block, blocks.ToolResultBlock):
+                whole = msgspec.json.decode(msgspec.json.encode(block))
+                stream.kept.setdefault(index, KeptBlock(index, whole))
+            return
+        if open_block.closed:
+            return
+        open_block.closed = True
+        if open_block.tool_call_id != (
+            block.id if isinstance(block, blocks.ToolUseBlock) else None
+        ):
+            # Not what began here. The log's entry says what it is; here it can only be ended.
+            if open_block.tool_call_id is not None:
+                self._end_call(stream, open_block.tool_call_id, None, now, out)
+            return
+        match block:
+            case blocks.TextBlock():
+                rest = _rest(open_block, block.text)
+                if rest or block.citations or not open_block.pieces:
+                    words = m.TextDeltaPayload(
+                        rest, index, block.citations, message_id=stream.message_id
+                    )
+                    out.append(m.TextDelta(stream.run_id, stream.next(), now, words))
+            case blocks.ThinkingBlock():
+                rest = _rest(open_block, block.thinking)
+                if rest or block.signature or block.redacted or not open_block.pieces:
+                    thought = m.ThinkingDeltaPayload(
+                        rest,
+                        index,
+                        block.signature,
+                        block.redacted,
+                        message_id=stream.message_id,
+                    )
+                    out.append(m.ThinkingDelta(stream.run_id, stream.next(), now, thought))
+            case blocks.ToolUseBlock():
+                self._close_call(stream, open_block, index, block, now, out)
+            case _:
+                pass
+
+    def _close_call(
+        self,
+        stream: _Stream,
+        open_block: _Block,
+        index: int,
+        block: blocks.ToolUseBlock,
+        now: str,
+        out: Deltas,
+    ) -> None:
+        call = _tool_call(block)
+        written = "".join(open_block.pieces)
+        if not written:
+            written = call.raw_args_text or ""
+            if call.arguments:
+                written = msgspec.json.encode(call.arguments).decode()
+            if written:
+                self._piece(stream, open_block, index, "tool_input", written, now, out)
+        # The agent may tidy what the model wrote; then the end says what counts.
+        differs = call.raw_args_text is None and parse_arguments(written) != call.arguments
+        self._end_call(stream, block.id, call.arguments if differs else None, now, out)
+
+    def _end_call(
+        self,
+        stream: _Stream,
+        tool_call_id: str,
+        arguments: dict[str, Any] | None,
+        now: str,
+        out: Deltas,
+    ) -> None:
+        ended = m.ToolCallEndDeltaPayload(tool_call_id, arguments, message_id=stream.message_id)
+        out.append(m.ToolCallEndDelta(stream.run_id, stream.next(), now, ended))
+
+
+def _rest(block: _Block, whole: str) -> str:
+    """What has not gone out yet. Where the agent changed its words, nothing can be taken back."""
+    said = "".join(block.pieces)
+    return whole[len(said) :] if whole.startswith(said) else ""

@@ -1,0 +1,902 @@
+"""Messages, their parts and their deltas: what a model says, as it streams and as it is kept.
+
+A delta stream (one for each model message) is put together by `turnwire.core.assembler`. A log entry is
+a Message as well: user input with all its parts, and one entry for every other block. Entries of one
+model message share `meta.messageId`; `group` makes the whole message of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError, structs
+
+from turnwire.core.lenient import Unknown, salvage
+
+__all__ = [
+    "INLINE_LIMIT",
+    "PREVIEW_LENGTH",
+    "ROLE_PARTS",
+    "SCHEMA_VERSION",
+    "Blob",
+    "BlobRef",
+    "DoneDelta",
+    "DoneDeltaPayload",
+    "ErrorDelta",
+    "ErrorDeltaPayload",
+    "EventName",
+    "FileRefPart",
+    "FileRefPayload",
+    "ImagePart",
+    "ImagePayload",
+    "KeptBlock",
+    "Message",
+    "MessageDelta",
+    "MessagePart",
+    "Meta",
+    "Role",
+    "StartDelta",
+    "StartDeltaPayload",
+    "TextDelta",
+    "TextDeltaPayload",
+    "TextPart",
+    "TextPayload",
+    "ThinkingDelta",
+    "ThinkingDeltaPayload",
+    "ThinkingPart",
+    "ThinkingPayload",
+    "TokenUsage",
+    "ToolCallArgsDelta",
+    "ToolCallArgsDeltaPayload",
+    "ToolCallEndDelta",
+    "ToolCallEndDeltaPayload",
+    "ToolCallPart",
+    "ToolCallPayload",
+    "ToolCallStartDelta",
+    "ToolCallStartDeltaPayload",
+    "ToolResultPart",
+    "ToolResultPayload",
+    "UnknownDelta",
+    "UnknownPart",
+    "UsageDelta",
+    "UsageDeltaPayload",
+    "contents",
+    "decode_delta",
+    "decode_message",
+    "encode",
+    "group",
+    "inline",
+    "kept",
+    "known_meta",
+    "meta_of",
+    "parse_arguments",
+    "read_message",
+    "run_id",
+    "split_run_id",
+    "take_out",
+]
+
+SCHEMA_VERSION = 1
+INLINE_LIMIT = 64 * 1024  # bytes of one part that stay in the message
+PREVIEW_LENGTH = 1000  # characters that stand in place of what was taken out
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+EventName: TypeAlias = Literal[
+    "permission_request", "request_resolved", "interrupted", "rewind", "system"
+]
+
+
+# --- parts ------------------------------------------------------------------------------------
+
+
+class _Wire(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False):
+    pass
+
+
+class BlobRef(_Wire, frozen=True):
+    """Where content is that was too large to stay; what stands in its place is a preview."""
+
+    blob_id: str
+    mime_type: str
+    size: int  # bytes
+
+
+class TextPayload(_Wire, frozen=True):
+    """Words for a person."""
+
+    text: str
+    citations: list[Any] | None = None  # the sources the words rest on, as the agent gave them
+    blob: BlobRef | None = None  # the whole text, where `text` is only a preview
+
+
+class ThinkingPayload(_Wire, frozen=True):
+    """The model's reasoning."""
+
+    text: str
+    signature: str | None = None  # proof of origin; the model's API wants it back unchanged
+    redacted: str | None = None  # reasoning that may only be handed back, not read
+    blob: BlobRef | None = None  # the whole text, where `text` is only a preview
+
+
+class ToolCallPayload(_Wire, frozen=True):
+    """A call of a tool."""
+
+    tool_call_id: str  # the agent's own id of the call, unique in its run
+    tool_name: str
+    arguments: dict[str, Any]
+    raw_args_text: str | None = None  # what the model wrote, where that is not a JSON object
+    tool_type: str | None = None  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
+    preview: str | None = None  # the beginning of the arguments, where they are in a blob
+    blob: BlobRef | None = None  # the arguments, or the raw text, where they are too large
+
+
+class ToolResultPayload(_Wire, frozen=True):
+    """What a tool call gave back."""
+
+    tool_call_id: str  # the call this answers
+    is_error: bool
+    content: list[MessagePart] | dict[str, Any] | str
+    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
+    blob: BlobRef | None = None  # the whole content, where `content` is only a preview
+    details_blob: BlobRef | None = None  # the details, where they are too large
+
+
+class ImagePayload(_Wire, frozen=True):
+    """A picture: inline, by address, or in a blob."""
+
+    mime_type: str  # `image/*` where the agent did not say
+    data: str | None = None  # base64
+    url: str | None = None
+    blob: BlobRef | None = None  # the picture, where it is too large
+
+
+class FileRefPayload(_Wire, frozen=True):
+    """A file, named but not included."""
+
+    path: str
+    mime_type: str | None = None
+    size: int | None = None  # bytes
+    blob: BlobRef | None = None  # its content, where that was given along
+
+
+class _Part(Struct, frozen=True, tag_field="kind", gc=False):
+    pass
+
+
+class TextPart(_Part, frozen=True, tag="text"):
+    """Words for a person."""
+
+    payload: TextPayload
+
+
+class ThinkingPart(_Part, frozen=True, tag="thinking"):
+    """The model's reasoning."""
+
+    payload: ThinkingPayload
+
+
+class ToolCallPart(_Part, frozen=True, tag="tool_call"):
+    """A call of a tool. A message may have several."""
+
+    payload: ToolCallPayload
+
+
+class ToolResultPart(_Part, frozen=True, tag="tool_result"):
+    """What one tool call gave back."""
+
+    payload: ToolResultPayload
+
+
+class ImagePart(_Part, frozen=True, tag="image"):
+    """A picture."""
+
+    payload: ImagePayload
+
+
+class FileRefPart(_Part, frozen=True, tag="file_ref"):
+    """A file."""
+
+    payload: FileRefPayload
+
+
+class UnknownPart(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
+    """A part of a kind this version does not know. `encode` writes it as it came."""
+
+
+MessagePart: TypeAlias = (
+    TextPart | ThinkingPart | ToolCallPart | ToolResultPart | ImagePart | FileRefPart | UnknownPart
+)
+
+
+# --- a message --------------------------------------------------------------------------------
+
+
+class Message(_Wire, frozen=True):
+    """One message, or one entry of the log."""
+
+    run_id: str  # `conversation_id:turn_id`
+    role: Role
+    parts: list[MessagePart]  # in the order in which they were said, never reordered
+    timestamp: str  # ISO 8601, UTC
+    meta: dict[str, Any] = {}  # see Meta; other keys are welcome
+
+
+class KeptBlock(_Wire, frozen=True):
+    """A block that no part kind fits, kept as it was."""
+
+    position: int  # its place among the message's parts and kept blocks together, from 0
+    block: Any = None  # a content block
+    blob: BlobRef | None = None  # the block as JSON, where it is too large
+
+
+class TokenUsage(_Wire, frozen=True):
+    """What one model message consumed."""
+
+    input_tokens: int  # tokens read, without what came from a cache
+    output_tokens: int
+    total_tokens: int  # all of them, the cached ones too
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost: float | None = None  # US dollars, where the agent says
+
+
+class Meta(_Wire, frozen=True):
+    """The keys of `Message.meta` that have a meaning here."""
+
+    schema_version: int = 0  # of the message's own shape; absent means 1
+    message_id: str | None = None  # the model message that this is, or is a block of
+    turn_id: int | None = None
+    index: int | None = None  # an entry's block: its place in the model message
+    blocks: list[KeptBlock] | None = None  # what no part kind fits
+    provider: str | None = None  # the agent that speaks
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    uuid: str | None = None  # the agent's own id of the frame that said it
+    origin: str | None = None  # whose words a user message is: `user`, `synthetic`, ...
+    model_id: str | None = None
+    request_id: str | None = None  # the model request, where the agent says
+    finish_reason: str | None = None  # why the model stopped
+    usage: TokenUsage | None = None
+    args_not_json: list[str] | None = None  # tool calls whose arguments are in `rawArgsText`
+    error: str | None = None  # the API failed and the words say so: `rate_limit`, ...
+    aborted: bool = False  # cut short
+    incomplete: bool = False  # assembled from a stream that did not end
+    message_type: EventName | None = None  # which event a system entry tells
+    data: Any = None  # that event's particulars
+    unknown_deltas: list[Any] | None = None  # deltas of kinds this version does not know
+    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
+
+
+# --- deltas -----------------------------------------------------------------------------------
+
+
+class _DeltaPayload(_Wire, frozen=True, kw_only=True):
+    """What every delta's payload may carry."""
+
+    message_id: str | None = None  # the model message; ours always say it
+    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
+
+
+class StartDeltaPayload(_DeltaPayload, frozen=True):
+    """The model begins a message."""
+
+    model_id: str | None  # null where the agent does not say
+    request_id: str | None  # null where the agent does not say
+    provider: str | None = None
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class TextDeltaPayload(_DeltaPayload, frozen=True):
+    """More text."""
+
+    text_delta: str
+    index: int | None = None  # the block; without it neighbours of one kind are one part
+    citations: list[Any] | None = None  # more sources
+
+
+class ThinkingDeltaPayload(_DeltaPayload, frozen=True):
+    """More reasoning."""
+
+    text_delta: str
+    index: int | None = None  # the block; without it neighbours of one kind are one part
+    signature: str | None = None  # said once, when the block ends
+    redacted: str | None = None
+
+
+class ToolCallStartDeltaPayload(_DeltaPayload, frozen=True):
+    """A tool call begins."""
+
+    tool_call_id: str
+    tool_name: str
+    index: int | None = None  # the block
+    tool_type: str | None = None
+
+
+class ToolCallArgsDeltaPayload(_DeltaPayload, frozen=True):
+    """More of a tool call's arguments, as JSON text."""
+
+    tool_call_id: str
+    args_text_delta: str
+
+
+class ToolCallEndDeltaPayload(_DeltaPayload, frozen=True):
+    """A tool call is complete: its arguments can be parsed."""
+
+    tool_call_id: str
+    arguments: dict[str, Any] | None = None  # where the agent changed what the model wrote
+
+
+class UsageDeltaPayload(_DeltaPayload, frozen=True):
+    """What the message consumed, once and whole."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost: float | None = None
+
+
+class DoneDeltaPayload(_DeltaPayload, frozen=True):
+    """The message is complete."""
+
+    finish_reason: str  # `unknown` where the agent does not say
+    blocks: list[KeptBlock] | None = (
+        None  # what no delta kind fits; `position` is the block's index
+    )
+    discarded_from: int | None = None  # the blocks from this index on are void
+    error: str | None = None  # the API failed and the message's words say so
+    aborted: bool = False  # cut short
+
+
+class ErrorDeltaPayload(_DeltaPayload, frozen=True):
+    """The message came to nothing."""
+
+    error_code: str
+    message: str | None = None
+    retryable: bool | None = None
+
+
+class _Traced(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False, kw_only=True):
+    """What a delta may carry for those who look for a mistake. Nothing depends on it."""
+
+    provider_raw: Raw | UnsetType = UNSET  # what the provider said, untouched
+
+
+class _Delta(_Traced, frozen=True, tag_field="kind"):
+    """What every delta carries."""
+
+    run_id: str  # `conversation_id:turn_id`
+    seq: int  # from 1, strictly increasing in one stream
+    timestamp: str  # ISO 8601, UTC
+
+
+class StartDelta(_Delta, frozen=True, tag="start"):
+    """The first delta of a stream."""
+
+    payload: StartDeltaPayload
+
+
+class TextDelta(_Delta, frozen=True, tag="text"):
+    """A piece of text."""
+
+    payload: TextDeltaPayload
+
+
+class ThinkingDelta(_Delta, frozen=True, tag="thinking"):
+    """A piece of reasoning."""
+
+    payload: ThinkingDeltaPayload
+
+
+class ToolCallStartDelta(_Delta, frozen=True, tag="tool_call_start"):
+    """A tool call begins."""
+
+    payload: ToolCallStartDeltaPayload
+
+
+class ToolCallArgsDelta(_Delta, frozen=True, tag="tool_call_args"):
+    """A piece of a tool call's arguments."""
+
+    payload: ToolCallArgsDeltaPayload
+
+
+class ToolCallEndDelta(_Delta, frozen=True, tag="tool_call_end"):
+    """A tool call ends."""
+
+    payload: ToolCallEndDeltaPayload
+
+
+class UsageDelta(_Delta, frozen=True, tag="usage"):
+    """Tokens."""
+
+    payload: UsageDeltaPayload
+
+
+class DoneDelta(_Delta, frozen=True, tag="done"):
+    """The last delta of a stream that gives a message."""
+
+    payload: DoneDeltaPayload
+
+
+class ErrorDelta(_Delta, frozen=True, tag="error"):
+    """The last delta of a stream that gives none."""
+
+    payload: ErrorDeltaPayload
+
+
+class UnknownDelta(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
+    """A delta of a kind this version does not know. `encode` writes it as it came."""
+
+
+MessageDelta: TypeAlias = (
+    StartDelta
+    | TextDelta
+    | ThinkingDelta
+    | ToolCallStartDelta
+    | ToolCallArgsDelta
+    | ToolCallEndDelta
+    | UsageDelta
+    | DoneDelta
+    | ErrorDelta
+    | UnknownDelta
+)
+
+
+# --- what is large ----------------------------------------------------------------------------
+
+
+class Blob(Struct, frozen=True, gc=False):
+    """Content taken out of a message, to be stored beside it."""
+
+    blob_id: str
+    mime_type: str
+    data: bytes
+
+
+# Section 3.2 of the contract. A kind from a newer version is not forbidden: it is not known.
+ROLE_PARTS: Mapping[Role, tuple[type[Struct], ...]] = {
+    "system": (TextPart, ThinkingPart, UnknownPart),
+    "user": (TextPart, ImagePart, FileRefPart, UnknownPart),
+    "assistant": (TextPart, ThinkingPart, ToolCallPart, UnknownPart),
+    "tool": (ToolResultPart, UnknownPart),
+}
+
+
+def run_id(conversation_id: str, turn_id: int) -> str:
+    """The name of a run: a turn of a conversation."""
+    return f"{conversation_id}:{turn_id}"
+
+
+def split_run_id(run: str) -> tuple[str, int | None]:
+    """The conversation and the turn; a foreign run id has no turn."""
+    conversation_id, colon, turn = run.rpartition(":")
+    if colon and turn.isascii() and turn.isdigit():
+        return conversation_id, int(turn)
+    return run, None
+
+
+def meta_of(run: str, **known: Any) -> dict[str, Any]:
+    """`Message.meta` with these keys of Meta, and those that every message has."""
+    _, turn_id = split_run_id(run)
+    meta: dict[str, Any] = _builtins(Meta(schema_version=SCHEMA_VERSION, turn_id=turn_id, **known))
+    return meta
+
+
+def known_meta(message: Message) -> Meta:
+    """The keys with a meaning, typed. One whose value makes no sense counts as absent."""
+    meta = salvage(Meta, message.meta, [])
+    assert isinstance(meta, Meta)
+    return meta
+
+
+def parse_arguments(text: str) -> dict[str, Any] | None:
+    """A tool call's arguments, if the text is a JSON object. No text at all means no arguments."""
+    if not text:
+        return {}
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+# --- writing and reading ----------------------------------------------------------------------
+
+
+def encode(thing: Message | MessageDelta) -> bytes:
+    """As JSON. What came from a newer version stands again where it stood."""
+    raw = msgspec.json.encode(thing)
+    if b'"kind":"unknown"' not in raw and b'"extra":' not in raw:
+        return raw
+    value = msgspec.json.decode(raw)
+    if isinstance(thing, Message):
+        extra = value.get("meta", {}).pop("extra", None)
+        if not value.get("meta", True):
+            del value["meta"]
+        value["parts"] = [_as_it_came(part) for part in value["parts"]]
+    elif isinstance(thing, UnknownDelta):
+        value, extra = thing.data, None
+    else:
+        extra = value["payload"].pop("extra", None)
+    for pointer, lost in (extra or {}).items():
+        _put(value, pointer, lost)
+    return msgspec.json.encode(value)
+
+
+def decode_message(raw: bytes | str) -> Message:
+    """Read a message of this or any earlier version, and keep what a later one added."""
+    try:
+        message = _MESSAGE.decode(raw)
+    except ValidationError:
+        pass
+    else:
+        # Almost always true of what we wrote ourselves, and the proof that nothing was left out.
+        current = message.meta.get("schemaVersion") == SCHEMA_VERSION
+        if current and msgspec.json.encode(message) == _bytes(raw):
+            return message
+    return read_message(msgspec.json.decode(raw))
+
+
+def read_message(value: Any) -> Message:
+    """The same from decoded JSON. Raises ValidationError where not even the outline fits."""
+    value = _upgraded(value)
+    message = salvage(Message, value, [])
+    assert isinstance(message, Message)
+    extra = _left_out(value, message)
+    if not extra:
+        return message
+    known = message.meta.get("extra")
+    return structs.replace(
+        message,
+        meta={**message.meta, "extra": {**(known if isinstance(known, dict) else {}), **extra}},
+    )
+
+
+def decode_delta(raw: bytes | str) -> MessageDelta:
+    """Read a delta, and keep what a later version added to it."""
+    try:
+        delta = _DELTA.decode(raw)
+    except ValidationError:
+        pass
+    else:
+        if msgspec.json.encode(delta) == _bytes(raw):
+            return delta
+    value = msgspec.json.decode(raw)
+    read: MessageDelta = salvage(MessageDelta, value, [])
+    if isinstance(read, UnknownDelta):
+        return read
+    extra = _left_out(value, read)
+    if not extra:
+        return read
+    payload = structs.replace(read.payload, extra={**(read.payload.extra or {}), **extra})
+    return structs.replace(read, payload=payload)
+
+
+_Value: TypeAlias = dict[str, Any]
+
+# From a version to the next one, on decoded JSON. Version 1 is the first.
+_UPGRADES: dict[int, Callable[[_Value], _Value]] = {}
+
+
+def _upgraded(value: Any) -> Any:
+    """A message of an older version as one of this version."""
+    meta = value.get("meta") if isinstance(value, dict) else None
+    version = meta.get("schemaVersion", 1) if isinstance(meta, dict) else 1
+    if not isinstance(version, int) or version not in _UPGRADES:
+        return value
+    while version in _UPGRADES:
+        value = _UPGRADES[version](value)
+        version += 1
+    return {**value, "meta": {**(value.get("meta") or {}), "schemaVersion": version}}
+
+
+def _left_out(value: Any, understood: Struct) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    _compare(value, _builtins(understood), "", found)
+    return found
+
+
+def _compare(before: Any, after: Any, pointer: str, found: dict[str, Any]) -> None:
+    """Name each thing that is in `before` and not in `after`, unless it says nothing."""
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        if after.get("kind") == "unknown" and after.get("data") == before:
+            return
+        for key, value in before.items():
+            place = f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}"
+            if key in after:
+                _compare(value, after[key], place, found)
+            elif value not in (None, {}, []):
+                found[place] = value
+    elif isinstance(before, list) and isinstance(after, list):
+        for number, (one, other) in enumerate(zip(before, after, strict=False)):
+            _compare(one, other, f"{pointer}/{number}", found)
+
+
+def _put(value: Any, pointer: str, lost: Any) -> None:
+    """Put a thing back where it stood, if that place is still there and free."""
+    *way, last = (step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+    for step in way:
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+    if isinstance(value, dict):
+        value.setdefault(last, lost)
+
+
+def _as_it_came(part: _Value) -> Any:
+    if part["kind"] == "unknown":
+        return part["data"]
+    content = part["payload"].get("content")
+    if part["kind"] == "tool_result" and isinstance(content, list):
+        part["payload"]["content"] = [_as_it_came(inner) for inner in content]
+    return part
+
+
+def _builtins(thing: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(thing))  # to_builtins knows no Raw
+
+
+def _bytes(raw: bytes | str) -> bytes:
+    return raw.encode() if isinstance(raw, str) else raw
+
+
+_MESSAGE = msgspec.json.Decoder(Message)
+_DELTA: msgspec.json.Decoder[MessageDelta] = msgspec.json.Decoder(MessageDelta)
+
+
+# --- entries and whole messages ---------------------------------------------------------------
+
+
+def contents(message: Message) -> list[MessagePart | KeptBlock]:
+    """Everything in a message, in order: its parts, and its kept blocks at their positions."""
+    whole: list[MessagePart | KeptBlock] = [*message.parts]
+    for block in sorted(known_meta(message).blocks or (), key=lambda kept: kept.position):
+        whole.insert(block.position, block)
+    return whole
+
+
+def group(entries: Iterable[Message]) -> list[Message]:
+    """Entries as whole messages: those of one model message become one, where its first one is."""
+    groups: dict[Any, list[Message]] = {}
+    for number, entry in enumerate(entries):
+        name = entry.meta.get("messageId")
+        is_block = entry.role == "assistant" and isinstance(name, str)
+        groups.setdefault((entry.run_id, name) if is_block else number, []).append(entry)
+    return [
+        _whole(members) if isinstance(key, tuple) else members[0] for key, members in groups.items()
+    ]
+
+
+def _whole(entries: list[Message]) -> Message:
+    entries.sort(key=lambda entry: known_meta(entry).index or 0)  # stable: else as they came
+    parts, rest = kept(item for entry in entries for item in contents(entry))
+    meta: dict[str, Any] = {}
+    broken: list[str] = []
+    extra: dict[str, Any] = {}
+    before = 0
+    for entry in entries:
+        known = known_meta(entry)
+        meta |= entry.meta
+        broken += known.args_not_json or ()
+        for pointer, lost in (known.extra or {}).items():
+            extra[_moved(pointer, before)] = lost
+        before += len(entry.parts)
+    for key in ("index", "uuid", "blocks", "extra"):  # those of single entries
+        meta.pop(key, None)
+    if rest:
+        meta["blocks"] = _builtins(rest)
+    if broken:
+        meta["argsNotJson"] = broken
+    if extra:
+        meta["extra"] = extra
+    latest = max(entry.timestamp for entry in entries)
+    return Message(entries[0].run_id, "assistant", parts, latest, meta)
+
+
+def _moved(pointer: str, by: int) -> str:
+    """A pointer into an entry, for the whole message in which its parts stand further down."""
+    match pointer.split("/"):
+        case ["", "parts", number, *rest] if number.isdecimal():
+            return "/".join(["", "parts", str(int(number) + by), *rest])
+        case _:
+            return pointer
+
+
+def kept(
+    whole: Iterable[MessagePart | KeptBlock],
+) -> tuple[list[MessagePart], list[KeptBlock]]:
+    """The opposite of `contents`: parts, and kept blocks that know their positions."""
+    parts: list[MessagePart] = []
+    rest: list[KeptBlock] = []
+    for position, item in enumerate(whole):
+        if isinstance(item, KeptBlock):
+            rest.append(structs.replace(item, position=position))
+        else:
+            parts.append(item)
+    return parts, rest
+
+
+# --- large content ----------------------------------------------------------------------------
+
+Name: TypeAlias = Callable[[bytes], str]
+
+_TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
+_BASE64 = "application/base64"  # a picture's data that does not decode and encode to itself
+
+
+def take_out(
+    message: Message,
+    *,
+    name: Name,
+    limit: int = INLINE_LIMIT,
+    preview: int = PREVIEW_LENGTH,
+) -> tuple[Message, list[Blob]]:
+    """Leave only previews of what is larger than `limit` bytes; `name` gives each blob its id."""
+    taker = _Taker(name, limit, preview)
+    parts = [taker.part(part) for part in message.parts]
+    meta = message.meta
+    if rest := known_meta(message).blocks:
+        meta = {**meta, "blocks": _builtins([taker.block(block) for block in rest])}
+    if not taker.blobs:
+        return message, []
+    return structs.replace(message, parts=parts, meta=meta), taker.blobs
+
+
+def inline(message: Message, read: Callable[[str], bytes]) -> Message:
+    """Put back what `take_out` took; `read` gives a blob's bytes by its id."""
+    parts = [_inlined(part, read) for part in message.parts]
+    meta = message.meta
+    if rest := known_meta(message).blocks:
+        blocks_again = [
+            KeptBlock(block.position, msgspec.json.decode(read(block.blob.blob_id)))
+            if block.blob
+            else block
+            for block in rest
+        ]
+        meta = {**meta, "blocks": _builtins(blocks_again)}
+    return structs.replace(message, parts=parts, meta=meta)
+
+
+class _Taker:
+    def __init__(self, name: Name, limit: int, preview: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._preview = preview
+        self.blobs: list[Blob] = []
+
+    def part(self, part: MessagePart) -> MessagePart:
+        match part:
+            case TextPart(payload):
+                ref = self._take(payload.text.encode(), _TEXT, payload.blob)
+                return TextPart(self._shortened(payload, ref)) if ref else part
+            case ThinkingPart(payload):
+                ref = self._take(payload.text.encode(), _TEXT, payload.blob)
+                return ThinkingPart(self._shortened(payload, ref)) if ref else part
+            case ToolCallPart(payload):
+                return ToolCallPart(self._tool_call(payload))
+            case ToolResultPart(payload):
+                return ToolResultPart(self._tool_result(payload))
+            case ImagePart(payload) if payload.data is not None:
+                picture, mime = _picture(payload)
+                # What counts is what the message would carry: the base64 text.
+                ref = self._take(picture, mime, payload.blob, size=len(payload.data))
+                return ImagePart(structs.replace(payload, data=None, blob=ref)) if ref else part
+            case _:
+                return part
+
+    def block(self, block: KeptBlock) -> KeptBlock:
+        ref = self._take(msgspec.json.encode(block.block), _JSON, block.blob)
+        return KeptBlock(block.position, None, ref) if ref else block
+
+    def _take(
+        self, data: bytes, mime: str, taken: BlobRef | None, size: int | None = None
+    ) -> BlobRef | None:
+        if taken is not None or (len(data) if size is None else size) <= self._limit:
+            return None
+        blob = Blob(self._name(data), mime, data)
+        self.blobs.append(blob)
+        return BlobRef(blob.blob_id, mime, len(data))
+
+    def _shortened(self, payload: _Said, ref: BlobRef) -> _Said:
+        return structs.replace(payload, text=payload.text[: self._preview], blob=ref)
+
+    def _tool_call(self, payload: ToolCallPayload) -> ToolCallPayload:
+        text = payload.raw_args_text
+        if text is not None:
+            ref = self._take(text.encode(), _TEXT, payload.blob)
+            short = text[: self._preview]
+            return structs.replace(payload, raw_args_text=short, blob=ref) if ref else payload
+        data = msgspec.json.encode(payload.arguments)
+        ref = self._take(data, _JSON, payload.blob)
+        if ref is None:
+            return payload
+        return structs.replace(payload, arguments={}, preview=self._beginning(data), blob=ref)
+
+    def _tool_result(self, payload: ToolResultPayload) -> ToolResultPayload:
+        content = payload.content
+        if isinstance(content, list):  # pictures go out one by one, so that words stay
+            content = [self.part(part) for part in content]
+            payload = structs.replace(payload, content=content)
+        is_text = isinstance(content, str)
+        data = content.encode() if isinstance(content, str) else msgspec.json.encode(content)
+        if ref := self._take(data, _TEXT if is_text else _JSON, payload.blob):
+            payload = structs.replace(payload, content=self._beginning(data), blob=ref)
+        if payload.details is not UNSET:
+            details = bytes(payload.details)
+            if ref := self._take(details, _JSON, payload.details_blob):
+                payload = structs.replace(payload, details=UNSET, details_blob=ref)
+        return payload
+
+    def _beginning(self, data: bytes) -> str:
+        # Four bytes are the most that a character takes.
+        return data[: 4 * self._preview].decode(errors="ignore")[: self._preview]
+
+
+_Said = TypeVar("_Said", TextPayload, ThinkingPayload)
+
+
+def _picture(payload: ImagePayload) -> tuple[bytes, str]:
+    """A picture's bytes; its text instead, where the bytes would not give the same text again."""
+    text = payload.data or ""
+    try:
+        data = msgspec.convert(text, bytes)
+    except ValidationError:
+        return text.encode(), _BASE64
+    if msgspec.to_builtins(data) != text:
+        return text.encode(), _BASE64
+    return data, payload.mime_type
+
+
+def _inlined(part: MessagePart, read: Callable[[str], bytes]) -> MessagePart:
+    match part:
+        case TextPart(payload) if payload.blob:
+            text = read(payload.blob.blob_id).decode()
+            return TextPart(structs.replace(payload, text=text, blob=None))
+        case ThinkingPart(payload) if payload.blob:
+            text = read(payload.blob.blob_id).decode()
+            return ThinkingPart(structs.replace(payload, text=text, blob=None))
+        case ToolCallPart(payload) if payload.blob:
+            data = read(payload.blob.blob_id)
+            if payload.blob.mime_type == _TEXT:
+                return ToolCallPart(
+                    structs.replace(payload, raw_args_text=data.decode(), blob=None)
+                )
+            arguments = msgspec.json.decode(data)
+            return ToolCallPart(
+                structs.replace(payload, arguments=arguments, preview=None, blob=None)
+            )
+        case ToolResultPart(payload):
+            return ToolResultPart(_inlined_result(payload, read))
+        case ImagePart(payload) if payload.blob:
+            data = read(payload.blob.blob_id)
+            is_text = payload.blob.mime_type == _BASE64
+            text = data.decode() if is_text else msgspec.to_builtins(data)
+            return ImagePart(structs.replace(payload, data=text, blob=None))
+        case _:
+            return part
+
+
+def _inlined_result(payload: ToolResultPayload, read: Callable[[str], bytes]) -> ToolResultPayload:
+    if payload.blob:
+        data = read(payload.blob.blob_id)
+        content = data.decode() if payload.blob.mime_type == _TEXT else _CONTENT.decode(data)
+        payload = structs.replace(payload, content=content, blob=None)
+    if isinstance(payload.content, list):
+        parts = [_inlined(part, read) for part in payload.content]
+        payload = structs.replace(payload, content=parts)
+    if payload.details_blob:
+        details = Raw(read(payload.details_blob.blob_id))
+        payload = structs.replace(payload, details=details, details_blob=None)
+    return payload
+
+
+_CONTENT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(list[MessagePart] | dict[str, Any])

@@ -1,0 +1,888 @@
+"""Normalized events as deltas and as entries: recorded streams first, then every rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, Raw
+
+from tests.streams import RECORDED, events_of
+from turnwire.core import blocks, deltas
+from turnwire.core import events as ev
+from turnwire.core.assembler import Assembled, Assembler, RunLedger, check_message
+from turnwire.core.blocks import (
+    ContentBlock,
+    ErrorBlock,
+    FileRefBlock,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from turnwire.core.deltas import DeltaStream, EntryStream, entry_of, event_entry, part_of
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import (
+    DoneDelta,
+    ErrorDelta,
+    KeptBlock,
+    Message,
+    MessageDelta,
+    StartDelta,
+    contents,
+    decode_delta,
+    decode_message,
+    encode,
+    group,
+    known_meta,
+)
+from turnwire.core.usage import Usage
+
+RUN = "conv:1"
+WHO = ("claude", "sess-xyz", None, None)
+SUB = ("claude", "sess-xyz", "toolu_task", "agent-7")  # a sub-agent under its tool call
+
+
+def deltas_of(events: Iterable[Any]) -> list[MessageDelta]:
+    """What a fresh stream makes of these, as read from the wire."""
+    stream = DeltaStream()
+    out = [delta for event in events for delta in stream.feed(event, run_id=RUN, now="12:00")]
+    return [decode_delta(encode(delta)) for delta in out + stream.finish(now="12:01")]
+
+
+def entries_of(events: Iterable[Any]) -> list[Message]:
+    """What goes into the log, as read from the wire."""
+    stream = EntryStream()
+    out = [entry for event in events for entry in stream.feed(event, run_id=RUN, now="12:00")]
+    return [decode_message(encode(entry)) for entry in out]
+
+
+def assembled(stream: Iterable[MessageDelta]) -> dict[str, Assembled]:
+    """Each message of a mixed stream, by its id."""
+    assemblers: dict[str, Assembler] = {}
+    for delta in stream:
+        name = delta.payload.message_id  # type: ignore[union-attr]  # ours are never unknown
+        assert name is not None
+        assert assemblers.setdefault(name, Assembler()).feed(delta) == []
+    return {name: assembler.finish() for name, assembler in assemblers.items()}
+
+
+def messages_of(events: Iterable[Any]) -> dict[str, Message]:
+    """The messages that the deltas come to, none of which may break a rule."""
+    found: dict[str, Message] = {}
+    for name, result in assembled(deltas_of(events)).items():
+        assert result.violations == []
+        if result.message is not None:
+            assert check_message(result.message) == []
+            found[name] = result.message
+    return found
+
+
+def kinds(stream: Iterable[MessageDelta]) -> list[str]:
+    return [str(delta.__struct_config__.tag) for delta in stream]
+
+
+def wire(thing: Any) -> Any:
+    return json.loads(msgspec.json.encode(thing))
+
+
+def said(text: str) -> TextBlock:
+    return TextBlock(text, "completed")
+
+
+def call(tool_id: str, arguments: Any = None, text: str | None = None) -> ToolUseBlock:
+    return ToolUseBlock(tool_id, "Read", "CLAUDE_READ", arguments, "in_progress", text)
+
+
+def result(tool_id: str, content: Any = "ok", *, is_error: bool = False) -> ToolResultBlock:
+    return ToolResultBlock(tool_id, content, is_error, "failed" if is_error else "completed")
+
+
+def frame(index: int, *content: ContentBlock, **more: Any) -> ev.AssistantMessage:
+    return ev.AssistantMessage(*WHO, "msg_1", index, list(content), **more)
+
+
+def started(message_id: str = "msg_1") -> ev.MessageStarted:
+    return ev.MessageStarted(*WHO, message_id, "claude-x")
+
+
+def begins(index: int, block: ContentBlock) -> ev.ContentStarted:
+    return ev.ContentStarted(*WHO, "msg_1", index, block)
+
+
+def piece(index: int, text: str, kind: ev.DeltaKind = "text") -> ev.ContentDelta:
+    return ev.ContentDelta(*WHO, "msg_1", index, kind, text)
+
+
+def ends(index: int, block: ContentBlock) -> ev.ContentCompleted:
+    return ev.ContentCompleted(*WHO, "msg_1", index, block)
+
+
+def completed(**more: Any) -> ev.MessageCompleted:
+    return ev.MessageCompleted(*WHO, "msg_1", **more)
+
+
+def discarded(from_index: int, reason: str = "abandoned") -> ev.MessageDiscarded:
+    return ev.MessageDiscarded(*WHO, "msg_1", from_index, reason)
+
+
+# --- recorded streams -------------------------------------------------------------------------
+
+
+def said_by_the_frames(lines: list[bytes]) -> dict[str, list[Any]]:
+    """Each message's parts on the wire, read from the assistant frames without any of our code."""
+    found: dict[str, list[Any]] = {}
+    for raw in lines:
+        line = json.loads(raw)
+        if line["type"] == "assistant":
+            parts = [as_part(block) for block in line["message"]["content"]]
+            found.setdefault(line["message"]["id"], []).extend(parts)
+    return found
+
+
+def as_part(block: dict[str, Any]) -> dict[str, Any]:
+    match block["type"]:
+        case "text":
+            return {"kind": "text", "payload": {"text": block["text"]}}
+        case "thinking":
+            payload = {"text": block["thinking"], "signature": block["signature"]}
+            return {"kind": "thinking", "payload": payload}
+        case "tool_use":
+            payload = {
+                "toolCallId": block["id"],
+                "toolName": block["name"],
+                "arguments": block["input"],
+            }
+            return {"kind": "tool_call", "payload": payload}
+        case kind:
+            raise AssertionError(f"the recordings have no {kind}")
+
+
+def on_the_wire(messages: dict[str, Message]) -> dict[str, list[Any]]:
+    found = {name: wire(message.parts) for name, message in messages.items()}
+    for parts in found.values():
+        for part in parts:
+            part["payload"].pop("toolType", None)  # ours
+    return found
+
+
+def without_stream_events(lines: list[bytes]) -> list[bytes]:
+    return [raw for raw in lines if json.loads(raw)["type"] != "stream_event"]
+
+
+def cut(events: Iterable[Any], sizes: Iterable[int]) -> list[Any]:
+    """The same events, each delta cut into pieces of these sizes."""
+    out: list[Any] = []
+    size = iter(sizes)
+    for event in events:
+        if not isinstance(event, ev.ContentDelta):
+            out.append(event)
+            continue
+        text = event.text
+        while text:
+            length = max(1, next(size, len(text)))
+            out.append(msgspec.structs.replace(event, text=text[:length]))
+            text = text[length:]
+    return out
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
+def test_the_deltas_of_a_recorded_stream_come_to_what_its_frames_say(
+    path: Path, streamed: bool
+) -> None:
+    lines = path.read_bytes().splitlines()
+    events = events_of(lines if streamed else without_stream_events(lines))
+    assert on_the_wire(messages_of(events)) == said_by_the_frames(lines)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
+def test_its_entries_group_to_the_same_messages(path: Path, streamed: bool) -> None:
+    lines = path.read_bytes().splitlines()
+    events = events_of(lines if streamed else without_stream_events(lines))
+    entries = entries_of(events)
+    assert all(len(entry.parts) == 1 for entry in entries if entry.role != "user")
+    assert [violation for entry in entries for violation in check_message(entry)] == []
+    whole = {e.meta["messageId"]: e for e in group(entries) if e.role == "assistant"}
+    assert on_the_wire(whole) == said_by_the_frames(lines)
+    messages = messages_of(events)
+    for name, message in whole.items():
+        assert contents(message) == contents(messages[name])
+        for key in ("messageId", "turnId", "schemaVersion", "parentToolUseId", "agentId"):
+            assert message.meta.get(key) == messages[name].meta.get(key)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_cut_into_single_characters_it_comes_to_the_same(path: Path) -> None:
+    events = events_of(path.read_bytes().splitlines())
+    assert messages_of(cut(events, iter(lambda: 1, 0))) == messages_of(events)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_without_its_frames_it_comes_to_what_was_streamed(path: Path) -> None:
+    """An agent that only streams: nothing confirms a block but the end of its message."""
+    lines = path.read_bytes().splitlines()
+    events = [e for e in events_of(lines) if not isinstance(e, ev.AssistantMessage)]
+    said_at_all = said_by_the_frames(lines)
+    messages = messages_of(events)
+    assert on_the_wire(messages) == {name: said_at_all[name] for name in messages}
+    entries = group(entries_of(events))
+    whole = {e.meta["messageId"]: e for e in entries if e.role == "assistant"}
+    assert {name: contents(e) for name, e in whole.items()} == {
+        name: contents(message) for name, message in messages.items()
+    }
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_the_tool_calls_of_a_recorded_stream_are_called_once_and_answered_once(path: Path) -> None:
+    ledger = RunLedger(RUN)
+    for entry in entries_of(events_of(path.read_bytes().splitlines())):
+        ledger.add(entry)
+    assert {violation.code for violation in ledger.finish()} <= {"no_tool_result"}
+
+
+# --- any stream -------------------------------------------------------------------------------
+
+words = st.text(max_size=12)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | words,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(words, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@st.composite
+def model_blocks(draw: st.DrawFn) -> list[ContentBlock]:
+    found: list[ContentBlock] = []
+    for index in range(draw(st.integers(0, 4))):
+        match draw(st.integers(0, 4)):
+            case 0:
+                found.append(TextBlock(draw(words), "completed", draw(st.none() | st.just([1]))))
+            case 1:
+                sealed = draw(st.none() | st.just("sealed"))
+                found.append(ThinkingBlock(draw(words), "completed", "sig", sealed))
+            case 2:
+                arguments = draw(st.dictionaries(words, json_values, max_size=3))
+                found.append(call(f"toolu_{index}", arguments))
+            case 3:
+                found.append(call(f"toolu_{index}", None, '{"broken'))
+            case _:
+                found.append(ErrorBlock(draw(words), "completed"))
+    return found
+
+
+def streamed_events(content: list[ContentBlock]) -> list[NormalizedStreamEvent]:
+    """A message as an agent would stream it."""
+    out: list[NormalizedStreamEvent] = [started()]
+    for index, block in enumerate(content):
+        match block:
+            case TextBlock():
+                out.append(begins(index, TextBlock("", "in_progress")))
+                out.append(piece(index, block.text))
+            case ThinkingBlock():
+                out.append(begins(index, ThinkingBlock("", "in_progress")))
+                out.append(piece(index, block.thinking, "thinking"))
+            case ToolUseBlock():
+                out.append(begins(index, call(block.id)))
+                text = block.input_text or json.dumps(block.input)
+                out.append(piece(index, text, "tool_input"))
+            case _:
+                out.append(begins(index, block))
+        out.append(ends(index, block))
+    return [*out, completed(stop_reason="end_turn")]
+
+
+@given(model_blocks(), st.lists(st.integers(1, 5)))
+def test_any_message_comes_to_the_same_by_every_way(
+    content: list[ContentBlock], sizes: list[int]
+) -> None:
+    streamed = streamed_events(content)
+    frames = [frame(index, block) for index, block in enumerate(content)]
+    at_once = [frame(0, *content)] if content else []
+    (whole,) = messages_of(streamed).values()
+    for events in (cut(streamed, sizes), [*streamed[:-1], *frames, streamed[-1]]):
+        assert list(messages_of(events).values()) == [whole]
+    expected = contents(entry_of("assistant", content, run_id=RUN, timestamp="12:00"))
+    assert contents(whole) == expected
+    for events in (streamed, frames, at_once, [*frames, *at_once], [*streamed, *frames]):
+        grouped = group(entries_of(events))
+        assert [contents(message) for message in grouped] == ([expected] if content else [])
+        if events is not streamed and content:
+            (message,) = messages_of(events).values()
+            assert contents(message) == expected
+    assert known_meta(whole).args_not_json == (
+        [b.id for b in content if isinstance(b, ToolUseBlock) and b.input_text] or None
+    )
+
+
+# --- deltas: a message as it grows ------------------------------------------------------------
+
+
+def test_a_streamed_message_gives_each_kind_of_delta_with_the_message_id_in_every_payload() -> None:
+    usage = Usage(10, 5, 3, 2)
+    out = deltas_of(
+        [
+            started(),
+            begins(0, ThinkingBlock("", "in_progress")),
+            piece(0, "Hm", "thinking"),
+            ends(0, ThinkingBlock("Hm", "completed", "sig")),
+            begins(1, TextBlock("", "in_progress")),
+            piece(1, "Hel"),
+            piece(1, "lo"),
+            ends(1, said("Hello")),
+            begins(2, call("toolu_1")),
+            piece(2, '{"a":', "tool_input"),
+            piece(2, " 1}", "tool_input"),
+            ends(2, call("toolu_1", {"a": 1})),
+            ev.UsageUpdated(*WHO, Usage(10, 1), "msg_1"),
+            completed(stop_reason="tool_use", usage=usage),
+        ]
+    )
+    assert [(d["kind"], d["payload"]) for d in wire(out)] == [
+        (
+            "start",
+            {
+                "messageId": "msg_1",
+                "modelId": "claude-x",
+                "requestId": None,
+                "provider": "claude",
+            },
+        ),
+        ("thinking", {"messageId": "msg_1", "textDelta": "Hm", "index": 0}),
+        ("thinking", {"messageId": "msg_1", "textDelta": "", "index": 0, "signature": "sig"}),
+        ("text", {"messageId": "msg_1", "textDelta": "Hel", "index": 1}),
+        ("text", {"messageId": "msg_1", "textDelta": "lo", "index": 1}),
+        (
+            "tool_call_start",
+            {
+                "messageId": "msg_1",
+                "toolCallId": "toolu_1",
+                "toolName": "Read",
+                "index": 2,
+                "toolType": "CLAUDE_READ",
+            },
+        ),
+        (
+            "tool_call_args",
+            {"messageId": "msg_1", "toolCallId": "toolu_1", "argsTextDelta": '{"a":'},
+        ),
+        (
+            "tool_call_args",
+            {"messageId": "msg_1", "toolCallId": "toolu_1", "argsTextDelta": " 1}"},
+        ),
+        ("tool_call_end", {"messageId": "msg_1", "toolCallId": "toolu_1"}),
+        (
+            "usage",
+            {
+                "messageId": "msg_1",
+                "inputTokens": 10,
+                "outputTokens": 5,
+                "totalTokens": 20,
+                "cacheReadTokens": 2,
+                "cacheWriteTokens": 3,
+            },
+        ),
+        ("done", {"messageId": "msg_1", "finishReason": "tool_use"}),
+    ]
+    assert [(d["runId"], d["seq"], d["timestamp"]) for d in wire(out)] == [
+        (RUN, seq, "12:00") for seq in range(1, 12)
+    ]
+
+
+def test_the_last_running_total_is_the_usage_where_the_end_does_not_say() -> None:
+    totals = [ev.UsageUpdated(*WHO, Usage(10, n), "msg_1") for n in (1, 7)]
+    elsewhere = ev.UsageUpdated(*WHO, Usage(99, 99), "msg_0")
+    unasked = ev.UsageUpdated(*SUB, Usage(99, 99), "msg_1")
+    out = deltas_of([started(), *totals, elsewhere, unasked, completed()])
+    assert kinds(out) == ["start", "usage", "done"]
+    assert wire(out[1])["payload"]["totalTokens"] == 17
+
+
+def test_what_a_block_begins_with_goes_out_as_its_first_piece() -> None:
+    out = messages_of(
+        [
+            started(),
+            begins(0, TextBlock("Hel", "in_progress")),
+            begins(0, TextBlock("Hel", "in_progress")),  # a repeat
+            piece(0, "lo"),
+            begins(1, ThinkingBlock("H", "in_progress")),
+            piece(1, "m", "thinking"),
+            ends(0, said("Hello")),
+            ends(1, ThinkingBlock("Hm", "completed")),
+            completed(),
+        ]
+    )
+    assert [part.payload.text for part in out["msg_1"].parts] == ["Hello", "Hm"]  # type: ignore[union-attr]
+
+
+def test_a_finished_block_says_what_its_pieces_left_out() -> None:
+    out = deltas_of([started(), piece(0, "Hel"), frame(0, said("Hello")), piece(0, "lo")])
+    assert [d["payload"]["textDelta"] for d in wire(out) if d["kind"] == "text"] == ["Hel", "lo"]
+
+
+def test_words_that_the_agent_changed_afterwards_cannot_be_taken_back() -> None:
+    events = [started(), piece(0, "Helo"), frame(0, said("Hello")), completed()]
+    assert [wire(part) for part in messages_of(events)["msg_1"].parts] == [
+        {"kind": "text", "payload": {"text": "Helo"}}
+    ]
+    assert wire(entries_of(events)[0].parts) == [{"kind": "text", "payload": {"text": "Hello"}}]
+
+
+def test_arguments_that_the_agent_changed_come_with_the_end_of_the_call() -> None:
+    events = [
+        started(),
+        begins(0, call("toolu_1")),
+        piece(0, '{"a": 1, "b": null}', "tool_input"),
+        frame(0, call("toolu_1", {"a": 1})),
+        completed(),
+    ]
+    (end,) = [d for d in wire(deltas_of(events)) if d["kind"] == "tool_call_end"]
+    assert end["payload"]["arguments"] == {"a": 1}
+    (part,) = messages_of(events)["msg_1"].parts
+    assert wire(part)["payload"]["arguments"] == {"a": 1}
+
+
+def test_arguments_that_were_never_streamed_go_out_as_text() -> None:
+    out = deltas_of([frame(0, call("toolu_1", {"a": 1}), call("toolu_2"), call("toolu_3", [1]))])
+    assert kinds(out) == [
+        "start",
+        "tool_call_start",
+        "tool_call_args",
+        "tool_call_end",
+        "tool_call_start",
+        "tool_call_end",
+        "tool_call_start",
+        "tool_call_args",
+        "tool_call_end",
+        "done",
+    ]
+    (message,) = messages_of(
+        [frame(0, call("toolu_1", {"a": 1}), call("toolu_2"), call("toolu_3", [1]))]
+    ).values()
+    assert [part["payload"] for part in wire(message.parts)] == [
+        {
+            "toolCallId": "toolu_1",
+            "toolName": "Read",
+            "arguments": {"a": 1},
+            "toolType": "CLAUDE_READ",
+        },
+        {"toolCallId": "toolu_2", "toolName": "Read", "arguments": {}, "toolType": "CLAUDE_READ"},
+        {
+            "toolCallId": "toolu_3",
+            "toolName": "Read",
+            "arguments": {},
+            "rawArgsText": "[1]",
+            "toolType": "CLAUDE_READ",
+        },
+    ]
+    assert message.meta["argsNotJson"] == ["toolu_3"]
+
+
+def test_a_call_that_its_message_leaves_open_is_ended_with_it() -> None:
+    events = [started(), begins(0, call("t")), piece(0, '{"a":1}', "tool_input"), completed()]
+    (part,) = messages_of(events)["msg_1"].parts
+    assert wire(part)["payload"]["arguments"] == {"a": 1}
+
+
+def test_a_block_that_ends_as_something_else_is_only_ended() -> None:
+    events = [
+        started(),
+        begins(0, call("t")),
+        ends(0, said("no tool")),
+        begins(1, TextBlock("x", "in_progress")),
+        ends(1, call("u", {})),
+        begins(2, TextBlock("y", "in_progress")),
+        ends(2, ErrorBlock("z", "failed")),
+        completed(),
+    ]
+    message = messages_of(events)["msg_1"]
+    assert [part["kind"] for part in wire(message.parts)] == ["tool_call", "text", "text"]
+
+
+def test_pieces_that_fit_nothing_are_left_out() -> None:
+    out = deltas_of(
+        [
+            started(),
+            piece(0, "{}", "tool_input"),  # of a call nobody saw start
+            begins(1, call("t")),
+            piece(1, "not arguments"),
+            piece(1, "printed", "tool_output"),
+            begins(2, TextBlock("", "in_progress")),
+            piece(2, "{}", "tool_input"),
+        ]
+    )
+    assert kinds(out) == ["start", "tool_call_start", "error"]
+
+
+def test_a_message_whose_start_was_missed_is_started() -> None:
+    assert kinds(deltas_of([piece(0, "x"), completed()])) == ["start", "text", "done"]
+
+
+def test_words_for_a_message_that_has_ended_are_left_out() -> None:
+    late: list[NormalizedStreamEvent] = [
+        started(),
+        begins(0, said("x")),
+        piece(0, "x"),
+        ends(0, said("x")),
+        frame(0, said("x")),
+        completed(),
+        discarded(0),
+    ]
+    assert kinds(deltas_of([started(), completed(), *late])) == ["start", "done"]
+
+
+def test_only_the_last_messages_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deltas, "_MAX_ENDED", 1)
+    events = [
+        ev.AssistantMessage(*WHO, name, 0, [said(name)]) for name in ("a", "b", "c", "c", "b", "a")
+    ]
+    assert kinds(deltas_of(events)).count("start") == 4
+    assert len(entries_of(events)) == 5
+
+
+def test_voices_are_mixed_without_harm() -> None:
+    sub = ev.AssistantMessage(*SUB, "msg_2", 0, [said("sub")])
+    out = messages_of([started(), piece(0, "Hel"), sub, piece(0, "lo"), completed()])
+    assert [wire(m.parts)[0]["payload"]["text"] for m in out.values()] == ["Hello", "sub"]
+    assert out["msg_2"].meta["parentToolUseId"] == "toolu_task"
+    assert out["msg_2"].meta["agentId"] == "agent-7"
+    assert "agentId" not in out["msg_1"].meta
+
+
+# --- deltas: how a message ends ---------------------------------------------------------------
+
+
+def last(events: Iterable[Any]) -> Any:
+    return wire(deltas_of(events)[-1])
+
+
+def test_a_message_that_was_discarded_whole_ends_in_an_error() -> None:
+    events = [started(), piece(0, "Hel"), discarded(0)]
+    assert last(events)["kind"] == "error"
+    assert last(events)["payload"] == {"messageId": "msg_1", "errorCode": "abandoned"}
+    assert messages_of(events) == {}
+    assert entries_of(events) == []
+
+
+def test_blocks_before_the_discarded_ones_did_happen() -> None:
+    events = [
+        started(),
+        begins(0, call("t")),
+        frame(0, call("t", {})),
+        ends(1, ErrorBlock("kept", "failed")),
+        begins(2, call("void")),
+        ends(3, ErrorBlock("void", "failed")),
+        discarded(2),
+    ]
+    assert last(events)["payload"]["discardedFrom"] == 2
+    assert last(events)["payload"]["finishReason"] == "abandoned"
+    (message,) = messages_of(events).values()
+    first, second = contents(message)
+    assert wire(first)["payload"]["toolCallId"] == "t"
+    assert isinstance(second, KeptBlock)
+    assert second.block["message"] == "kept"
+    assert [contents(m) for m in group(entries_of(events))] == [contents(message)]
+
+
+def test_a_message_that_ends_early_with_nothing_void_is_whole() -> None:
+    payload = last([started(), frame(0, said("x"), aborted=True), discarded(1, "turn_ended")])[
+        "payload"
+    ]
+    assert payload == {"messageId": "msg_1", "finishReason": "turn_ended", "aborted": True}
+
+
+def test_a_streamed_message_that_something_else_cuts_off_keeps_what_was_finished() -> None:
+    cut_off: list[NormalizedStreamEvent] = [started(), frame(0, said("x")), piece(1, "y")]
+    assert last(cut_off)["payload"]["finishReason"] == "stream_ended"
+    assert last(cut_off)["payload"]["discardedFrom"] == 1
+    assert "discardedFrom" not in last(cut_off[:2])["payload"]
+    assert last([started()])["payload"]["errorCode"] == "stream_ended"
+    ended = deltas_of([*cut_off, started("msg_2"), ev.TurnFailed(*WHO, "x", "y")])
+    assert [
+        d["payload"].get("finishReason") or d["payload"]["errorCode"]
+        for d in wire(ended)
+        if d["kind"] in ("done", "error")
+    ] == ["restarted", "turn_ended"]
+
+
+def test_a_message_that_was_never_streamed_ends_with_the_next_one_or_the_turn() -> None:
+    one = frame(0, said("x"), stop_reason="end_turn", usage=Usage(1, 2), error="rate_limit")
+    two = ev.AssistantMessage(*WHO, "msg_2", 0, [said("y")])
+    out = deltas_of([one, frame(1, said("more")), two, ev.TurnCompleted(*WHO)])
+    assert kinds(out) == ["start", "text", "text", "usage", "done", "start", "text", "done"]
+    assert all(delta.timestamp == "12:00" for delta in out)  # type: ignore[union-attr]
+    done = [d["payload"] for d in wire(out) if d["kind"] == "done"]
+    assert done == [
+        {"messageId": "msg_1", "finishReason": "end_turn", "error": "rate_limit"},
+        {"messageId": "msg_2", "finishReason": "unknown"},
+    ]
+
+
+def test_a_frame_beside_a_stream_does_not_know_the_end() -> None:
+    beside = frame(0, said("x"), stop_reason="early", usage=Usage(1, 1))
+    out = wire(deltas_of([started(), beside, completed(stop_reason="end_turn")]))
+    assert [d["payload"].get("finishReason") for d in out][-1] == "end_turn"
+    assert "usage" not in [d["kind"] for d in out]
+    assert "usage" not in entries_of([started(), beside])[0].meta
+
+
+def test_the_turn_of_the_agent_does_not_end_what_a_sub_agent_says() -> None:
+    stream = DeltaStream()
+    stream.feed(ev.AssistantMessage(*SUB, "msg_2", 0, [said("sub")]), run_id=RUN, now="1")
+    assert stream.feed(ev.TurnCompleted(*WHO), run_id=RUN, now="2") == []
+    (done,) = stream.finish(now="3")
+    assert isinstance(done, DoneDelta)
+    assert stream.finish(now="4") == []
+
+
+def test_a_stream_keeps_the_run_in_which_it_began() -> None:
+    stream = DeltaStream()
+    (start,) = stream.feed(started(), run_id="conv:1", now="1")
+    (end,) = stream.feed(discarded(0), run_id="conv:2", now="2")
+    assert isinstance(start, StartDelta)
+    assert isinstance(end, ErrorDelta)
+    assert (start.run_id, end.run_id) == ("conv:1", "conv:1")
+
+
+def test_events_about_anything_else_mean_no_deltas_and_no_entries() -> None:
+    events = [ev.TurnStarted(*WHO), ev.PlanUpdated(*WHO, []), ev.RequestWithdrawn(*WHO, "r")]
+    assert deltas_of(events) == []
+    assert entries_of(events) == []
+
+
+# --- entries ----------------------------------------------------------------------------------
+
+
+def test_user_input_is_one_entry_with_all_its_parts() -> None:
+    content: list[ContentBlock] = [
+        said("Look:"),
+        UnknownBlock("document", {"type": "document"}),
+        ImageBlock("completed", "image/png", "aGk="),
+        FileRefBlock("notes.txt", "completed", "text/plain", 8),
+    ]
+    (entry,) = entries_of([ev.UserMessage(*WHO, content, "user", "u-1")])
+    assert wire(entry) == {
+        "runId": "conv:1",
+        "role": "user",
+        "parts": [
+            {"kind": "text", "payload": {"text": "Look:"}},
+            {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
+            {
+                "kind": "file_ref",
+                "payload": {"path": "notes.txt", "mimeType": "text/plain", "size": 8},
+            },
+        ],
+        "timestamp": "12:00",
+        "meta": {
+            "schemaVersion": 1,
+            "turnId": 1,
+            "blocks": [
+                {
+                    "position": 1,
+                    "block": {
+                        "type": "unknown",
+                        "originalType": "document",
+                        "data": {"type": "document"},
+                    },
+                }
+            ],
+            "provider": "claude",
+            "uuid": "u-1",
+            "origin": "user",
+        },
+    }
+
+
+def test_each_tool_result_is_an_entry_of_its_own() -> None:
+    details = ToolResultBlock("t2", "no", True, "failed", Raw(b'{"x":1}'))
+    event = ev.UserMessage(*SUB, [result("t1"), details, said("and")], "tool", "u-1")
+    one, two, three = entries_of([event])
+    assert wire(one.parts) == [
+        {
+            "kind": "tool_result",
+            "payload": {"toolCallId": "t1", "isError": False, "content": "ok"},
+        }
+    ]
+    assert one.role == "tool"
+    assert one.meta == {
+        "schemaVersion": 1,
+        "turnId": 1,
+        "provider": "claude",
+        "parentToolUseId": "toolu_task",
+        "agentId": "agent-7",
+        "uuid": "u-1",
+    }
+    assert wire(two.parts)[0]["payload"]["isError"] is True
+    assert wire(two.parts)[0]["payload"]["details"] == {"x": 1}
+    assert three.role == "user"
+
+
+def test_a_result_or_a_frame_that_comes_again_is_not_told_again() -> None:
+    events = [
+        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
+        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
+        ev.UserMessage(*WHO, [result("t")], "tool", "u-2"),
+        ev.UserMessage(*WHO, [result("t", "other")], "tool"),
+        ev.UserMessage(*WHO, [], "user"),
+    ]
+    assert [entry.role for entry in entries_of(events)] == ["user", "tool"]
+
+
+def test_a_finished_block_is_an_entry_with_its_place_in_its_message() -> None:
+    (entry,) = entries_of([frame(2, said("x"), model="claude-x", uuid="u", usage=Usage(1, 2))])
+    assert entry.meta == {
+        "schemaVersion": 1,
+        "messageId": "msg_1",
+        "turnId": 1,
+        "index": 2,
+        "provider": "claude",
+        "uuid": "u",
+        "modelId": "claude-x",
+        "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
+    }
+
+
+def test_a_block_that_only_streamed_is_an_entry_when_its_message_ends() -> None:
+    events = [started(), ends(0, said("x")), completed(stop_reason="end_turn", usage=Usage(1, 2))]
+    assert entries_of(events[:-1]) == []
+    (entry,) = entries_of(events)
+    assert entry.meta["finishReason"] == "end_turn"
+    assert entry.meta["usage"]["totalTokens"] == 3
+
+
+def test_a_block_is_told_once_whatever_confirms_it_again() -> None:
+    x = said("x")
+    events = [started(), frame(0, x), ends(0, x), frame(0, x, said("y")), completed(), frame(0, x)]
+    assert len(entries_of(events)) == 2
+
+
+def test_a_result_inside_a_model_message_is_an_entry_of_role_tool() -> None:
+    search = ToolUseBlock("s", "web_search", "CLAUDE_WEB_SEARCH", {}, "in_progress")
+    events = [frame(0, search, result("s", [{"type": "page"}]), said("found"))]
+    assert [entry.role for entry in entries_of(events)] == ["assistant", "tool", "assistant"]
+    whole, answer = group(entries_of(events))
+    assert [part["kind"] for part in wire(whole.parts)] == ["tool_call", "text"]
+    assert answer.meta["messageId"] == "msg_1"
+    assert answer.meta["index"] == 1
+    assert contents(messages_of(events)["msg_1"]) == contents(whole)
+    again = ev.UserMessage(*WHO, [result("s")], "tool")
+    assert len(entries_of([*events, again])) == 3
+
+
+def test_a_kept_block_is_an_entry_without_a_part() -> None:
+    (entry,) = entries_of([frame(0, ImageBlock("completed", None, None, "https://example.com"))])
+    assert entry.parts == []
+    assert entry.meta["blocks"] == [
+        {
+            "position": 0,
+            "block": {"type": "image", "status": "completed", "url": "https://example.com"},
+        }
+    ]
+
+
+def test_an_event_is_an_entry_of_role_system() -> None:
+    entry = event_entry(
+        "interrupted", "Stopped by Ann", run_id=RUN, timestamp="12:00", data={"by": "ann"}
+    )
+    assert wire(entry) == {
+        "runId": "conv:1",
+        "role": "system",
+        "parts": [{"kind": "text", "payload": {"text": "Stopped by Ann"}}],
+        "timestamp": "12:00",
+        "meta": {
+            "schemaVersion": 1,
+            "turnId": 1,
+            "messageType": "interrupted",
+            "data": {"by": "ann"},
+        },
+    }
+    assert check_message(entry) == []
+
+
+# --- blocks as parts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("words", "words"),
+        (None, ""),
+        (7, {"value": 7}),
+        ({"type": "web_search_error"}, {"type": "web_search_error"}),
+        ([], []),
+        ([{"type": "text", "text": "a"}], [{"kind": "text", "payload": {"text": "a"}}]),
+        (
+            [
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+                }
+            ],
+            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
+        ),
+        (
+            [{"type": "image", "source": {"type": "url", "url": "https://example.com"}}],
+            [{"kind": "image", "payload": {"mimeType": "image/*", "url": "https://example.com"}}],
+        ),
+        (
+            [{"type": "image", "data": "aGk=", "mimeType": "image/png"}],
+            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
+        ),
+        (
+            [{"type": "text", "text": "a"}, {"type": "tool_reference", "tool_name": "x"}],
+            {
+                "blocks": [
+                    {"type": "text", "text": "a"},
+                    {"type": "tool_reference", "tool_name": "x"},
+                ]
+            },
+        ),
+        (
+            [{"type": "text", "text": "a", "novel": 1}],
+            {"blocks": [{"type": "text", "text": "a", "novel": 1}]},
+        ),
+    ],
+)
+def test_a_result_becomes_text_parts_or_an_object(content: Any, expected: Any) -> None:
+    part = part_of(result("t", content))
+    assert wire(part)["payload"]["content"] == expected
+
+
+def test_every_block_is_a_part_or_has_none() -> None:
+    each: list[ContentBlock] = [
+        said("x"),
+        ThinkingBlock("x", "completed"),
+        call("t", {}),
+        result("t"),
+        ImageBlock("completed", "image/png", "aGk="),
+        FileRefBlock("x", "completed"),
+        blocks.CommandExecutionBlock("c", "make", "completed"),
+        blocks.FileChangeBlock("f", [], "completed"),
+        blocks.McpToolCallBlock("m", "s", "t", {}, "completed"),
+        blocks.WebSearchBlock("w", "q", "completed"),
+        blocks.TodoListBlock([], "completed"),
+        ErrorBlock("x", "failed"),
+        UnknownBlock("x", {}),
+    ]
+    examples = {type(block): block for block in each}
+    assert set(examples) == set(get_args(ContentBlock))
+    found = {kind.__name__: part_of(block) for kind, block in examples.items()}
+    fitting = {name for name, part in found.items() if part is not None}
+    assert fitting == {
+        "TextBlock",
+        "ThinkingBlock",
+        "ToolUseBlock",
+        "ToolResultBlock",
+        "ImageBlock",
+        "FileRefBlock",
+    }
+    assert result("t").details is UNSET
