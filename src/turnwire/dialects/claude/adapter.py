@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw, UnsetType
 
 from turnwire.core import blocks as unified
 from turnwire.core import events as ev
@@ -310,7 +310,7 @@ class ClaudeStreamAdapter(StreamFollower):
     def _control_response(self, frame: control.ControlResponse, line: Line) -> Events:
         response = frame.response
         if isinstance(response, control.ControlSuccess):
-            if _is_interrupt_receipt(response.response):
+            if len(line.raw) <= _LONGEST_RECEIPT and _is_interrupt_receipt(response.response):
                 self._interrupted = True
         elif isinstance(response, control.UnknownControlOutcome):
             return [self._unknown(f"control_response/{response.original_type}", line)]
@@ -398,8 +398,6 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
 
 def _is_interrupt_receipt(response: Raw | UnsetType) -> bool:
     """Nobody here knows which request this answers, but only this one says what still waits."""
-    if response is UNSET or len(memoryview(response)) > _LONGEST_RECEIPT:
-        return False
     try:
         return isinstance(read_answer(control.Interrupt, response), InterruptReceipt)
     except msgspec.ValidationError:
