@@ -130,7 +130,9 @@ class _Book:
 
 
 def _seq(delta: MessageDelta) -> int | None:
-    seq = delta.data.get("seq") if isinstance(delta, m.UnknownDelta) else delta.seq
+    if not isinstance(delta, m.UnknownDelta):
+        return delta.seq
+    seq = delta.data.get("seq") if isinstance(delta.data, dict) else None
     return seq if isinstance(seq, int) else None
 
 

@@ -1,0 +1,705 @@
+"""Messages, parts and deltas: their shapes on the wire, and that nothing is lost in reading them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, Raw, Struct, ValidationError
+
+from tests.streams import FIXTURES
+from turnwire.core import message as module
+from turnwire.core.message import (
+    SCHEMA_VERSION,
+    DoneDelta,
+    DoneDeltaPayload,
+    FileRefPart,
+    FileRefPayload,
+    ImagePart,
+    ImagePayload,
+    KeptBlock,
+    Message,
+    MessageDelta,
+    MessagePart,
+    Meta,
+    StartDelta,
+    StartDeltaPayload,
+    TextPart,
+    TextPayload,
+    ThinkingPart,
+    ThinkingPayload,
+    ToolCallPart,
+    ToolCallPayload,
+    ToolResultPart,
+    ToolResultPayload,
+    UnknownDelta,
+    UnknownPart,
+    contents,
+    decode_delta,
+    decode_message,
+    encode,
+    group,
+    inline,
+    kept,
+    known_meta,
+    meta_of,
+    parse_arguments,
+    read_message,
+    run_id,
+    split_run_id,
+    take_out,
+)
+
+
+def text(words: str) -> TextPart:
+    return TextPart(TextPayload(words))
+
+
+def message(*parts: MessagePart, **meta: Any) -> Message:
+    return Message("conv:1", "assistant", list(parts), "2026-01-01T12:00:00Z", meta)
+
+
+def frame(*parts: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "runId": "conv:1",
+        "role": "assistant",
+        "parts": list(parts),
+        "timestamp": "2026-01-01T12:00:00Z",
+        "meta": {"schemaVersion": 1},
+        **more,
+    }
+
+
+def compact(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+# --- shapes -----------------------------------------------------------------------------------
+
+PARTS: list[tuple[MessagePart, dict[str, Any]]] = [
+    (text("Hello"), {"kind": "text", "payload": {"text": "Hello"}}),
+    (
+        TextPart(TextPayload("Hello", [{"url": "https://example.com"}])),
+        {
+            "kind": "text",
+            "payload": {"text": "Hello", "citations": [{"url": "https://example.com"}]},
+        },
+    ),
+    (ThinkingPart(ThinkingPayload("Hm")), {"kind": "thinking", "payload": {"text": "Hm"}}),
+    (
+        ThinkingPart(ThinkingPayload("", "sig", "sealed")),
+        {"kind": "thinking", "payload": {"text": "", "signature": "sig", "redacted": "sealed"}},
+    ),
+    (
+        ToolCallPart(ToolCallPayload("t", "Read", {"path": "a"})),
+        {
+            "kind": "tool_call",
+            "payload": {"toolCallId": "t", "toolName": "Read", "arguments": {"path": "a"}},
+        },
+    ),
+    (
+        ToolCallPart(ToolCallPayload("t", "Read", {}, '{"pa', "CLAUDE_READ")),
+        {
+            "kind": "tool_call",
+            "payload": {
+                "toolCallId": "t",
+                "toolName": "Read",
+                "arguments": {},
+                "rawArgsText": '{"pa',
+                "toolType": "CLAUDE_READ",
+            },
+        },
+    ),
+    (
+        ToolResultPart(ToolResultPayload("t", False, "ok")),
+        {
+            "kind": "tool_result",
+            "payload": {"toolCallId": "t", "isError": False, "content": "ok"},
+        },
+    ),
+    (
+        ToolResultPart(ToolResultPayload("t", True, {"code": 1}, Raw(b'{"x":1}'))),
+        {
+            "kind": "tool_result",
+            "payload": {
+                "toolCallId": "t",
+                "isError": True,
+                "content": {"code": 1},
+                "details": {"x": 1},
+            },
+        },
+    ),
+    (
+        ToolResultPart(ToolResultPayload("t", False, [text("a"), text("b")])),
+        {
+            "kind": "tool_result",
+            "payload": {
+                "toolCallId": "t",
+                "isError": False,
+                "content": [
+                    {"kind": "text", "payload": {"text": "a"}},
+                    {"kind": "text", "payload": {"text": "b"}},
+                ],
+            },
+        },
+    ),
+    (
+        ImagePart(ImagePayload("image/png", "aGk=")),
+        {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
+    ),
+    (
+        ImagePart(ImagePayload("image/png", None, "https://example.com/a.png")),
+        {
+            "kind": "image",
+            "payload": {"mimeType": "image/png", "url": "https://example.com/a.png"},
+        },
+    ),
+    (
+        FileRefPart(FileRefPayload("a.txt", "text/plain", 8)),
+        {"kind": "file_ref", "payload": {"path": "a.txt", "mimeType": "text/plain", "size": 8}},
+    ),
+]
+
+DELTAS: dict[str, dict[str, Any]] = {
+    "start": {"modelId": "claude-x", "requestId": "req_1"},
+    "text": {"textDelta": "Hel"},
+    "thinking": {"textDelta": "Hm"},
+    "tool_call_start": {"toolCallId": "t", "toolName": "Read"},
+    "tool_call_args": {"toolCallId": "t", "argsTextDelta": '{"pa'},
+    "tool_call_end": {"toolCallId": "t"},
+    "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3, "cost": 0.5},
+    "done": {"finishReason": "end_turn"},
+    "error": {"errorCode": "overloaded", "message": "try again", "retryable": True},
+}
+
+
+def delta_frame(kind: str, payload: dict[str, Any], **more: Any) -> dict[str, Any]:
+    frame = {"kind": kind, "runId": "conv:1", "seq": 1, "timestamp": "12:00", "payload": payload}
+    return frame | more
+
+
+@pytest.mark.parametrize(("part", "on_the_wire"), PARTS)
+def test_a_part_is_a_kind_and_a_payload(part: MessagePart, on_the_wire: dict[str, Any]) -> None:
+    assert json.loads(msgspec.json.encode(part)) == on_the_wire
+    assert msgspec.json.decode(compact(on_the_wire), type=MessagePart) == part
+
+
+def test_these_are_all_the_kinds_of_parts() -> None:
+    kinds = {part["kind"] for _, part in PARTS}
+    assert kinds == {"text", "thinking", "tool_call", "tool_result", "image", "file_ref"}
+    assert {tag_of(kind) for kind in get_args(MessagePart)} == kinds | {"unknown"}
+
+
+@pytest.mark.parametrize("kind", DELTAS)
+def test_a_delta_is_what_the_contract_says(kind: str) -> None:
+    raw = compact(delta_frame(kind, DELTAS[kind], providerRaw={"any": "thing"}))
+    delta = decode_delta(raw)
+    assert tag_of(type(delta)) == kind
+    assert json.loads(encode(delta)) == json.loads(raw)
+    assert json.loads(encode(decode_delta(compact(delta_frame(kind, DELTAS[kind]))))) == (
+        delta_frame(kind, DELTAS[kind])
+    )
+
+
+def test_these_are_all_the_kinds_of_deltas() -> None:
+    assert {tag_of(kind) for kind in get_args(MessageDelta)} == {*DELTAS, "unknown"}
+
+
+def tag_of(kind: type[Struct]) -> object:
+    return kind.__struct_config__.tag
+
+
+def test_a_message_is_what_the_contract_says() -> None:
+    whole = message(*(part for part, _ in PARTS), schemaVersion=1, trace="abc")
+    assert json.loads(encode(whole)) == frame(
+        *(part for _, part in PARTS), meta={"schemaVersion": 1, "trace": "abc"}
+    )
+    assert decode_message(encode(whole)) == whole
+    assert decode_message(encode(whole).decode()) == whole
+    assert "meta" not in json.loads(encode(message()))
+
+
+@pytest.mark.parametrize(
+    ("payload", "missing"),
+    [
+        ({"kind": "text", "payload": {}}, "text"),
+        ({"kind": "tool_call", "payload": {"toolCallId": "t", "toolName": "x"}}, "arguments"),
+        ({"kind": "tool_result", "payload": {"toolCallId": "t", "content": "x"}}, "isError"),
+        ({"kind": "image", "payload": {"data": "aGk="}}, "mimeType"),
+        ({"kind": "file_ref", "payload": {}}, "path"),
+    ],
+)
+def test_what_the_contract_requires_is_required(payload: Any, missing: str) -> None:
+    with pytest.raises(ValidationError, match=missing):
+        msgspec.json.decode(compact(payload), type=MessagePart)
+
+
+# --- run ids and meta -------------------------------------------------------------------------
+
+
+def test_a_run_is_a_turn_of_a_conversation() -> None:
+    assert run_id("conv", 7) == "conv:7"
+    assert split_run_id("conv:7") == ("conv", 7)
+    assert split_run_id("team:conv:7") == ("team:conv", 7)
+
+
+@pytest.mark.parametrize("foreign", ["run", "run:", "run:x", "run:-1", "run:²", "run:٣"])
+def test_a_foreign_run_id_has_no_turn(foreign: str) -> None:
+    assert split_run_id(foreign) == (foreign, None)
+
+
+def test_meta_carries_the_version_and_the_turn() -> None:
+    assert meta_of("conv:7", message_id="msg_1") == {
+        "schemaVersion": SCHEMA_VERSION,
+        "messageId": "msg_1",
+        "turnId": 7,
+    }
+    assert meta_of("run") == {"schemaVersion": SCHEMA_VERSION}
+
+
+def test_known_meta_reads_what_it_can() -> None:
+    found = known_meta(message(messageId="msg_1", turnId="seven", novel=1))
+    assert found == Meta(message_id="msg_1")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("", {}), ('{"a": 1}', {"a": 1}), ("[]", None), ('{"a"', None), ("{" * 9999, None)],
+)
+def test_arguments_are_a_json_object_or_nothing(written: str, expected: Any) -> None:
+    assert parse_arguments(written) == expected
+
+
+# --- what a newer version wrote ---------------------------------------------------------------
+
+NEWER: list[dict[str, Any]] = [
+    frame(
+        {"kind": "hologram", "payload": {"beams": 3}}, {"kind": "text", "payload": {"text": "a"}}
+    ),
+    frame({"kind": "text", "payload": {"text": "a", "novel": 1}, "mood": "calm"}),
+    frame(novel={"a": [1]}, **{"with/slash~": 2}),
+    frame(meta={"schemaVersion": 99, "novel": {"extra": 1}}),
+    frame({"kind": "text"}),
+    frame({"kind": "text", "payload": {"text": 7}}),
+    frame({"novel": True}),
+    frame({"kind": "text", "payload": {"text": "a", "citations": "not a list"}}),
+    frame(
+        {
+            "kind": "tool_result",
+            "payload": {
+                "toolCallId": "t",
+                "isError": False,
+                "content": [
+                    {"kind": "hologram", "payload": {}},
+                    {"kind": "text", "payload": {"text": "a", "novel": 1}},
+                ],
+                "details": {"a": 1},
+            },
+        }
+    ),
+    frame({"kind": "unknown", "novel": 1}),
+    frame("a bare string", ["a list"]),
+    frame(meta=["not", "a", "map"]),
+]
+
+
+@pytest.mark.parametrize("value", NEWER, ids=json.dumps)
+def test_what_a_newer_version_wrote_is_read_and_written_back_as_it_was(value: Any) -> None:
+    read = decode_message(json.dumps(value))
+    assert json.loads(encode(read)) == value
+    assert read_message(value) == read
+    # Another encoder, that knows nothing of all this, keeps it too.
+    assert json.loads(encode(decode_message(msgspec.json.encode(read)))) == value
+
+
+def test_an_unknown_part_and_an_unknown_field_can_be_looked_at() -> None:
+    read = read_message(
+        frame(
+            {"kind": "hologram", "payload": 3}, {"kind": "text", "payload": {"text": "a", "b": 1}}
+        )
+    )
+    assert read.parts == [
+        UnknownPart("hologram", {"kind": "hologram", "payload": 3}),
+        text("a"),
+    ]
+    assert read.meta["extra"] == {"/parts/1/payload/b": 1}
+
+
+def test_what_says_nothing_is_not_kept() -> None:
+    value = frame({"kind": "text", "payload": {"text": "a", "citations": None}}, novel=None)
+    read = read_message(value)
+    assert read == message(text("a"), schemaVersion=1)
+    assert "meta" not in json.loads(encode(read_message(frame(meta={}))))
+
+
+def test_extra_fields_never_change_what_is_there() -> None:
+    forged = {
+        "/role": "system",
+        "/parts/0/payload/text": "forged",
+        "/parts/9/payload": 1,
+        "/parts/x/payload": 1,
+        "/timestamp/x": 1,
+        "/runId/x/y": 1,
+        "/new": 1,
+    }
+    honest = message(text("honest"), extra=forged)
+    assert json.loads(encode(honest)) == {**json.loads(encode(message(text("honest")))), "new": 1}
+
+
+def test_more_extra_fields_join_those_that_are_there() -> None:
+    value = frame({"kind": "text", "payload": {"text": "a"}}, novel=1)
+    value["meta"]["extra"] = {"/older": 2}
+    assert read_message(value).meta["extra"] == {"/older": 2, "/novel": 1}
+    value["meta"]["extra"] = "nonsense"
+    assert read_message(value).meta["extra"] == {"/novel": 1}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        delta_frame("hologram", {"beams": 3}),
+        delta_frame("text", {"novel": 1}),  # what is required is missing
+        {"novel": 1},
+        delta_frame("text", {"textDelta": "a", "novel": 1}),
+        delta_frame("done", {"finishReason": "x"}, novel=[1]),
+        delta_frame("text", {"textDelta": "a"}, providerRaw={"kind": "x"}, novel=1),
+    ],
+    ids=json.dumps,
+)
+def test_what_a_newer_version_streams_is_read_and_written_back_as_it_was(value: Any) -> None:
+    read = decode_delta(json.dumps(value))
+    assert json.loads(encode(read)) == value
+    assert json.loads(encode(decode_delta(msgspec.json.encode(read)))) == value
+
+
+def test_a_delta_with_spaces_or_nulls_is_the_same_delta() -> None:
+    value = delta_frame("text", {"textDelta": "a", "index": None})
+    assert decode_delta(json.dumps(value)) == decode_delta(
+        compact(delta_frame("text", {"textDelta": "a"}))
+    )
+
+
+def test_an_unknown_delta_keeps_its_name_and_all_it_said() -> None:
+    value = delta_frame("hologram", {})
+    assert decode_delta(json.dumps(value)) == UnknownDelta("hologram", value)
+    assert decode_delta("[]") == UnknownDelta("", [])
+    assert encode(decode_delta("[]")) == b"[]"
+
+
+@pytest.mark.parametrize("raw", ["[]", "{}", '{"runId": "x"}', json.dumps(frame(role="robot"))])
+def test_what_is_no_message_at_all_is_refused(raw: str) -> None:
+    with pytest.raises(ValidationError):
+        decode_message(raw)
+
+
+def test_what_is_no_delta_at_all_is_refused() -> None:
+    with pytest.raises(msgspec.DecodeError):
+        decode_delta("{")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["kind", "payload", "text", "extra", "data", "a/b~"]), inner, max_size=3
+        )
+    ),
+    max_leaves=8,
+)
+
+
+def without_nothings(value: Any) -> Any:
+    """What is left of a value when null and empty fields say nothing."""
+    if isinstance(value, dict):
+        left = {key: without_nothings(each) for key, each in value.items()}
+        return {key: each for key, each in left.items() if each not in (None, {}, [])}
+    if isinstance(value, list):
+        return [without_nothings(each) for each in value]
+    return value
+
+
+@given(st.lists(json_values, max_size=2), json_values, json_values)
+def test_whatever_a_message_holds_is_still_there_afterwards(
+    parts: list[Any], novel: Any, meta: Any
+) -> None:
+    value = frame(*parts, novel=novel, meta={"schemaVersion": 1, "novel": meta})
+    read = decode_message(json.dumps(value))
+    assert without_nothings(json.loads(encode(read))) == without_nothings(value)
+
+
+# --- what an older version wrote --------------------------------------------------------------
+
+VERSION_1 = (FIXTURES / "message" / "entries.v1.jsonl").read_bytes().splitlines()
+
+
+@pytest.mark.parametrize("raw", VERSION_1)
+def test_entries_of_version_1_are_read(raw: bytes) -> None:
+    entry = decode_message(raw)
+    assert entry.meta["schemaVersion"] == SCHEMA_VERSION
+    assert not any(isinstance(part, UnknownPart) for part in entry.parts)
+    assert "extra" not in entry.meta
+    assert json.loads(encode(entry)) == json.loads(raw)
+
+
+def test_entries_of_version_1_have_every_role_and_every_kind() -> None:
+    entries = [decode_message(raw) for raw in VERSION_1]
+    assert {entry.role for entry in entries} == {"system", "user", "assistant", "tool"}
+    kinds = {tag_of(type(part)) for entry in entries for part in entry.parts}
+    assert kinds == {"text", "thinking", "tool_call", "tool_result", "image", "file_ref"}
+    assert {entry.meta.get("messageType") for entry in entries} == {
+        None,
+        *get_args(module.EventName),
+    }
+
+
+def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(value: dict[str, Any]) -> dict[str, Any]:
+        rest = {key: each for key, each in value.items() if key != "time"}
+        return {**rest, "timestamp": value["time"]}
+
+    def speak(value: dict[str, Any]) -> dict[str, Any]:
+        return {**value, "role": {"bot": "assistant"}.get(value["role"], value["role"])}
+
+    monkeypatch.setattr(module, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(module, "_UPGRADES", {1: rename, 2: speak})
+    old = {"runId": "conv:1", "role": "bot", "parts": [], "time": "12:00"}
+    newest = Message("conv:1", "assistant", [], "12:00", {"schemaVersion": 3})
+    assert decode_message(json.dumps(old)) == newest
+    assert decode_message(json.dumps(old | {"meta": {"schemaVersion": 1}})) == newest
+    second = frame(role="bot", meta={"schemaVersion": 2, "x": 1})
+    assert decode_message(json.dumps(second)).meta == {"schemaVersion": 3, "x": 1}
+    third = frame(meta={"schemaVersion": 3})
+    assert decode_message(json.dumps(third)).role == "assistant"
+
+
+@pytest.mark.parametrize("version", ["one", 0, -1, None, 99])
+def test_a_version_that_nobody_knows_is_read_as_well_as_it_can_be(version: Any) -> None:
+    read = read_message(frame(meta={"schemaVersion": version}))
+    assert read.meta == {"schemaVersion": version}
+
+
+# --- entries and whole messages ---------------------------------------------------------------
+
+
+def entry(index: int, *parts: MessagePart, **meta: Any) -> Message:
+    return message(*parts, messageId="msg_1", index=index, **meta)
+
+
+def test_entries_of_one_message_become_one_with_its_parts_in_order() -> None:
+    user = Message("conv:1", "user", [text("hi")], "11", {"messageId": "msg_1"})
+    tool = Message("conv:1", "tool", [], "13", {"messageId": "msg_1", "index": 9})
+    whole = group([user, entry(1, text("b"), uuid="u2"), tool, entry(0, text("a"), uuid="u1")])
+    assert whole == [user, message(text("a"), text("b"), messageId="msg_1"), tool]
+
+
+def test_entries_of_other_messages_and_other_runs_stay_apart() -> None:
+    other_run = Message("conv:2", "assistant", [text("c")], "14", {"messageId": "msg_1"})
+    other = message(text("b"), messageId="msg_2")
+    nameless = message(text("d"))
+    entries = [entry(0, text("a")), other, other_run, nameless, nameless]
+    assert len(group(entries)) == 5
+
+
+def test_the_meta_of_a_whole_message_is_that_of_its_entries() -> None:
+    kept_block = [{"position": 0, "block": {"type": "error"}}]
+    (whole,) = group(
+        [
+            entry(0, text("a"), usage={"totalTokens": 1}, extra={"/parts/0/x": 1, "/novel": 2}),
+            entry(1, blocks=kept_block, argsNotJson=["t"], usage={"totalTokens": 2}),
+            entry(2, text("b"), argsNotJson=["u"], extra={"/parts/0/x": 3, "/parts": 4}),
+        ]
+    )
+    assert whole.parts == [text("a"), text("b")]
+    assert whole.meta == {
+        "messageId": "msg_1",
+        "usage": {"totalTokens": 2},
+        "blocks": [{"position": 1, "block": {"type": "error"}}],
+        "argsNotJson": ["t", "u"],
+        "extra": {"/parts/0/x": 1, "/novel": 2, "/parts/1/x": 3, "/parts": 4},
+    }
+    assert contents(whole) == [text("a"), KeptBlock(1, {"type": "error"}), text("b")]
+
+
+def test_the_latest_entry_gives_the_time() -> None:
+    early, late = (
+        Message("conv:1", "assistant", [], time, {"messageId": "m"}) for time in ("11", "12")
+    )
+    assert group([late, early])[0].timestamp == "12"
+
+
+@given(st.lists(st.booleans(), max_size=6))
+def test_parts_and_kept_blocks_find_their_places_again(order: list[bool]) -> None:
+    whole: list[MessagePart | KeptBlock] = [
+        text(str(n)) if is_part else KeptBlock(n, n) for n, is_part in enumerate(order)
+    ]
+    parts, rest = kept(whole)
+    blocks = json.loads(msgspec.json.encode(list(reversed(rest))))
+    assert contents(message(*parts, blocks=blocks)) == whole
+
+
+# --- large content ----------------------------------------------------------------------------
+
+
+class Shelf:
+    """Where blobs are put."""
+
+    def __init__(self) -> None:
+        self.blobs: dict[str, bytes] = {}
+
+    def name(self, data: bytes) -> str:
+        return f"blob-{len(data)}-{sum(data)}"
+
+    def taken(self, whole: Message, limit: int, preview: int = 4) -> Message:
+        short, blobs = take_out(whole, name=self.name, limit=limit, preview=preview)
+        for blob in blobs:
+            self.blobs[blob.blob_id] = blob.data
+        return short
+
+    def read(self, blob_id: str) -> bytes:
+        return self.blobs[blob_id]
+
+
+LONG = "schön und lang, " * 8
+
+LARGE: list[tuple[MessagePart, Callable[[Any], Any], Any, str]] = [
+    # a part; what stands in its place; the mime type of the blob
+    (text(LONG), lambda p: p.text, "schö", "text/plain; charset=utf-8"),
+    (ThinkingPart(ThinkingPayload(LONG)), lambda p: p.text, "schö", "text/plain; charset=utf-8"),
+    (
+        ToolCallPart(ToolCallPayload("t", "Write", {"content": LONG})),
+        lambda p: (p.arguments, p.preview),
+        ({}, '{"co'),
+        "application/json",
+    ),
+    (
+        ToolCallPart(ToolCallPayload("t", "Write", {}, "{" + LONG)),
+        lambda p: p.raw_args_text,
+        "{sch",
+        "text/plain; charset=utf-8",
+    ),
+    (
+        ToolResultPart(ToolResultPayload("t", False, LONG)),
+        lambda p: p.content,
+        "schö",
+        "text/plain; charset=utf-8",
+    ),
+    (
+        ToolResultPart(ToolResultPayload("t", False, {"out": LONG})),
+        lambda p: p.content,
+        '{"ou',
+        "application/json",
+    ),
+    (
+        ImagePart(ImagePayload("image/png", "aGVs" * 40)),
+        lambda p: (p.data, p.mime_type),
+        (None, "image/png"),
+        "image/png",
+    ),
+    (
+        ImagePart(ImagePayload("image/png", "not base64! " * 12)),
+        lambda p: p.data,
+        None,
+        "application/base64",
+    ),
+    (
+        ImagePart(ImagePayload("image/png", "aGVs" * 40 + "aR==")),  # not the usual last letter
+        lambda p: p.data,
+        None,
+        "application/base64",
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "shown", "preview", "mime"), LARGE)
+def test_what_is_too_large_leaves_a_preview_and_comes_back(
+    part: MessagePart, shown: Callable[[Any], Any], preview: Any, mime: str
+) -> None:
+    shelf, whole = Shelf(), message(part)
+    short = shelf.taken(whole, limit=100)
+    payload = short.parts[0].payload  # type: ignore[union-attr]
+    assert shown(payload) == preview
+    assert payload.blob is not None
+    assert payload.blob.mime_type == mime
+    assert payload.blob.size == len(shelf.read(payload.blob.blob_id))
+    assert decode_message(encode(short)) == short
+    assert inline(short, shelf.read) == whole
+    assert shelf.taken(short, limit=100) == short  # once is enough
+
+
+@pytest.mark.parametrize("part", [part for part, *_ in LARGE])
+def test_what_is_small_stays(part: MessagePart) -> None:
+    whole = message(part)
+    assert take_out(whole, name=Shelf().name, limit=1000) == (whole, [])
+
+
+def test_pictures_leave_a_result_and_its_words_stay() -> None:
+    picture = ImagePart(ImagePayload("image/png", "aGVs" * 200))
+    whole = message(ToolResultPart(ToolResultPayload("t", False, [text("see:"), picture])))
+    shelf = Shelf()
+    short = shelf.taken(whole, limit=500)
+    (part,) = short.parts
+    assert isinstance(part, ToolResultPart)
+    assert part.payload.blob is None
+    assert isinstance(part.payload.content, list)
+    assert part.payload.content[0] == text("see:")
+    assert inline(short, shelf.read) == whole
+
+
+def test_a_result_whose_parts_are_still_too_large_goes_whole() -> None:
+    many = [text(f"line {n}") for n in range(50)]
+    whole = message(
+        ToolResultPart(
+            ToolResultPayload("t", False, [*many, text(LONG)], Raw(b'{"a": "%b"}' % (b"x" * 200)))
+        )
+    )
+    shelf = Shelf()
+    short = shelf.taken(whole, limit=100)
+    payload = short.parts[0].payload  # type: ignore[union-attr]
+    assert isinstance(payload, ToolResultPayload)
+    assert payload.details is UNSET
+    assert payload.details_blob is not None
+    assert inline(short, shelf.read) == whole
+    small = ToolResultPart(ToolResultPayload("t", False, "x", Raw(b"1")))
+    assert take_out(message(small), name=shelf.name)[1] == []
+
+
+def test_kept_blocks_are_taken_out_and_come_back() -> None:
+    blocks = [
+        {"position": 0, "block": {"type": "unknown", "data": LONG}},
+        {"position": 1, "block": {"type": "error"}},
+    ]
+    shelf, whole = Shelf(), message(blocks=blocks)
+    short = shelf.taken(whole, limit=100)
+    assert list(short.meta["blocks"][0]) == ["position", "blob"]
+    assert short.meta["blocks"][1] == blocks[1]
+    assert inline(short, shelf.read) == whole
+
+
+def test_what_is_named_but_not_included_has_nothing_to_take() -> None:
+    parts: list[MessagePart] = [
+        FileRefPart(FileRefPayload(LONG)),
+        ImagePart(ImagePayload("image/png", None, LONG)),
+        UnknownPart("hologram", {"kind": "hologram", "payload": LONG}),
+    ]
+    whole = message(*parts)
+    assert take_out(whole, name=Shelf().name, limit=10) == (whole, [])
+    assert inline(whole, Shelf().read) == whole
+
+
+# --- typed use --------------------------------------------------------------------------------
+
+
+def test_the_types_read_as_the_contract_does() -> None:
+    start = StartDelta("conv:1", 1, "12:00", StartDeltaPayload("claude-x", None, message_id="m"))
+    done = DoneDelta("conv:1", 2, "12:01", DoneDeltaPayload("end_turn", message_id="m"))
+    assert start.payload.model_id == "claude-x"
+    assert encode(done) == (
+        b'{"kind":"done","runId":"conv:1","seq":2,"timestamp":"12:01",'
+        b'"payload":{"finishReason":"end_turn","messageId":"m"}}'
+    )
