@@ -80,7 +80,7 @@ RULES = {
 }
 
 
-class Violation(Struct, frozen=True, omit_defaults=True):
+class Violation(Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A rule that was broken, and where."""
 
     code: ViolationCode

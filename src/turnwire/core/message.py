@@ -270,11 +270,11 @@ class Meta(_Wire, frozen=True):
     extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
 
 
-# --- deltas -----------------------------------------------------------------------------------
+# --- as it streams ----------------------------------------------------------------------------
 
 
 class _DeltaPayload(_Wire, frozen=True, kw_only=True):
-    """What every delta's payload may carry."""
+    """What every payload may carry."""
 
     message_id: str | None = None  # the model message; ours always say it
     extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
@@ -361,13 +361,23 @@ class ErrorDeltaPayload(_DeltaPayload, frozen=True):
     retryable: bool | None = None
 
 
-class _Traced(Struct, frozen=True, omit_defaults=True, rename="camel", gc=False, kw_only=True):
-    """What a delta may carry for those who look for a mistake. Nothing depends on it."""
+class _Traced(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename="camel",
+    tag_field="kind",
+    gc=False,
+    kw_only=True,
+):
+    """What every delta may carry."""
 
-    provider_raw: Raw | UnsetType = UNSET  # what the provider said, untouched
+    provider_raw: Raw | UnsetType = (
+        UNSET  # what the provider said, for debugging; nothing depends on it
+    )
 
 
-class _Delta(_Traced, frozen=True, tag_field="kind"):
+class _Delta(_Traced, frozen=True):
     """What every delta carries."""
 
     run_id: str  # `conversation_id:turn_id`
