@@ -324,6 +324,49 @@ def test_any_message_comes_to_the_same_by_every_way(
     )
 
 
+@st.composite
+def any_event(draw: st.DrawFn) -> NormalizedStreamEvent:
+    """Events of two voices with two messages each, in no order at all."""
+    who = draw(st.sampled_from([WHO, SUB]))
+    name = f"{draw(st.sampled_from(['a', 'b']))}-{who[2]}"
+    index = draw(st.integers(0, 2))
+    found: list[ContentBlock] = [
+        said("x"),
+        ThinkingBlock("x", "completed", "sig"),
+        call(f"{name}-{index}", {"a": 1}),
+        call(f"{name}-{index}"),
+        result(f"{name}-{index}"),
+        ErrorBlock("x", "failed"),
+    ]
+    block = draw(st.sampled_from(found))
+    kind = draw(st.sampled_from(get_args(ev.DeltaKind)))
+    events: list[NormalizedStreamEvent] = [
+        ev.MessageStarted(*who, name),
+        ev.ContentStarted(*who, name, index, block),
+        ev.ContentDelta(*who, name, index, kind, "x"),
+        ev.ContentCompleted(*who, name, index, block),
+        ev.AssistantMessage(*who, name, index, [block]),
+        ev.UsageUpdated(*who, Usage(1, 1), name),
+        ev.MessageCompleted(*who, name),
+        ev.MessageDiscarded(*who, name, index, "abandoned"),
+        ev.UserMessage(*who, [block], "tool"),
+        ev.TurnCompleted(*who),
+    ]
+    return draw(st.sampled_from(events))
+
+
+@given(st.lists(any_event(), max_size=25))
+def test_whatever_comes_the_deltas_keep_every_rule(events: list[NormalizedStreamEvent]) -> None:
+    streams = assembled(deltas_of(events))
+    assert all(result.violations == [] for result in streams.values())
+    results = 0
+    for entry in entries_of(events):
+        assert check_message(entry) == []
+        assert len(contents(entry)) == 1
+        results += entry.role == "tool"
+    assert results <= 12  # one for each call there is
+
+
 # --- deltas: a message as it grows ------------------------------------------------------------
 
 
