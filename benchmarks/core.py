@@ -79,7 +79,10 @@ def recorded_lines(count: int) -> list[bytes]:
     return (lines * (count // len(lines) + 1))[:count]
 
 
-# --- the three chains -------------------------------------------------------------------------
+encode_lines = msgspec.json.Encoder().encode_lines
+
+
+# --- the chains -------------------------------------------------------------------------
 
 
 def turnwire_chain(lines: list[bytes]) -> int:
@@ -92,7 +95,7 @@ def turnwire_chain(lines: list[bytes]) -> int:
         events = [event for line in read for event in adapter.feed(line)]
         ui_events = [ui_event for event in events for ui_event in ui_adapter.feed(event)]
         messages = [message for ui_event in ui_events for message in bridge.feed(ui_event)]
-        size += sum([len(rpc.encode(message)) for message in messages])
+        size += len(encode_lines(messages))
     return size
 
 
@@ -189,14 +192,13 @@ def floor_chain(lines: list[bytes]) -> int:
     """The floor: msgspec alone. Each line decoded to its struct, one envelope encoded around it."""
     decode_system = msgspec.json.Decoder(SystemMessages).decode
     decode_other = msgspec.json.Decoder(OtherMessages).decode
-    encode = msgspec.json.Encoder().encode
     size = 0
     for batch in batches(lines):
         read = [
             decode_system(raw) if raw.startswith(b'{"type":"system"') else decode_other(raw)
             for raw in batch
         ]
-        size += sum([len(encode(Envelope("message", 1, message))) for message in read])
+        size += len(encode_lines([Envelope("message", 1, message) for message in read]))
     return size
 
 
@@ -219,11 +221,10 @@ class BareEnvelope(msgspec.Struct, gc=False):
 def bare_chain(lines: list[bytes]) -> int:
     """Below the floor, for orientation: the line skipped over, not typed."""
     decode = msgspec.json.Decoder(Head).decode
-    encode = msgspec.json.Encoder().encode
     size = 0
     for batch in batches(lines):
         read = [decode(raw) for raw in batch]
-        size += sum([len(encode(BareEnvelope(head.type, 1, head.event))) for head in read])
+        size += len(encode_lines([BareEnvelope(head.type, 1, head.event) for head in read]))
     return size
 
 
