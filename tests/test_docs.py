@@ -20,6 +20,7 @@ from msgspec import Struct
 import turnwire
 from tools import docs
 from turnwire.cli.main import main as cli
+from turnwire.core import message
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamEvent
@@ -36,6 +37,9 @@ VOCABULARIES = {
     "turnwire.core.events": "docs/protocol/events.md",
     "turnwire.core.usage": "docs/protocol/events.md",
     "turnwire.core.ui": "docs/protocol/ui.md",
+    "turnwire.core.message": "docs/protocol/messages.md",
+    "turnwire.core.assembler": "docs/protocol/messages.md",
+    "turnwire.core.blobs": "docs/protocol/messages.md",
     "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
     "turnwire.dialects.claude.answers": "docs/protocol/claude.md",
     "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
@@ -134,10 +138,16 @@ def _through(union: Any) -> Callable[[bytes], bytes]:
     return lambda raw: msgspec.json.encode(msgspec.json.decode(raw, type=union))
 
 
+def _message_or_delta(raw: bytes) -> bytes:
+    is_delta = "seq" in json.loads(raw)
+    return message.encode(message.decode_delta(raw) if is_delta else message.decode_message(raw))
+
+
 READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/blocks.md": _through(ContentBlock),
     "docs/protocol/claude.md": _claude,
     "docs/protocol/events.md": _through(NormalizedStreamEvent),
+    "docs/protocol/messages.md": _message_or_delta,
     "docs/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
     "docs/protocol/ui.md": _through(UiStreamEvent),
 }

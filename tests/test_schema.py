@@ -38,7 +38,7 @@ def assert_fits(name: str, value: Any) -> None:
 
 
 def test_the_vocabularies() -> None:
-    assert NAMES == ["blocks", "claude", "events", "rpc", "ui"]
+    assert NAMES == ["blocks", "claude", "deltas", "events", "messages", "rpc", "ui"]
 
 
 def test_the_checked_in_files_are_up_to_date() -> None:

@@ -2,7 +2,9 @@
 
 TurnwireError
 ├── BadLine          a line of an agent's stream that is not a JSON object
-└── UnreadableInput  a file that cannot be read at all
+├── UnreadableInput  a file that cannot be read at all
+└── ContractBroken   a delta stream that breaks a rule, where a strict reader wants to stop
+                     (turnwire.core.assembler)
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ from msgspec import Struct
 
 from tests.cli.conftest import TURNWIRE, Run, Start
 from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, events_of, recorded, rpc_of, ui_of
+from turnwire.core.assembler import Assembler
+from turnwire.core.message import decode_delta, decode_message
 from turnwire.dialects.claude import encode
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
@@ -244,3 +246,29 @@ def test_an_envelope_with_a_bad_message_in_it(run: Run) -> None:
     assert "not an object" in result.stderr
     (unknown,) = lines_of(result.stdout)
     assert unknown["data"]["dir"] == "sideways"
+
+
+# --- messages and deltas ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["05_parallel", "09b_subagent_forward_text", "14_multi_turn"])
+def test_deltas_come_in_streams_that_break_no_rule(name: str, run: Run) -> None:
+    result = run("convert", "--to", "delta", FIXTURES / "claude" / f"{name}.jsonl")
+    assert result.exit_code == 0
+    streams: dict[str, Assembler] = {}
+    for line in result.stdout_bytes.splitlines():
+        delta: Any = decode_delta(line)
+        streams.setdefault(delta.payload.message_id, Assembler()).feed(delta)
+    assembled = [assembler.finish() for assembler in streams.values()]
+    assert assembled
+    assert [found for each in assembled for found in each.violations] == []
+
+
+def test_messages_are_the_entries_of_a_log_with_turns_and_times(run: Run) -> None:
+    result = run("convert", "--to", "messages", FIXTURES / "claude" / "14_multi_turn.jsonl")
+    entries = [decode_message(line) for line in result.stdout_bytes.splitlines()]
+    assert [entry.role for entry in entries].count("assistant") == 4
+    turns = [entry.meta["turnId"] for entry in entries if entry.role == "assistant"]
+    assert turns == [1, 2, 3, 4]
+    assert entries[0].run_id == "04824079-9625-47d2-8bdb-f4348ca4abf4:1"
+    assert entries[0].timestamp == "2026-11-15T19:35:17.316Z"

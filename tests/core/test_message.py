@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, Struct, ValidationError
 
 from tests.streams import FIXTURES
 from turnwire.core import message as module
+from turnwire.core.blobs import inline, take_out
 from turnwire.core.message import (
     SCHEMA_VERSION,
     DoneDelta,
@@ -44,7 +45,6 @@ from turnwire.core.message import (
     decode_message,
     encode,
     group,
-    inline,
     kept,
     known_meta,
     meta_of,
@@ -52,7 +52,6 @@ from turnwire.core.message import (
     read_message,
     run_id,
     split_run_id,
-    take_out,
 )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO
 
 import click
 import msgspec
@@ -12,8 +11,10 @@ import msgspec
 from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import events_of, open_recording
-from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
+from turnwire.core.deltas import DeltaStream, EntryStream
+from turnwire.core.events import NormalizedStreamEvent, TurnStarted
+from turnwire.core.message import run_id
+from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.rpc import RpcBridge, ToolProgressMode
 from turnwire.errors import BadLine
@@ -22,17 +23,16 @@ __all__ = ["command"]
 
 _SHOWN = 10  # bad lines told one by one; a file that is no stream at all has thousands
 
-Translate: TypeAlias = Callable[[list[NormalizedStreamEvent]], list[Any]]
-
 
 @click.command("convert")
 @from_option
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["events", "ui", "rpc"]),
+    type=click.Choice(["events", "ui", "rpc", "delta", "messages"]),
     required=True,
-    help="events: normalized events. ui: what a front end consumes. rpc: RPC messages.",
+    help="events: normalized events. ui: what a front end consumes. rpc: RPC messages. "
+    "delta: message deltas. messages: finished messages, as a log keeps them.",
 )
 @click.option(
     "--tool-progress",
@@ -82,7 +82,7 @@ def command(
             _write(stdout, translate(events))
             if on_screen or recording.size is None:
                 stdout.flush()  # what we read may be an agent at work: pass it on at once
-    _write(stdout, translate(adapter.finish()))
+    _write(stdout, [*translate(adapter.finish()), *translate.finish()])
     stdout.flush()
     if bad > _SHOWN:
         click.echo(f"{recording.name}: and {bad - _SHOWN} more bad lines", err=True)
@@ -99,23 +99,79 @@ def _write(stdout: BinaryIO, translated: list[Any]) -> None:
         left = left[stdout.write(left) :]
 
 
-def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) -> Translate:
+class _Translation:
     """How events become what was asked for.
 
     Each stage takes all events of a batch before the next one does: that is a tenth faster than
     taking each event through all stages, and nothing is held back, since a batch is what was there.
     """
-    if target == "events":
-        return lambda events: events
-    ui = UiStreamAdapter()
 
-    def to_ui(events: list[NormalizedStreamEvent]) -> list[UiStreamEvent]:
-        return [shown for event in events for shown in ui.feed(event)]
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        return events
 
-    if target == "ui":
-        return to_ui
-    bridge = RpcBridge(tool_progress=tool_progress, system=system)
-    return lambda events: [message for shown in to_ui(events) for message in bridge.feed(shown)]
+    def finish(self) -> list[Any]:
+        """What is left to say at the end."""
+        return []
+
+
+class _ToUi(_Translation):
+    def __init__(self) -> None:
+        self._ui = UiStreamAdapter()
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        return [shown for event in events for shown in self._ui.feed(event)]
+
+
+class _ToRpc(_ToUi):
+    def __init__(self, bridge: RpcBridge) -> None:
+        super().__init__()
+        self._bridge = bridge
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        shown = super().__call__(events)
+        return [message for each in shown for message in self._bridge.feed(each)]
+
+
+class _ToMessages(_Translation):
+    """Messages and deltas have a run and a time, which a recording says only now and then.
+
+    The conversation is the agent's session, its turns are counted from 1, and the time is the
+    latest that a line has said.
+    """
+
+    def __init__(self, stream: DeltaStream | EntryStream) -> None:
+        self._stream = stream
+        self._turn = 0
+        self._now = "1970-01-01T00:00:00.000Z"
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        out: list[Any] = []
+        for event in events:
+            if isinstance(event, TurnStarted):
+                self._turn += 1
+            self._now = getattr(event, "timestamp", None) or self._now
+            run = run_id(event.session_id or "session", max(self._turn, 1))
+            out += self._stream.feed(event, run_id=run, now=self._now)
+        return out
+
+    def finish(self) -> list[Any]:
+        if isinstance(self._stream, DeltaStream):
+            return list(self._stream.finish(now=self._now))
+        return []
+
+
+def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) -> _Translation:
+    match target:
+        case "ui":
+            return _ToUi()
+        case "rpc":
+            return _ToRpc(RpcBridge(tool_progress=tool_progress, system=system))
+        case "delta":
+            return _ToMessages(DeltaStream())
+        case "messages":
+            return _ToMessages(EntryStream())
+        case _:
+            return _Translation()
 
 
 def _tell(name: str, bad: BadLine) -> None:

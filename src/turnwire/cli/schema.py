@@ -24,7 +24,7 @@ def command(*, out: Path | None) -> None:
     """Print or write the JSON Schema of every vocabulary.
 
     Without --out, one JSON object on standard output with a schema under each name: blocks,
-    claude, events, rpc, ui.
+    claude, deltas, events, messages, rpc, ui.
     """
     if out is None:
         click.echo(_pretty(schemas()), nl=False)

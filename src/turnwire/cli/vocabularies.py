@@ -15,6 +15,7 @@ from msgspec.inspect import CollectionType, DictType, StructType, UnionType
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
+from turnwire.core.message import Message, MessageDelta
 from turnwire.core.ui import UiStreamEvent
 from turnwire.dialects.claude.answers import Answer
 from turnwire.dialects.claude.blocks import ClaudeBlock
@@ -36,7 +37,9 @@ def schemas() -> dict[str, Schema]:
     return {
         "blocks": _schema("Content blocks: what any agent's message is made of.", ContentBlock),
         "claude": _claude_schema(),
+        "deltas": _schema("Message deltas: a model message as it streams.", MessageDelta),
         "events": _schema("Normalized events: the one internal language.", NormalizedStreamEvent),
+        "messages": _schema("Messages, and the entries of the log.", Message),
         "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
         "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
     }

@@ -21,6 +21,7 @@ from turnwire.core.message import (
     meta_of,
     parse_arguments,
 )
+from turnwire.errors import TurnwireError
 
 __all__ = [
     "RULES",
@@ -91,12 +92,15 @@ class Violation(Struct, frozen=True, omit_defaults=True, rename="camel"):
     tool_call_id: str | None = None  # the tool call, where the rule is about one
 
 
-class ContractBroken(Exception):
+class ContractBroken(TurnwireError):
     """What a strict reader raises instead of going on."""
+
+    code = "CONTRACT_BROKEN"
 
     def __init__(self, violation: Violation) -> None:
         place = "" if violation.seq is None else f" (seq {violation.seq})"
-        super().__init__(f"{violation.code}{place}: {violation.detail}. {violation.rule}")
+        said = f"{violation.code}{place}: {violation.detail}. {violation.rule}"
+        super().__init__(said, rule=violation.code, seq=violation.seq)
         self.violation = violation
 
 
