@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.streams import RECORDED, check_order, events_of, folded, recorded, rpc_of, ui_of
 from turnwire.dialects import rpc
@@ -95,6 +97,19 @@ def test_what_a_client_shows_is_what_the_finished_frames_say(path: Path, streame
     transcript = folded(rpc_of(ui_of(events_of(fed))))
     assert shown_to_the_client(transcript) == said_by_the_frames(lines)
     assert not any(message.is_streaming for message in transcript.messages)
+
+
+@given(st.data())
+def test_no_stream_event_that_is_lost_or_doubled_changes_what_is_shown_in_the_end(
+    data: st.DataObject,
+) -> None:
+    lines = data.draw(st.sampled_from(RECORDED)).read_bytes().splitlines()
+    streamed = [i for i, raw in enumerate(lines) if json.loads(raw)["type"] == "stream_event"]
+    lost = data.draw(st.sets(st.sampled_from(streamed), max_size=8)) if streamed else set()
+    doubled = data.draw(st.sets(st.sampled_from(streamed), max_size=8)) if streamed else set()
+    fed = [raw for i, raw in enumerate(lines) for _ in range(1 + (i in doubled)) if i not in lost]
+    transcript = folded(rpc_of(ui_of(events_of(fed))))
+    assert shown_to_the_client(transcript) == said_by_the_frames(lines)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
