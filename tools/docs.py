@@ -118,7 +118,7 @@ class Vocabulary:
                 parts.append((node.lineno, self._class(node)))
             elif _is_alias(node):
                 parts.append((node.lineno, self._alias(node)))
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict | ast.DictComp):
                 parts.append((node.lineno, self._constant(node)))
         page: list[str] = []
         heading = ""

@@ -11,9 +11,9 @@ import msgspec
 from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import events_of, open_recording
+from turnwire.cli.runs import Runs
 from turnwire.core.deltas import DeltaStream, EntryStream
-from turnwire.core.events import NormalizedStreamEvent, TurnStarted
-from turnwire.core.message import run_id
+from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.rpc import RpcBridge, ToolProgressMode
@@ -133,30 +133,20 @@ class _ToRpc(_ToUi):
 
 
 class _ToMessages(_Translation):
-    """Messages and deltas have a run and a time, which a recording says only now and then.
-
-    The conversation is the agent's session, its turns are counted from 1, and the time is the
-    latest that a line has said.
-    """
-
     def __init__(self, stream: DeltaStream | EntryStream) -> None:
         self._stream = stream
-        self._turn = 0
-        self._now = "1970-01-01T00:00:00.000Z"
+        self._runs = Runs()
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
         out: list[Any] = []
         for event in events:
-            if isinstance(event, TurnStarted):
-                self._turn += 1
-            self._now = getattr(event, "timestamp", None) or self._now
-            run = run_id(event.session_id or "session", max(self._turn, 1))
-            out += self._stream.feed(event, run_id=run, now=self._now)
+            run = self._runs.of(event)
+            out += self._stream.feed(event, run_id=run, now=self._runs.now)
         return out
 
     def finish(self) -> list[Any]:
         if isinstance(self._stream, DeltaStream):
-            return list(self._stream.finish(now=self._now))
+            return list(self._stream.finish(now=self._runs.now))
         return []
 
 

@@ -10,6 +10,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from turnwire.cli.contract_check import CONTRACT_RULES, ContractCheck
 from turnwire.cli.options import files_argument, from_option, max_line_option
 from turnwire.cli.output_check import OUTPUT_RULES, OutputCheck
 from turnwire.cli.progress import batches_with_progress
@@ -22,7 +23,7 @@ from turnwire.errors import BadLine, UnreadableInput
 __all__ = ["FileReport", "command"]
 
 _SHOWN = 10  # of each list, unless --json
-_RULES = RULES | OUTPUT_RULES
+_RULES = RULES | OUTPUT_RULES | CONTRACT_RULES
 
 
 class FileReport(Struct, frozen=True, gc=False):
@@ -59,8 +60,8 @@ def command(
     """Check recorded streams and what becomes of them.
 
     The lines are checked against the rules of the agent's protocol; then they are translated down
-    to RPC messages, and what those show must be what the agent said. Exit code: 0 clean,
-    1 violations, 2 a file could not be read.
+    to RPC messages, and what those show must be what the agent said; and to messages and deltas,
+    which must keep their contract. Exit code: 0 clean, 1 violations, 2 a file could not be read.
     """
     reports = []
     for file in files:
@@ -91,7 +92,8 @@ def _check(file: str, max_line: int) -> FileReport:
 
 def check_recording(recording: Recording) -> StreamReport:
     """Run every check on a recording."""
-    check, output, adapter = StreamCheck(), OutputCheck(), ClaudeStreamAdapter()
+    check, output, contract = StreamCheck(), OutputCheck(), ContractCheck()
+    adapter = ClaudeStreamAdapter()
     last = 0
     for batch in batches_with_progress(recording):
         for entry in batch:
@@ -101,9 +103,11 @@ def check_recording(recording: Recording) -> StreamReport:
             if isinstance(line, BadLine) or entry.direction == "in":
                 continue
             last = line.number
-            for found in output.feed(line, events):
+            for found in [*output.feed(line, events), *contract.feed(events, last)]:
                 check.violation(found.code, found.line, found.message)
-    for found in output.finish(adapter.finish(), last):
+    events = adapter.finish()
+    at_the_end = [*output.finish(events, last), *contract.feed(events, last)]
+    for found in [*at_the_end, *contract.finish(last)]:
         check.violation(found.code, found.line, found.message)
     return check.report()
 

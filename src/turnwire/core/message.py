@@ -366,9 +366,7 @@ class _Traced(
 ):
     """What every delta may carry."""
 
-    provider_raw: Raw | UnsetType = (
-        UNSET  # what the provider said, for debugging; nothing depends on it
-    )
+    provider_raw: Raw | UnsetType = UNSET  # for debugging; nothing depends on it
 
 
 class _Delta(_Traced, frozen=True):
