@@ -91,11 +91,8 @@ def turnwire_chain(lines: list[bytes]) -> int:
     bridge = rpc.RpcBridge(system=True)
     size = 0
     for batch in batches(lines):
-        read = [claude.decode(raw) for raw in batch]
-        events = [event for line in read for event in adapter.feed(line)]
-        ui_events = [ui_event for event in events for ui_event in ui_adapter.feed(event)]
-        messages = [message for ui_event in ui_events for message in bridge.feed(ui_event)]
-        size += len(encode_lines(messages))
+        events = adapter.feed_all([claude.decode(raw) for raw in batch])
+        size += len(encode_lines(bridge.feed_all(ui_adapter.feed_all(events))))
     return size
 
 

@@ -44,16 +44,14 @@ def events_of(lines: Iterable[bytes | dict[str, Any]]) -> list[NormalizedStreamE
 
 def ui_of(events: Iterable[NormalizedStreamEvent]) -> list[UiStreamEvent]:
     """What those events are to a front end."""
-    adapter = UiStreamAdapter()
-    return [ui_event for event in events for ui_event in adapter.feed(event)]
+    return UiStreamAdapter().feed_all(events)
 
 
 def rpc_of(
     ui_events: Iterable[UiStreamEvent], bridge: rpc.RpcBridge | None = None
 ) -> list[RpcMessage]:
     """What goes out to an RPC client."""
-    bridge = bridge or rpc.RpcBridge()
-    return [message for event in ui_events for message in bridge.feed(event)]
+    return (bridge or rpc.RpcBridge()).feed_all(ui_events)
 
 
 def folded(messages: Iterable[RpcMessage]) -> rpc.Transcript:

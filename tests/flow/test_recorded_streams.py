@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.streams import RECORDED, check_order, events_of, folded, recorded, rpc_of, ui_of
-from turnwire.dialects import rpc
+from turnwire.core.ui import UiStreamAdapter
+from turnwire.dialects import claude, rpc
 
 TOOL_TYPES = {
     "Agent": "CLAUDE_AGENT",
@@ -135,6 +136,19 @@ def _streamed_to_the_end(lines: list[bytes]) -> set[str]:
 
 def _without_signature(block: Any) -> Any:
     return {key: value for key, value in block.items() if key != "signature"}
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_things_taken_together_become_what_they_become_one_by_one(path: Path) -> None:
+    lines = [claude.decode(raw) for raw in path.read_bytes().splitlines()]
+    adapter, ui_adapter, bridge = claude.ClaudeStreamAdapter(), UiStreamAdapter(), rpc.RpcBridge()
+    together = claude.ClaudeStreamAdapter().feed_all(lines)
+    one_by_one = [event for line in lines for event in adapter.feed(line)]
+    assert _jsonl(together) == _jsonl(one_by_one)
+    shown = [ui_event for event in one_by_one for ui_event in ui_adapter.feed(event)]
+    assert _jsonl(ui_of(together)) == _jsonl(shown)
+    sent = [message for ui_event in shown for message in bridge.feed(ui_event)]
+    assert rpc_of(shown) == sent
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

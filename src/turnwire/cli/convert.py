@@ -119,7 +119,7 @@ class _ToUi(_Translation):
         self._ui = UiStreamAdapter()
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
-        return [shown for event in events for shown in self._ui.feed(event)]
+        return self._ui.feed_all(events)
 
 
 class _ToRpc(_ToUi):
@@ -128,8 +128,7 @@ class _ToRpc(_ToUi):
         self._bridge = bridge
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
-        shown = super().__call__(events)
-        return [message for each in shown for message in self._bridge.feed(each)]
+        return self._bridge.feed_all(super().__call__(events))
 
 
 class _ToMessages(_Translation):

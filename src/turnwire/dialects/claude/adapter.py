@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import msgspec
@@ -78,6 +78,13 @@ class ClaudeStreamAdapter(StreamFollower):
         """The events that one line means, in order; often one, sometimes none."""
         message = line.message
         return self._handlers[type(message)](message, line)
+
+    def feed_all(self, lines: Iterable[Line]) -> Events:
+        """The same for lines that are there together, which is faster."""
+        handlers = self._handlers
+        return [
+            event for line in lines for event in handlers[type(line.message)](line.message, line)
+        ]
 
     def finish(self) -> Events:
         """The stream ended. Whatever is still open ends with it, so that nothing stays half said."""

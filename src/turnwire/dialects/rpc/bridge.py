@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, Literal, TypeAlias
 
@@ -65,6 +65,11 @@ class RpcBridge:
     def feed(self, event: UiStreamEvent) -> Messages:
         """The RPC messages that one UI event means, in order."""
         return self._handlers[type(event)](event)
+
+    def feed_all(self, events: Iterable[UiStreamEvent]) -> Messages:
+        """The same for events that are there together, which is faster."""
+        handlers = self._handlers
+        return [message for event in events for message in handlers[type(event)](event)]
 
     # --- stream events ------------------------------------------------------------------------
 
