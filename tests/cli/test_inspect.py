@@ -299,3 +299,12 @@ def test_sizes_and_sums(run: Run, recording: Callable[[bytes], Path]) -> None:
     }
     path = recording(json.dumps(result).encode())
     assert "1 h 6 min  $12.35  3.0M tokens in, 0 out\n" in run("inspect", path).stdout
+
+
+def test_a_frame_that_comes_again_is_counted_once(run: Run) -> None:
+    thinking = {"type": "thinking", "thinking": "hm"}
+    said = {"type": "assistant", "uuid": "u1", "message": {"id": "m0", "content": [thinking]}}
+    ran = call("Bash", {"command": "ls"}, uuid="u2")
+    (turn,) = of(run, said, said, ran, answer(), ran)["turns"]
+    assert turn["thinking_blocks"] == 1
+    assert [tool["name"] for tool in turn["tools"]] == ["Bash"]

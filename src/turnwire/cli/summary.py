@@ -94,6 +94,7 @@ class Summarizer:
         self._init_seen = False  # in this turn
         self._prompt: str | None = None
         self._tools: dict[str, ToolSummary] = {}
+        self._said: set[tuple[str, int]] = set()  # the finished blocks of this turn
         # By a call's id: where its sub-agent's calls go, and how many levels down that is.
         self._below: dict[str, tuple[list[ToolSummary], int]] = {}
         self._started: dict[str, float] = {}  # tool calls without a result
@@ -171,6 +172,7 @@ class Summarizer:
     def _start_turn(self) -> None:
         self._turn = TurnSummary(len(self.summary.turns) + 1, prompt=self._prompt)
         self.summary.turns.append(self._turn)
+        self._said.clear()
         self._prompt = None
         self._running = True
 
@@ -204,7 +206,10 @@ class Summarizer:
     def _assistant(self, event: ev.AssistantMessage, time: float | None) -> None:
         if event.model and event.model != "<synthetic>":
             self._models[event.model] = None
-        for block in event.content:
+        for index, block in enumerate(event.content, event.index):
+            if (event.message_id, index) in self._said:
+                continue  # a frame that comes again tells nothing new
+            self._said.add((event.message_id, index))
             match block:
                 case blocks.ThinkingBlock():
                     turn = self._current()
