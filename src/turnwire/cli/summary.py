@@ -94,7 +94,7 @@ class Summarizer:
         self._init_seen = False  # in this turn
         self._prompt: str | None = None
         self._tools: dict[str, ToolSummary] = {}
-        self._said: set[tuple[str, int]] = set()  # the finished blocks of this turn
+        self._said: set[tuple[str | None, str, int]] = set()  # this turn's finished blocks
         # By a call's id: where its sub-agent's calls go, and how many levels down that is.
         self._below: dict[str, tuple[list[ToolSummary], int]] = {}
         self._started: dict[str, float] = {}  # tool calls without a result
@@ -207,9 +207,10 @@ class Summarizer:
         if event.model and event.model != "<synthetic>":
             self._models[event.model] = None
         for index, block in enumerate(event.content, event.index):
-            if (event.message_id, index) in self._said:
+            place = (event.parent_tool_use_id, event.message_id, index)
+            if place in self._said:
                 continue  # a frame that comes again tells nothing new
-            self._said.add((event.message_id, index))
+            self._said.add(place)
             match block:
                 case blocks.ThinkingBlock():
                     turn = self._current()
