@@ -20,7 +20,7 @@ from msgspec import Struct
 import turnwire
 from tools import docs
 from turnwire.cli.main import main as cli
-from turnwire.core import message
+from turnwire.core import message_codec
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamEvent
@@ -140,7 +140,9 @@ def _through(union: Any) -> Callable[[bytes], bytes]:
 
 def _message_or_delta(raw: bytes) -> bytes:
     is_delta = "seq" in json.loads(raw)
-    return message.encode(message.decode_delta(raw) if is_delta else message.decode_message(raw))
+    return message_codec.encode(
+        message_codec.decode_delta(raw) if is_delta else message_codec.decode_message(raw)
+    )
 
 
 READERS: dict[str, Callable[[bytes], bytes]] = {

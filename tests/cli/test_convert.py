@@ -14,7 +14,7 @@ from msgspec import Struct
 from tests.cli.conftest import TURNWIRE, Run, Start
 from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, events_of, recorded, rpc_of, ui_of
 from turnwire.core.assembler import Assembler
-from turnwire.core.message import decode_delta, decode_message
+from turnwire.core.message_codec import decode_delta, decode_message
 from turnwire.dialects.claude import encode
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"

@@ -29,9 +29,8 @@ from turnwire.core.message import (
     ToolCallPayload,
     ToolResultPart,
     ToolResultPayload,
-    decode_delta,
-    decode_message,
 )
+from turnwire.core.message_codec import decode_delta, decode_message
 
 START = ("start", {"modelId": "claude-x", "requestId": "req_1"})
 DONE = ("done", {"finishReason": "end_turn"})

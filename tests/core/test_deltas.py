@@ -38,12 +38,10 @@ from turnwire.core.message import (
     MessageDelta,
     StartDelta,
     contents,
-    decode_delta,
-    decode_message,
-    encode,
     group,
     known_meta,
 )
+from turnwire.core.message_codec import decode_delta, decode_message, encode
 from turnwire.core.usage import Usage
 
 RUN = "conv:1"

@@ -14,6 +14,7 @@ from msgspec import UNSET, Raw, Struct, ValidationError
 
 from tests.streams import FIXTURES
 from turnwire.core import message as module
+from turnwire.core import message_codec
 from turnwire.core.blobs import inline, take_out
 from turnwire.core.message import (
     SCHEMA_VERSION,
@@ -41,18 +42,15 @@ from turnwire.core.message import (
     UnknownDelta,
     UnknownPart,
     contents,
-    decode_delta,
-    decode_message,
-    encode,
     group,
     kept,
     known_meta,
     meta_of,
     parse_arguments,
-    read_message,
     run_id,
     split_run_id,
 )
+from turnwire.core.message_codec import decode_delta, decode_message, encode, read_message
 
 
 def text(words: str) -> TextPart:
@@ -465,8 +463,8 @@ def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPat
     def speak(value: dict[str, Any]) -> dict[str, Any]:
         return {**value, "role": {"bot": "assistant"}.get(value["role"], value["role"])}
 
-    monkeypatch.setattr(module, "SCHEMA_VERSION", 3)
-    monkeypatch.setattr(module, "_UPGRADES", {1: rename, 2: speak})
+    monkeypatch.setattr(message_codec, "SCHEMA_VERSION", 3)
+    monkeypatch.setattr(message_codec, "_UPGRADES", {1: rename, 2: speak})
     old = {"runId": "conv:1", "role": "bot", "parts": [], "time": "12:00"}
     newest = Message("conv:1", "assistant", [], "12:00", {"schemaVersion": 3})
     assert decode_message(json.dumps(old)) == newest

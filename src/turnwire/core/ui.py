@@ -288,7 +288,7 @@ class UiStreamAdapter:
         ]
 
     def _content_delta(self, e: ev.ContentDelta) -> UiEvents:
-        # Written out for speed: this is the event that comes a thousand times.
+        # The event that comes a thousand times.
         kind = e.kind
         if kind == "text":
             return [
@@ -377,10 +377,7 @@ class UiStreamAdapter:
                 del self._tools[tool_id]
         return [
             UiMessageComplete(
-                e.provider,
-                e.session_id,
-                e.parent_tool_use_id,
-                e.agent_id,
+                *_who(e),
                 e.message_id,
                 discarded_from=e.from_index,
             )
@@ -420,10 +417,7 @@ class UiStreamAdapter:
         if rest or not out:
             out.append(
                 UiUserMessage(
-                    e.provider,
-                    e.session_id,
-                    e.parent_tool_use_id,
-                    e.agent_id,
+                    *_who(e),
                     rest,
                     e.origin,
                     e.uuid,
@@ -434,10 +428,7 @@ class UiStreamAdapter:
     def _complete(self, block: ToolResultBlock, e: ev.Event) -> UiToolComplete:
         message_id, index = self._tools.pop(block.tool_use_id, (None, None))
         return UiToolComplete(
-            e.provider,
-            e.session_id,
-            e.parent_tool_use_id,
-            e.agent_id,
+            *_who(e),
             message_id,
             index,
             block.tool_use_id,
@@ -452,10 +443,7 @@ class UiStreamAdapter:
         message_id, index = self._tools.get(e.tool_use_id, (None, None))
         return [
             UiToolProgress(
-                e.provider,
-                e.session_id,
-                e.parent_tool_use_id,
-                e.agent_id,
+                *_who(e),
                 message_id,
                 index,
                 e.tool_use_id,
@@ -465,18 +453,13 @@ class UiStreamAdapter:
         ]
 
     def _turn_failed(self, e: ev.TurnFailed) -> UiEvents:
-        return [
-            UiError(e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, e.message, e.code)
-        ]
+        return [UiError(*_who(e), e.message, e.code)]
 
     def _result(self, e: ev.ResultSummary) -> UiEvents:
         self._told.clear()
         return [
             UiResultMessage(
-                e.provider,
-                e.session_id,
-                e.parent_tool_use_id,
-                e.agent_id,
+                *_who(e),
                 e.subtype,
                 e.is_error,
                 e.duration_ms,
@@ -495,11 +478,7 @@ class UiStreamAdapter:
         ]
 
     def _session_init(self, e: ev.SessionInit) -> UiEvents:
-        return [
-            UiSystemMessage(
-                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, "init", e.raw
-            )
-        ]
+        return [UiSystemMessage(*_who(e), "init", e.raw)]
 
     def _system_event(self, e: ev.SystemEvent) -> UiEvents:
         return [
@@ -509,11 +488,7 @@ class UiStreamAdapter:
         ]
 
     def _unknown(self, e: ev.UnknownEvent) -> UiEvents:
-        return [
-            UiSystemMessage(
-                e.provider, e.session_id, e.parent_tool_use_id, e.agent_id, "unknown", e.data
-            )
-        ]
+        return [UiSystemMessage(*_who(e), "unknown", e.data)]
 
 
 def _assistant(e: ev.AssistantMessage, index: int, run: list[ContentBlock]) -> UiAssistantMessage:
@@ -529,3 +504,8 @@ def _assistant(e: ev.AssistantMessage, index: int, run: list[ContentBlock]) -> U
         e.error,
         e.aborted,
     )
+
+
+def _who(e: ev.Event) -> tuple[str, str, str | None, str | None]:
+    """What every event carries. The frequent ones write it out, which is faster."""
+    return e.provider, e.session_id, e.parent_tool_use_id, e.agent_id
