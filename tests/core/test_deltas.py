@@ -1,179 +1,71 @@
-"""Normalized events as deltas and as entries: recorded streams first, then every rule."""
+"""Normalized events as deltas: recorded streams first, then every rule."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET, Raw
 
+from tests.model_events import (
+    RUN,
+    SUB,
+    WHO,
+    any_event,
+    assembled,
+    begins,
+    call,
+    completed,
+    deltas_of,
+    discarded,
+    ends,
+    entries_of,
+    frame,
+    messages_of,
+    on_the_wire,
+    piece,
+    said,
+    said_by_the_frames,
+    started,
+    wire,
+    without_stream_events,
+)
 from tests.streams import RECORDED, events_of
-from turnwire.core import blocks, deltas
+from turnwire.core import deltas
 from turnwire.core import events as ev
-from turnwire.core.assembler import Assembled, Assembler, RunLedger, check_message
 from turnwire.core.blocks import (
     ContentBlock,
     ErrorBlock,
-    FileRefBlock,
-    ImageBlock,
     TextBlock,
     ThinkingBlock,
-    ToolResultBlock,
     ToolUseBlock,
-    UnknownBlock,
 )
-from turnwire.core.deltas import DeltaStream, EntryStream, entry_of, event_entry, part_of
+from turnwire.core.deltas import DeltaStream
+from turnwire.core.entries import entry_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import (
     DoneDelta,
     ErrorDelta,
     KeptBlock,
-    Message,
     MessageDelta,
     StartDelta,
     contents,
     group,
     known_meta,
 )
-from turnwire.core.message_codec import decode_delta, decode_message, encode
 from turnwire.core.usage import Usage
-
-RUN = "conv:1"
-WHO = ("claude", "sess-xyz", None, None)
-SUB = ("claude", "sess-xyz", "toolu_task", "agent-7")  # a sub-agent under its tool call
-
-
-def deltas_of(events: Iterable[Any]) -> list[MessageDelta]:
-    """What a fresh stream makes of these, as read from the wire."""
-    stream = DeltaStream()
-    out = [delta for event in events for delta in stream.feed(event, run_id=RUN, now="12:00")]
-    return [decode_delta(encode(delta)) for delta in out + stream.finish(now="12:01")]
-
-
-def entries_of(events: Iterable[Any]) -> list[Message]:
-    """What goes into the log, as read from the wire."""
-    stream = EntryStream()
-    out = [entry for event in events for entry in stream.feed(event, run_id=RUN, now="12:00")]
-    return [decode_message(encode(entry)) for entry in out]
-
-
-def assembled(stream: Iterable[MessageDelta]) -> dict[str, Assembled]:
-    """Each message of a mixed stream, by its id."""
-    assemblers: dict[str, Assembler] = {}
-    for delta in stream:
-        name = delta.payload.message_id  # type: ignore[union-attr]  # ours are never unknown
-        assert name is not None
-        assert assemblers.setdefault(name, Assembler()).feed(delta) == []
-    return {name: assembler.finish() for name, assembler in assemblers.items()}
-
-
-def messages_of(events: Iterable[Any]) -> dict[str, Message]:
-    """The messages that the deltas come to, none of which may break a rule."""
-    found: dict[str, Message] = {}
-    for name, result in assembled(deltas_of(events)).items():
-        assert result.violations == []
-        if result.message is not None:
-            assert check_message(result.message) == []
-            found[name] = result.message
-    return found
 
 
 def kinds(stream: Iterable[MessageDelta]) -> list[str]:
     return [str(delta.__struct_config__.tag) for delta in stream]
 
 
-def wire(thing: Any) -> Any:
-    return json.loads(msgspec.json.encode(thing))
-
-
-def said(text: str) -> TextBlock:
-    return TextBlock(text, "completed")
-
-
-def call(tool_id: str, arguments: Any = None, text: str | None = None) -> ToolUseBlock:
-    return ToolUseBlock(tool_id, "Read", "CLAUDE_READ", arguments, "in_progress", text)
-
-
-def result(tool_id: str, content: Any = "ok", *, is_error: bool = False) -> ToolResultBlock:
-    return ToolResultBlock(tool_id, content, is_error, "failed" if is_error else "completed")
-
-
-def frame(index: int, *content: ContentBlock, **more: Any) -> ev.AssistantMessage:
-    return ev.AssistantMessage(*WHO, "msg_1", index, list(content), **more)
-
-
-def started(message_id: str = "msg_1") -> ev.MessageStarted:
-    return ev.MessageStarted(*WHO, message_id, "claude-x")
-
-
-def begins(index: int, block: ContentBlock) -> ev.ContentStarted:
-    return ev.ContentStarted(*WHO, "msg_1", index, block)
-
-
-def piece(index: int, text: str, kind: ev.DeltaKind = "text") -> ev.ContentDelta:
-    return ev.ContentDelta(*WHO, "msg_1", index, kind, text)
-
-
-def ends(index: int, block: ContentBlock) -> ev.ContentCompleted:
-    return ev.ContentCompleted(*WHO, "msg_1", index, block)
-
-
-def completed(**more: Any) -> ev.MessageCompleted:
-    return ev.MessageCompleted(*WHO, "msg_1", **more)
-
-
-def discarded(from_index: int, reason: str = "abandoned") -> ev.MessageDiscarded:
-    return ev.MessageDiscarded(*WHO, "msg_1", from_index, reason)
-
-
 # --- recorded streams -------------------------------------------------------------------------
-
-
-def said_by_the_frames(lines: list[bytes]) -> dict[str, list[Any]]:
-    """Each message's parts on the wire, read from the assistant frames without any of our code."""
-    found: dict[str, list[Any]] = {}
-    for raw in lines:
-        line = json.loads(raw)
-        if line["type"] == "assistant":
-            parts = [as_part(block) for block in line["message"]["content"]]
-            found.setdefault(line["message"]["id"], []).extend(parts)
-    return found
-
-
-def as_part(block: dict[str, Any]) -> dict[str, Any]:
-    match block["type"]:
-        case "text":
-            return {"kind": "text", "payload": {"text": block["text"]}}
-        case "thinking":
-            payload = {"text": block["thinking"], "signature": block["signature"]}
-            return {"kind": "thinking", "payload": payload}
-        case "tool_use":
-            payload = {
-                "toolCallId": block["id"],
-                "toolName": block["name"],
-                "arguments": block["input"],
-            }
-            return {"kind": "tool_call", "payload": payload}
-        case kind:
-            raise AssertionError(f"the recordings have no {kind}")
-
-
-def on_the_wire(messages: dict[str, Message]) -> dict[str, list[Any]]:
-    found = {name: wire(message.parts) for name, message in messages.items()}
-    for parts in found.values():
-        for part in parts:
-            part["payload"].pop("toolType", None)  # ours
-    return found
-
-
-def without_stream_events(lines: list[bytes]) -> list[bytes]:
-    return [raw for raw in lines if json.loads(raw)["type"] != "stream_event"]
 
 
 def cut(events: Iterable[Any], sizes: Iterable[int]) -> list[Any]:
@@ -203,23 +95,6 @@ def test_the_deltas_of_a_recorded_stream_come_to_what_its_frames_say(
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
-def test_its_entries_group_to_the_same_messages(path: Path, streamed: bool) -> None:
-    lines = path.read_bytes().splitlines()
-    events = events_of(lines if streamed else without_stream_events(lines))
-    entries = entries_of(events)
-    assert all(len(entry.parts) == 1 for entry in entries if entry.role != "user")
-    assert [violation for entry in entries for violation in check_message(entry)] == []
-    whole = {e.meta["messageId"]: e for e in group(entries) if e.role == "assistant"}
-    assert on_the_wire(whole) == said_by_the_frames(lines)
-    messages = messages_of(events)
-    for name, message in whole.items():
-        assert contents(message) == contents(messages[name])
-        for key in ("messageId", "turnId", "schemaVersion", "parentToolUseId", "agentId"):
-            assert message.meta.get(key) == messages[name].meta.get(key)
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_cut_into_single_characters_it_comes_to_the_same(path: Path) -> None:
     events = events_of(path.read_bytes().splitlines())
     assert messages_of(cut(events, iter(lambda: 1, 0))) == messages_of(events)
@@ -238,14 +113,6 @@ def test_without_its_frames_it_comes_to_what_was_streamed(path: Path) -> None:
     assert {name: contents(e) for name, e in whole.items()} == {
         name: contents(message) for name, message in messages.items()
     }
-
-
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_the_tool_calls_of_a_recorded_stream_are_called_once_and_answered_once(path: Path) -> None:
-    ledger = RunLedger(RUN)
-    for entry in entries_of(events_of(path.read_bytes().splitlines())):
-        ledger.add(entry)
-    assert {violation.code for violation in ledger.finish()} <= {"no_tool_result"}
 
 
 # --- any stream -------------------------------------------------------------------------------
@@ -322,50 +189,13 @@ def test_any_message_comes_to_the_same_by_every_way(
     )
 
 
-@st.composite
-def any_event(draw: st.DrawFn) -> NormalizedStreamEvent:
-    """Events of two voices with two messages each, in no order at all."""
-    who = draw(st.sampled_from([WHO, SUB]))
-    name = f"{draw(st.sampled_from(['a', 'b']))}-{who[2]}"
-    index = draw(st.integers(0, 2))
-    found: list[ContentBlock] = [
-        said("x"),
-        ThinkingBlock("x", "completed", "sig"),
-        call(f"{name}-{index}", {"a": 1}),
-        call(f"{name}-{index}"),
-        result(f"{name}-{index}"),
-        ErrorBlock("x", "failed"),
-    ]
-    block = draw(st.sampled_from(found))
-    kind = draw(st.sampled_from(get_args(ev.DeltaKind)))
-    events: list[NormalizedStreamEvent] = [
-        ev.MessageStarted(*who, name),
-        ev.ContentStarted(*who, name, index, block),
-        ev.ContentDelta(*who, name, index, kind, "x"),
-        ev.ContentCompleted(*who, name, index, block),
-        ev.AssistantMessage(*who, name, index, [block]),
-        ev.UsageUpdated(*who, Usage(1, 1), name),
-        ev.MessageCompleted(*who, name),
-        ev.MessageDiscarded(*who, name, index, "abandoned"),
-        ev.UserMessage(*who, [block], "tool"),
-        ev.TurnCompleted(*who),
-    ]
-    return draw(st.sampled_from(events))
-
-
 @given(st.lists(any_event(), max_size=25))
 def test_whatever_comes_the_deltas_keep_every_rule(events: list[NormalizedStreamEvent]) -> None:
     streams = assembled(deltas_of(events))
     assert all(result.violations == [] for result in streams.values())
-    results = 0
-    for entry in entries_of(events):
-        assert check_message(entry) == []
-        assert len(contents(entry)) == 1
-        results += entry.role == "tool"
-    assert results <= 12  # one for each call there is
 
 
-# --- deltas: a message as it grows ------------------------------------------------------------
+# --- a message as it grows --------------------------------------------------------------------
 
 
 def test_a_streamed_message_gives_each_kind_of_delta_with_the_message_id_in_every_payload() -> None:
@@ -582,12 +412,11 @@ def test_words_for_a_message_that_has_ended_are_left_out() -> None:
 
 
 def test_only_the_last_messages_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deltas, "_MAX_ENDED", 1)
+    monkeypatch.setattr(deltas, "MAX_ENDED", 1)
     events = [
         ev.AssistantMessage(*WHO, name, 0, [said(name)]) for name in ("a", "b", "c", "c", "b", "a")
     ]
     assert kinds(deltas_of(events)).count("start") == 4
-    assert len(entries_of(events)) == 5
 
 
 def test_voices_are_mixed_without_harm() -> None:
@@ -599,7 +428,7 @@ def test_voices_are_mixed_without_harm() -> None:
     assert "agentId" not in out["msg_1"].meta
 
 
-# --- deltas: how a message ends ---------------------------------------------------------------
+# --- how a message ends -----------------------------------------------------------------------
 
 
 def last(events: Iterable[Any]) -> Any:
@@ -673,7 +502,6 @@ def test_a_frame_beside_a_stream_does_not_know_the_end() -> None:
     out = wire(deltas_of([started(), beside, completed(stop_reason="end_turn")]))
     assert [d["payload"].get("finishReason") for d in out][-1] == "end_turn"
     assert "usage" not in [d["kind"] for d in out]
-    assert "usage" not in entries_of([started(), beside])[0].meta
 
 
 def test_the_turn_of_the_agent_does_not_end_what_a_sub_agent_says() -> None:
@@ -694,236 +522,6 @@ def test_a_stream_keeps_the_run_in_which_it_began() -> None:
     assert (start.run_id, end.run_id) == ("conv:1", "conv:1")
 
 
-def test_events_about_anything_else_mean_no_deltas_and_no_entries() -> None:
+def test_events_about_anything_else_mean_no_deltas() -> None:
     events = [ev.TurnStarted(*WHO), ev.PlanUpdated(*WHO, []), ev.RequestWithdrawn(*WHO, "r")]
     assert deltas_of(events) == []
-    assert entries_of(events) == []
-
-
-# --- entries ----------------------------------------------------------------------------------
-
-
-def test_user_input_is_one_entry_with_all_its_parts() -> None:
-    content: list[ContentBlock] = [
-        said("Look:"),
-        UnknownBlock("document", {"type": "document"}),
-        ImageBlock("completed", "image/png", "aGk="),
-        FileRefBlock("notes.txt", "completed", "text/plain", 8),
-    ]
-    (entry,) = entries_of([ev.UserMessage(*WHO, content, "user", "u-1")])
-    assert wire(entry) == {
-        "runId": "conv:1",
-        "role": "user",
-        "parts": [
-            {"kind": "text", "payload": {"text": "Look:"}},
-            {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
-            {
-                "kind": "file_ref",
-                "payload": {"path": "notes.txt", "mimeType": "text/plain", "size": 8},
-            },
-        ],
-        "timestamp": "12:00",
-        "meta": {
-            "schemaVersion": 1,
-            "turnId": 1,
-            "blocks": [
-                {
-                    "position": 1,
-                    "block": {
-                        "type": "unknown",
-                        "originalType": "document",
-                        "data": {"type": "document"},
-                    },
-                }
-            ],
-            "provider": "claude",
-            "uuid": "u-1",
-            "origin": "user",
-        },
-    }
-
-
-def test_each_tool_result_is_an_entry_of_its_own() -> None:
-    details = ToolResultBlock("t2", "no", True, "failed", Raw(b'{"x":1}'))
-    event = ev.UserMessage(*SUB, [result("t1"), details, said("and")], "tool", "u-1")
-    one, two, three = entries_of([event])
-    assert wire(one.parts) == [
-        {
-            "kind": "tool_result",
-            "payload": {"toolCallId": "t1", "isError": False, "content": "ok"},
-        }
-    ]
-    assert one.role == "tool"
-    assert one.meta == {
-        "schemaVersion": 1,
-        "turnId": 1,
-        "provider": "claude",
-        "parentToolUseId": "toolu_task",
-        "agentId": "agent-7",
-        "uuid": "u-1",
-    }
-    assert wire(two.parts)[0]["payload"]["isError"] is True
-    assert wire(two.parts)[0]["payload"]["details"] == {"x": 1}
-    assert three.role == "user"
-
-
-def test_a_result_or_a_frame_that_comes_again_is_not_told_again() -> None:
-    events = [
-        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
-        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
-        ev.UserMessage(*WHO, [result("t")], "tool", "u-2"),
-        ev.UserMessage(*WHO, [result("t", "other")], "tool"),
-        ev.UserMessage(*WHO, [], "user"),
-    ]
-    assert [entry.role for entry in entries_of(events)] == ["user", "tool"]
-
-
-def test_a_finished_block_is_an_entry_with_its_place_in_its_message() -> None:
-    (entry,) = entries_of([frame(2, said("x"), model="claude-x", uuid="u", usage=Usage(1, 2))])
-    assert entry.meta == {
-        "schemaVersion": 1,
-        "messageId": "msg_1",
-        "turnId": 1,
-        "index": 2,
-        "provider": "claude",
-        "uuid": "u",
-        "modelId": "claude-x",
-        "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
-    }
-
-
-def test_a_block_that_only_streamed_is_an_entry_when_its_message_ends() -> None:
-    events = [started(), ends(0, said("x")), completed(stop_reason="end_turn", usage=Usage(1, 2))]
-    assert entries_of(events[:-1]) == []
-    (entry,) = entries_of(events)
-    assert entry.meta["finishReason"] == "end_turn"
-    assert entry.meta["usage"]["totalTokens"] == 3
-
-
-def test_a_block_is_told_once_whatever_confirms_it_again() -> None:
-    x = said("x")
-    events = [started(), frame(0, x), ends(0, x), frame(0, x, said("y")), completed(), frame(0, x)]
-    assert len(entries_of(events)) == 2
-
-
-def test_a_result_inside_a_model_message_is_an_entry_of_role_tool() -> None:
-    search = ToolUseBlock("s", "web_search", "CLAUDE_WEB_SEARCH", {}, "in_progress")
-    events = [frame(0, search, result("s", [{"type": "page"}]), said("found"))]
-    assert [entry.role for entry in entries_of(events)] == ["assistant", "tool", "assistant"]
-    whole, answer = group(entries_of(events))
-    assert [part["kind"] for part in wire(whole.parts)] == ["tool_call", "text"]
-    assert answer.meta["messageId"] == "msg_1"
-    assert answer.meta["index"] == 1
-    assert contents(messages_of(events)["msg_1"]) == contents(whole)
-    again = ev.UserMessage(*WHO, [result("s")], "tool")
-    assert len(entries_of([*events, again])) == 3
-
-
-def test_a_kept_block_is_an_entry_without_a_part() -> None:
-    (entry,) = entries_of([frame(0, ImageBlock("completed", None, None, "https://example.com"))])
-    assert entry.parts == []
-    assert entry.meta["blocks"] == [
-        {
-            "position": 0,
-            "block": {"type": "image", "status": "completed", "url": "https://example.com"},
-        }
-    ]
-
-
-def test_an_event_is_an_entry_of_role_system() -> None:
-    entry = event_entry(
-        "interrupted", "Stopped by Ann", run_id=RUN, timestamp="12:00", data={"by": "ann"}
-    )
-    assert wire(entry) == {
-        "runId": "conv:1",
-        "role": "system",
-        "parts": [{"kind": "text", "payload": {"text": "Stopped by Ann"}}],
-        "timestamp": "12:00",
-        "meta": {
-            "schemaVersion": 1,
-            "turnId": 1,
-            "messageType": "interrupted",
-            "data": {"by": "ann"},
-        },
-    }
-    assert check_message(entry) == []
-
-
-# --- blocks as parts --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("words", "words"),
-        (None, ""),
-        (7, {"value": 7}),
-        ({"type": "web_search_error"}, {"type": "web_search_error"}),
-        ([], []),
-        ([{"type": "text", "text": "a"}], [{"kind": "text", "payload": {"text": "a"}}]),
-        (
-            [
-                {
-                    "type": "image",
-                    "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
-                }
-            ],
-            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
-        ),
-        (
-            [{"type": "image", "source": {"type": "url", "url": "https://example.com"}}],
-            [{"kind": "image", "payload": {"mimeType": "image/*", "url": "https://example.com"}}],
-        ),
-        (
-            [{"type": "image", "data": "aGk=", "mimeType": "image/png"}],
-            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
-        ),
-        (
-            [{"type": "text", "text": "a"}, {"type": "tool_reference", "tool_name": "x"}],
-            {
-                "blocks": [
-                    {"type": "text", "text": "a"},
-                    {"type": "tool_reference", "tool_name": "x"},
-                ]
-            },
-        ),
-        (
-            [{"type": "text", "text": "a", "novel": 1}],
-            {"blocks": [{"type": "text", "text": "a", "novel": 1}]},
-        ),
-    ],
-)
-def test_a_result_becomes_text_parts_or_an_object(content: Any, expected: Any) -> None:
-    part = part_of(result("t", content))
-    assert wire(part)["payload"]["content"] == expected
-
-
-def test_every_block_is_a_part_or_has_none() -> None:
-    each: list[ContentBlock] = [
-        said("x"),
-        ThinkingBlock("x", "completed"),
-        call("t", {}),
-        result("t"),
-        ImageBlock("completed", "image/png", "aGk="),
-        FileRefBlock("x", "completed"),
-        blocks.CommandExecutionBlock("c", "make", "completed"),
-        blocks.FileChangeBlock("f", [], "completed"),
-        blocks.McpToolCallBlock("m", "s", "t", {}, "completed"),
-        blocks.WebSearchBlock("w", "q", "completed"),
-        blocks.TodoListBlock([], "completed"),
-        ErrorBlock("x", "failed"),
-        UnknownBlock("x", {}),
-    ]
-    examples = {type(block): block for block in each}
-    assert set(examples) == set(get_args(ContentBlock))
-    found = {kind.__name__: part_of(block) for kind, block in examples.items()}
-    fitting = {name for name, part in found.items() if part is not None}
-    assert fitting == {
-        "TextBlock",
-        "ThinkingBlock",
-        "ToolUseBlock",
-        "ToolResultBlock",
-        "ImageBlock",
-        "FileRefBlock",
-    }
-    assert result("t").details is UNSET

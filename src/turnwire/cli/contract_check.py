@@ -5,7 +5,8 @@ from __future__ import annotations
 from turnwire.cli.runs import Runs
 from turnwire.core import assembler
 from turnwire.core.assembler import Assembler, RunLedger, check_message
-from turnwire.core.deltas import DeltaStream, EntryStream
+from turnwire.core.deltas import DeltaStream
+from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import DoneDelta, ErrorDelta, MessageDelta, UnknownDelta
 from turnwire.dialects.claude.check import Violation

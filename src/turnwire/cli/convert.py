@@ -12,7 +12,8 @@ from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import events_of, open_recording
 from turnwire.cli.runs import Runs
-from turnwire.core.deltas import DeltaStream, EntryStream
+from turnwire.core.deltas import DeltaStream
+from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.claude import ClaudeStreamAdapter

@@ -1,8 +1,8 @@
-"""Normalized events in, message deltas and log entries out."""
+"""Normalized events in, message deltas out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,287 +11,15 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core import message as m
 from turnwire.core.blocks import ContentBlock
+from turnwire.core.entries import kept_block, token_usage, tool_call
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import (
-    EventName,
-    KeptBlock,
-    Message,
-    MessageDelta,
-    MessagePart,
-    Role,
-    meta_of,
-    parse_arguments,
-)
+from turnwire.core.message import KeptBlock, MessageDelta, parse_arguments
+from turnwire.core.recent import MAX_ENDED, Recent
 from turnwire.core.usage import Usage
 
-__all__ = ["DeltaStream", "EntryStream", "entry_of", "event_entry", "part_of"]
+__all__ = ["DeltaStream"]
 
 Deltas = list[MessageDelta]
-
-_MAX_ENDED = 256  # messages remembered after their end, for words that come late or twice
-_MAX_TOLD = 4096  # tool results and user frames remembered, so that each is told once
-
-
-# --- blocks as parts --------------------------------------------------------------------------
-
-
-def part_of(block: ContentBlock) -> MessagePart | None:
-    """A finished block as a part; none where no kind of part fits."""
-    match block:
-        case blocks.TextBlock():
-            return m.TextPart(m.TextPayload(block.text, block.citations))
-        case blocks.ThinkingBlock():
-            return m.ThinkingPart(
-                m.ThinkingPayload(block.thinking, block.signature, block.redacted)
-            )
-        case blocks.ToolUseBlock():
-            return m.ToolCallPart(_tool_call(block))
-        case blocks.ToolResultBlock():
-            content = _result_content(block.content)
-            return m.ToolResultPart(
-                m.ToolResultPayload(block.tool_use_id, block.is_error, content, block.details)
-            )
-        case blocks.ImageBlock():
-            return m.ImagePart(m.ImagePayload(block.mime_type or "image/*", block.data, block.url))
-        case blocks.FileRefBlock():
-            return m.FileRefPart(m.FileRefPayload(block.path, block.mime_type, block.size))
-        case _:
-            return None
-
-
-def entry_of(
-    role: Role, content: Iterable[ContentBlock], *, run_id: str, timestamp: str, **known: Any
-) -> Message:
-    """Blocks as an entry of the log. What is no part, or none for this role, is kept in meta."""
-    parts: list[MessagePart] = []
-    rest: list[KeptBlock] = []
-    broken: list[str] = []
-    for position, block in enumerate(content):
-        part = part_of(block)
-        if part is None or type(part) not in m.ROLE_PARTS[role]:
-            rest.append(KeptBlock(position, msgspec.json.decode(msgspec.json.encode(block))))
-            continue
-        parts.append(part)
-        if isinstance(part, m.ToolCallPart) and part.payload.raw_args_text is not None:
-            broken.append(part.payload.tool_call_id)
-    meta = meta_of(run_id, blocks=rest or None, args_not_json=broken or None, **known)
-    return Message(run_id, role, parts, timestamp, meta)
-
-
-def event_entry(
-    name: EventName, text: str, *, run_id: str, timestamp: str, data: Any = None, **known: Any
-) -> Message:
-    """Something that happened, as an entry of the log: words for a person, and the particulars."""
-    meta = meta_of(run_id, message_type=name, data=data, **known)
-    return Message(run_id, "system", [m.TextPart(m.TextPayload(text))], timestamp, meta)
-
-
-def _tool_call(block: blocks.ToolUseBlock) -> m.ToolCallPayload:
-    arguments, raw = block.input, block.input_text
-    if not isinstance(arguments, dict):
-        if arguments is not None and raw is None:
-            raw = msgspec.json.encode(arguments).decode()
-        arguments = {}
-    return m.ToolCallPayload(block.id, block.tool_name, arguments, raw, block.tool_type)
-
-
-def _result_content(content: Any) -> list[MessagePart] | dict[str, Any] | str:
-    """A result as the contract has it. A list that is not all text and pictures stays as it is."""
-    if isinstance(content, str | dict):
-        return content
-    if content is None:
-        return ""
-    if not isinstance(content, list):
-        return {"value": content}
-    parts = [_content_part(item) for item in content]
-    fitting = [part for part in parts if part is not None]
-    return fitting if len(fitting) == len(parts) else {"blocks": content}
-
-
-def _content_part(item: Any) -> MessagePart | None:
-    """An item of a result, in the shapes of the Messages API and of MCP, if a part can say it."""
-    match item:
-        case {"type": "text", "text": str(text)} if len(item) == 2:
-            return m.TextPart(m.TextPayload(text))
-        case {
-            "type": "image",
-            "source": {"type": "base64", "media_type": str(mime), "data": str(data), **more},
-        } if len(item) == 2 and not more:
-            return m.ImagePart(m.ImagePayload(mime, data))
-        case {"type": "image", "source": {"type": "url", "url": str(url), **more}} if (
-            len(item) == 2 and not more
-        ):
-            return m.ImagePart(m.ImagePayload("image/*", None, url))
-        case {"type": "image", "data": str(data), "mimeType": str(mime)} if len(item) == 3:
-            return m.ImagePart(m.ImagePayload(mime, data))
-        case _:
-            return None
-
-
-# --- entries ----------------------------------------------------------------------------------
-
-
-class _Recent:
-    """The names that were seen last, up to a number of them."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._names: dict[Any, None] = {}
-
-    def __contains__(self, name: Any) -> bool:
-        return name in self._names
-
-    def add(self, name: Any) -> None:
-        self._names[name] = None
-        if len(self._names) > self._limit:
-            del self._names[next(iter(self._names))]
-
-
-_Key = tuple[str | None, str]  # whose message, and its id
-
-
-class EntryStream:
-    """Finished things as entries of the log, each once.
-
-    A block is finished when an AssistantMessage says it, or when its streamed message ends and
-    nothing has said it. A user message is one entry, but each tool result in it is one of its own.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[_Key, dict[int, ContentBlock]] = {}  # streamed, not confirmed
-        self._streamed: set[_Key] = set()
-        self._told: dict[_Key, set[int]] = {}
-        self._told_users = _Recent(_MAX_TOLD)
-        self._told_results = _Recent(_MAX_TOLD)
-        self._handlers: dict[type, Callable[[Any, str, str], list[Message]]] = {
-            ev.MessageStarted: self._on_started,
-            ev.ContentCompleted: self._on_block,
-            ev.AssistantMessage: self._on_assistant,
-            ev.MessageCompleted: self._on_completed,
-            ev.MessageDiscarded: self._on_discarded,
-            ev.UserMessage: self._on_user,
-        }
-
-    def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> list[Message]:
-        """The entries that one event means, in order; often none."""
-        handle = self._handlers.get(type(event))
-        return handle(event, run_id, now) if handle is not None else []
-
-    def _on_started(self, e: ev.MessageStarted, run_id: str, now: str) -> list[Message]:
-        self._streamed.add((e.parent_tool_use_id, e.message_id))
-        return []
-
-    def _on_block(self, e: ev.ContentCompleted, run_id: str, now: str) -> list[Message]:
-        key = (e.parent_tool_use_id, e.message_id)
-        if e.index not in self._told.get(key, ()):
-            self._waiting.setdefault(key, {})[e.index] = e.block
-        return []
-
-    def _on_assistant(self, e: ev.AssistantMessage, run_id: str, now: str) -> list[Message]:
-        key = (e.parent_tool_use_id, e.message_id)
-        known: dict[str, Any] = {
-            "uuid": e.uuid,
-            "model_id": e.model,
-            "error": e.error,
-            "aborted": e.aborted,
-        }
-        if key not in self._streamed:  # a frame beside a stream knows only how both began
-            known |= {"finish_reason": e.stop_reason, "usage": e.usage and _usage(e.usage)}
-        return self._tell(e, enumerate(e.content, e.index), run_id, now, known)
-
-    def _on_completed(self, e: ev.MessageCompleted, run_id: str, now: str) -> list[Message]:
-        key = (e.parent_tool_use_id, e.message_id)
-        self._streamed.discard(key)
-        left = sorted(self._waiting.pop(key, {}).items())
-        known = {"finish_reason": e.stop_reason, "usage": e.usage and _usage(e.usage)}
-        return self._tell(e, left, run_id, now, known)
-
-    def _on_discarded(self, e: ev.MessageDiscarded, run_id: str, now: str) -> list[Message]:
-        key = (e.parent_tool_use_id, e.message_id)
-        self._streamed.discard(key)
-        left = sorted(self._waiting.pop(key, {}).items())
-        stays = [(index, block) for index, block in left if index < e.from_index]
-        return self._tell(e, stays, run_id, now, {"finish_reason": e.reason})
-
-    def _tell(
-        self,
-        e: ev.AssistantMessage | ev.MessageCompleted | ev.MessageDiscarded,
-        found: Iterable[tuple[int, ContentBlock]],
-        run_id: str,
-        now: str,
-        known: dict[str, Any],
-    ) -> list[Message]:
-        key = (e.parent_tool_use_id, e.message_id)
-        told = self._told.get(key)
-        if told is None:
-            told = self._told[key] = set()
-            if len(self._told) > _MAX_ENDED:
-                del self._told[next(iter(self._told))]
-        waiting = self._waiting.get(key, {})
-        out: list[Message] = []
-        for index, block in found:
-            waiting.pop(index, None)
-            if index in told:
-                continue
-            told.add(index)
-            if isinstance(block, blocks.ToolResultBlock):
-                out += self._result(e, block, run_id, now, message_id=e.message_id, index=index)
-                continue
-            out.append(
-                entry_of(
-                    "assistant",
-                    [block],
-                    run_id=run_id,
-                    timestamp=now,
-                    message_id=e.message_id,
-                    index=index,
-                    **_whose(e),
-                    **known,
-                )
-            )
-        return out
-
-    def _on_user(self, e: ev.UserMessage, run_id: str, now: str) -> list[Message]:
-        if e.uuid is not None:
-            if e.uuid in self._told_users:
-                return []
-            self._told_users.add(e.uuid)
-        out: list[Message] = []
-        rest: list[ContentBlock] = []
-        for block in e.content:
-            if isinstance(block, blocks.ToolResultBlock):
-                out += self._result(e, block, run_id, now, uuid=e.uuid)
-            else:
-                rest.append(block)
-        if rest:
-            known = {"origin": e.origin, "uuid": e.uuid, **_whose(e)}
-            out.append(entry_of("user", rest, run_id=run_id, timestamp=now, **known))
-        return out
-
-    def _result(
-        self, e: ev.Event, block: blocks.ToolResultBlock, run_id: str, now: str, **known: Any
-    ) -> list[Message]:
-        if block.tool_use_id in self._told_results:
-            return []
-        self._told_results.add(block.tool_use_id)
-        return [entry_of("tool", [block], run_id=run_id, timestamp=now, **_whose(e), **known)]
-
-
-def _whose(e: ev.Event) -> dict[str, Any]:
-    return {
-        "provider": e.provider,
-        "parent_tool_use_id": e.parent_tool_use_id,
-        "agent_id": e.agent_id,
-    }
-
-
-def _usage(usage: Usage) -> m.TokenUsage:
-    read, written = usage.input_tokens or 0, usage.output_tokens or 0
-    cached = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
-    return m.TokenUsage(read, written, read + written + sum(n or 0 for n in cached), *cached)
-
-
-# --- deltas -----------------------------------------------------------------------------------
 
 
 class _Block:
@@ -347,7 +75,7 @@ class DeltaStream:
 
     def __init__(self) -> None:
         self._open: dict[str | None, _Stream] = {}  # by voice: the tool call whose sub-agent speaks
-        self._ended = _Recent(_MAX_ENDED)
+        self._ended = Recent(MAX_ENDED)
         self._handlers: dict[type, Callable[[Any, str, str], Deltas]] = {
             ev.MessageStarted: self._on_started,
             ev.ContentStarted: self._on_block,
@@ -503,7 +231,7 @@ class DeltaStream:
                 block.closed = True
                 self._end_call(stream, block.tool_call_id, None, now, out)
         if stream.usage is not None:
-            told = _usage(stream.usage)
+            told = token_usage(stream.usage)
             usage = m.UsageDeltaPayload(
                 told.input_tokens,
                 told.output_tokens,
@@ -614,8 +342,7 @@ class DeltaStream:
         if open_block is None:
             # A tool result is no part of what the model says: it is an entry of its own.
             if not isinstance(block, blocks.ToolResultBlock):
-                whole = msgspec.json.decode(msgspec.json.encode(block))
-                stream.kept.setdefault(index, KeptBlock(index, whole))
+                stream.kept.setdefault(index, kept_block(index, block))
             return
         if open_block.closed:
             return
@@ -660,7 +387,7 @@ class DeltaStream:
         now: str,
         out: Deltas,
     ) -> None:
-        call = _tool_call(block)
+        call = tool_call(block)
         written = "".join(open_block.pieces)
         if not written:
             written = call.raw_args_text or ""

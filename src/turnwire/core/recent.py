@@ -1,0 +1,25 @@
+"""A memory of what was seen last, which never grows beyond its limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["MAX_ENDED", "Recent"]
+
+MAX_ENDED = 256  # messages remembered after their end, for words that come late or twice
+
+
+class Recent:
+    """The names that were seen last, up to a number of them."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._names: dict[Any, None] = {}
+
+    def __contains__(self, name: Any) -> bool:
+        return name in self._names
+
+    def add(self, name: Any) -> None:
+        self._names[name] = None
+        if len(self._names) > self._limit:
+            del self._names[next(iter(self._names))]

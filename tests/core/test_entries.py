@@ -1,0 +1,338 @@
+"""Normalized events as entries of the log: recorded streams first, then every rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET, Raw
+
+from tests.model_events import (
+    RUN,
+    SUB,
+    WHO,
+    any_event,
+    call,
+    completed,
+    ends,
+    entries_of,
+    frame,
+    messages_of,
+    on_the_wire,
+    result,
+    said,
+    said_by_the_frames,
+    started,
+    wire,
+    without_stream_events,
+)
+from tests.streams import RECORDED, events_of
+from turnwire.core import blocks
+from turnwire.core import entries as module
+from turnwire.core import events as ev
+from turnwire.core.assembler import RunLedger, check_message
+from turnwire.core.blocks import (
+    ContentBlock,
+    ErrorBlock,
+    FileRefBlock,
+    ImageBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from turnwire.core.entries import event_entry, part_of
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import contents, group
+from turnwire.core.usage import Usage
+
+# --- recorded streams -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "frames only"])
+def test_its_entries_group_to_the_same_messages(path: Path, streamed: bool) -> None:
+    lines = path.read_bytes().splitlines()
+    events = events_of(lines if streamed else without_stream_events(lines))
+    entries = entries_of(events)
+    assert all(len(entry.parts) == 1 for entry in entries if entry.role != "user")
+    assert [violation for entry in entries for violation in check_message(entry)] == []
+    whole = {e.meta["messageId"]: e for e in group(entries) if e.role == "assistant"}
+    assert on_the_wire(whole) == said_by_the_frames(lines)
+    messages = messages_of(events)
+    for name, message in whole.items():
+        assert contents(message) == contents(messages[name])
+        for key in ("messageId", "turnId", "schemaVersion", "parentToolUseId", "agentId"):
+            assert message.meta.get(key) == messages[name].meta.get(key)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_the_tool_calls_of_a_recorded_stream_are_called_once_and_answered_once(path: Path) -> None:
+    ledger = RunLedger(RUN)
+    for entry in entries_of(events_of(path.read_bytes().splitlines())):
+        ledger.add(entry)
+    assert {violation.code for violation in ledger.finish()} <= {"no_tool_result"}
+
+
+# --- any stream -------------------------------------------------------------------------------
+
+
+@given(st.lists(any_event(), max_size=25))
+def test_whatever_comes_every_entry_says_one_thing(events: list[NormalizedStreamEvent]) -> None:
+    results = 0
+    for entry in entries_of(events):
+        assert check_message(entry) == []
+        assert len(contents(entry)) == 1
+        results += entry.role == "tool"
+    assert results <= 12  # one for each call there is
+
+
+# --- entries ----------------------------------------------------------------------------------
+
+
+def test_user_input_is_one_entry_with_all_its_parts() -> None:
+    content: list[ContentBlock] = [
+        said("Look:"),
+        UnknownBlock("document", {"type": "document"}),
+        ImageBlock("completed", "image/png", "aGk="),
+        FileRefBlock("notes.txt", "completed", "text/plain", 8),
+    ]
+    (entry,) = entries_of([ev.UserMessage(*WHO, content, "user", "u-1")])
+    assert wire(entry) == {
+        "runId": "conv:1",
+        "role": "user",
+        "parts": [
+            {"kind": "text", "payload": {"text": "Look:"}},
+            {"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}},
+            {
+                "kind": "file_ref",
+                "payload": {"path": "notes.txt", "mimeType": "text/plain", "size": 8},
+            },
+        ],
+        "timestamp": "12:00",
+        "meta": {
+            "schemaVersion": 1,
+            "turnId": 1,
+            "blocks": [
+                {
+                    "position": 1,
+                    "block": {
+                        "type": "unknown",
+                        "originalType": "document",
+                        "data": {"type": "document"},
+                    },
+                }
+            ],
+            "provider": "claude",
+            "uuid": "u-1",
+            "origin": "user",
+        },
+    }
+
+
+def test_each_tool_result_is_an_entry_of_its_own() -> None:
+    details = ToolResultBlock("t2", "no", True, "failed", Raw(b'{"x":1}'))
+    event = ev.UserMessage(*SUB, [result("t1"), details, said("and")], "tool", "u-1")
+    one, two, three = entries_of([event])
+    assert wire(one.parts) == [
+        {
+            "kind": "tool_result",
+            "payload": {"toolCallId": "t1", "isError": False, "content": "ok"},
+        }
+    ]
+    assert one.role == "tool"
+    assert one.meta == {
+        "schemaVersion": 1,
+        "turnId": 1,
+        "provider": "claude",
+        "parentToolUseId": "toolu_task",
+        "agentId": "agent-7",
+        "uuid": "u-1",
+    }
+    assert wire(two.parts)[0]["payload"]["isError"] is True
+    assert wire(two.parts)[0]["payload"]["details"] == {"x": 1}
+    assert three.role == "user"
+
+
+def test_a_result_or_a_frame_that_comes_again_is_not_told_again() -> None:
+    events = [
+        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
+        ev.UserMessage(*WHO, [said("hi")], "user", "u-1"),
+        ev.UserMessage(*WHO, [result("t")], "tool", "u-2"),
+        ev.UserMessage(*WHO, [result("t", "other")], "tool"),
+        ev.UserMessage(*WHO, [], "user"),
+    ]
+    assert [entry.role for entry in entries_of(events)] == ["user", "tool"]
+
+
+def test_a_finished_block_is_an_entry_with_its_place_in_its_message() -> None:
+    (entry,) = entries_of([frame(2, said("x"), model="claude-x", uuid="u", usage=Usage(1, 2))])
+    assert entry.meta == {
+        "schemaVersion": 1,
+        "messageId": "msg_1",
+        "turnId": 1,
+        "index": 2,
+        "provider": "claude",
+        "uuid": "u",
+        "modelId": "claude-x",
+        "usage": {"inputTokens": 1, "outputTokens": 2, "totalTokens": 3},
+    }
+
+
+def test_a_block_that_only_streamed_is_an_entry_when_its_message_ends() -> None:
+    events = [started(), ends(0, said("x")), completed(stop_reason="end_turn", usage=Usage(1, 2))]
+    assert entries_of(events[:-1]) == []
+    (entry,) = entries_of(events)
+    assert entry.meta["finishReason"] == "end_turn"
+    assert entry.meta["usage"]["totalTokens"] == 3
+
+
+def test_a_block_is_told_once_whatever_confirms_it_again() -> None:
+    x = said("x")
+    events = [started(), frame(0, x), ends(0, x), frame(0, x, said("y")), completed(), frame(0, x)]
+    assert len(entries_of(events)) == 2
+
+
+def test_only_the_last_messages_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_ENDED", 1)
+    events = [
+        ev.AssistantMessage(*WHO, name, 0, [said(name)]) for name in ("a", "b", "c", "c", "b", "a")
+    ]
+    assert len(entries_of(events)) == 5
+
+
+def test_a_frame_beside_a_stream_does_not_know_the_usage() -> None:
+    beside = frame(0, said("x"), stop_reason="early", usage=Usage(1, 1))
+    (entry,) = entries_of([started(), beside])
+    assert "usage" not in entry.meta
+
+
+def test_a_result_inside_a_model_message_is_an_entry_of_role_tool() -> None:
+    search = ToolUseBlock("s", "web_search", "CLAUDE_WEB_SEARCH", {}, "in_progress")
+    events = [frame(0, search, result("s", [{"type": "page"}]), said("found"))]
+    assert [entry.role for entry in entries_of(events)] == ["assistant", "tool", "assistant"]
+    whole, answer = group(entries_of(events))
+    assert [part["kind"] for part in wire(whole.parts)] == ["tool_call", "text"]
+    assert answer.meta["messageId"] == "msg_1"
+    assert answer.meta["index"] == 1
+    assert contents(messages_of(events)["msg_1"]) == contents(whole)
+    again = ev.UserMessage(*WHO, [result("s")], "tool")
+    assert len(entries_of([*events, again])) == 3
+
+
+def test_a_kept_block_is_an_entry_without_a_part() -> None:
+    (entry,) = entries_of([frame(0, ImageBlock("completed", None, None, "https://example.com"))])
+    assert entry.parts == []
+    assert entry.meta["blocks"] == [
+        {
+            "position": 0,
+            "block": {"type": "image", "status": "completed", "url": "https://example.com"},
+        }
+    ]
+
+
+def test_an_event_is_an_entry_of_role_system() -> None:
+    entry = event_entry(
+        "interrupted", "Stopped by Ann", run_id=RUN, timestamp="12:00", data={"by": "ann"}
+    )
+    assert wire(entry) == {
+        "runId": "conv:1",
+        "role": "system",
+        "parts": [{"kind": "text", "payload": {"text": "Stopped by Ann"}}],
+        "timestamp": "12:00",
+        "meta": {
+            "schemaVersion": 1,
+            "turnId": 1,
+            "messageType": "interrupted",
+            "data": {"by": "ann"},
+        },
+    }
+    assert check_message(entry) == []
+
+
+def test_whatever_is_no_message_means_no_entry() -> None:
+    events = [ev.TurnStarted(*WHO), ev.PlanUpdated(*WHO, []), ev.RequestWithdrawn(*WHO, "r")]
+    assert entries_of(events) == []
+
+
+# --- blocks as parts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("words", "words"),
+        (None, ""),
+        (7, {"value": 7}),
+        ({"type": "web_search_error"}, {"type": "web_search_error"}),
+        ([], []),
+        ([{"type": "text", "text": "a"}], [{"kind": "text", "payload": {"text": "a"}}]),
+        (
+            [
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": "aGk="},
+                }
+            ],
+            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
+        ),
+        (
+            [{"type": "image", "source": {"type": "url", "url": "https://example.com"}}],
+            [{"kind": "image", "payload": {"mimeType": "image/*", "url": "https://example.com"}}],
+        ),
+        (
+            [{"type": "image", "data": "aGk=", "mimeType": "image/png"}],
+            [{"kind": "image", "payload": {"mimeType": "image/png", "data": "aGk="}}],
+        ),
+        (
+            [{"type": "text", "text": "a"}, {"type": "tool_reference", "tool_name": "x"}],
+            {
+                "blocks": [
+                    {"type": "text", "text": "a"},
+                    {"type": "tool_reference", "tool_name": "x"},
+                ]
+            },
+        ),
+        (
+            [{"type": "text", "text": "a", "novel": 1}],
+            {"blocks": [{"type": "text", "text": "a", "novel": 1}]},
+        ),
+    ],
+)
+def test_a_result_becomes_text_parts_or_an_object(content: Any, expected: Any) -> None:
+    part = part_of(result("t", content))
+    assert wire(part)["payload"]["content"] == expected
+
+
+def test_every_block_is_a_part_or_has_none() -> None:
+    each: list[ContentBlock] = [
+        said("x"),
+        ThinkingBlock("x", "completed"),
+        call("t", {}),
+        result("t"),
+        ImageBlock("completed", "image/png", "aGk="),
+        FileRefBlock("x", "completed"),
+        blocks.CommandExecutionBlock("c", "make", "completed"),
+        blocks.FileChangeBlock("f", [], "completed"),
+        blocks.McpToolCallBlock("m", "s", "t", {}, "completed"),
+        blocks.WebSearchBlock("w", "q", "completed"),
+        blocks.TodoListBlock([], "completed"),
+        ErrorBlock("x", "failed"),
+        UnknownBlock("x", {}),
+    ]
+    examples = {type(block): block for block in each}
+    assert set(examples) == set(get_args(ContentBlock))
+    found = {kind.__name__: part_of(block) for kind, block in examples.items()}
+    fitting = {name for name, part in found.items() if part is not None}
+    assert fitting == {
+        "TextBlock",
+        "ThinkingBlock",
+        "ToolUseBlock",
+        "ToolResultBlock",
+        "ImageBlock",
+        "FileRefBlock",
+    }
+    assert result("t").details is UNSET

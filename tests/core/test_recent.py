@@ -1,0 +1,12 @@
+"""What was seen last."""
+
+from __future__ import annotations
+
+from turnwire.core.recent import Recent
+
+
+def test_only_as_many_are_remembered_as_were_asked_for() -> None:
+    seen = Recent(2)
+    for name in ("a", "b", "b", "c"):
+        seen.add(name)
+    assert [name in seen for name in ("a", "b", "c")] == [False, True, True]
