@@ -3,6 +3,8 @@
 TurnwireError
 ├── BadLine          a line of an agent's stream that is not a JSON object
 ├── UnreadableInput  a file that cannot be read at all
+├── Refused          something that was asked for and will not be done, with one of the codes of
+│                    the protocol (turnwire.core.error_codes)
 └── ContractBroken   a delta stream that breaks a rule, where a strict reader wants to stop
                      (turnwire.core.assembler)
 """

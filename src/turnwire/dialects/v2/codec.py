@@ -1,0 +1,129 @@
+"""Frames as bytes, in both directions."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple, Union, cast, get_args
+
+import msgspec
+from msgspec import Struct, ValidationError
+
+from turnwire.core.error_codes import Refused
+from turnwire.core.lenient import salvage
+from turnwire.dialects.v2.commands import ClientFrame
+from turnwire.dialects.v2.frames import Frame, ServerFrame, UnknownFrame
+from turnwire.errors import BadLine
+
+__all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
+
+
+# --- the server's frames ------------------------------------------------------------------------
+
+
+class Encoded(NamedTuple):
+    """A frame, written once for all connections: only the number in between differs."""
+
+    head: bytes
+    tail: bytes
+
+    def at(self, sequence: int) -> bytes:
+        """The frame as one connection gets it."""
+        return b"%b%d%b" % (self.head, sequence, self.tail)
+
+    def replayed(self) -> bytes:
+        """The frame as it stands in a message.replay: without a number."""
+        return b"%bnull%b" % (self.head, self.tail)
+
+
+class _Tail(Struct, gc=False):
+    timestamp: str
+    trace_id: str | None
+    payload: Any
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode(frame: Frame) -> Encoded:
+    """Write a frame. Its own `sequence` does not count: each connection has its own."""
+    payload = frame.payload  # type: ignore[attr-defined]  # every kind of frame has one
+    tail = _encode(_Tail(frame.timestamp, frame.trace_id, payload))
+    return Encoded(_head(type(frame), frame.conversation_id, frame.turn_id), b",%b" % tail[1:])
+
+
+@lru_cache(maxsize=4096)
+def _head(kind: type[Frame], conversation_id: str, turn_id: int | None) -> bytes:
+    return b'{"type":%b,"conversation_id":%b,"turn_id":%b,"sequence":' % (
+        _encode(kind.__struct_config__.tag),
+        _encode(conversation_id),
+        _encode(turn_id),
+    )
+
+
+_KNOWN: Any = Union[tuple(kind for kind in get_args(ServerFrame) if kind is not UnknownFrame)]  # noqa: UP007
+_decode_known = msgspec.json.Decoder(_KNOWN).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+def decode(raw: bytes | str) -> ServerFrame:
+    """Read a frame of the server. A type or a field that is not known is no error.
+
+    Raises BadLine where it is not a JSON object.
+    """
+    try:
+        known: ServerFrame = _decode_known(raw)
+    except (ValidationError, RecursionError):
+        pass
+    except msgspec.DecodeError as error:
+        raise _bad(raw, "invalid_json", f"not JSON: {error}") from None
+    else:
+        return known
+    try:
+        value = _decode_any(raw)
+    except RecursionError:
+        raise _bad(raw, "too_deep", "nested too deeply to be read") from None
+    if not isinstance(value, dict):
+        raise _bad(raw, "not_an_object", "JSON, but not an object")
+    read: ServerFrame = salvage(ServerFrame, value, [])
+    return read
+
+
+def _bad(raw: bytes | str, reason: str, detail: str) -> BadLine:
+    return BadLine(reason, detail, line=1, raw=raw.encode() if isinstance(raw, str) else raw)
+
+
+# --- the client's frames ------------------------------------------------------------------------
+
+_COMMANDS: dict[Any, type[Struct]] = {
+    kind.__struct_config__.tag: kind for kind in get_args(ClientFrame)
+}
+
+
+def decode_command(raw: bytes | str) -> ClientFrame:
+    """Read a frame of a client, strictly: what is not understood is refused, not guessed.
+
+    Raises Refused with INVALID_FORMAT, UNKNOWN_MESSAGE_TYPE or INVALID_PAYLOAD. Its data holds the
+    `client_message_id`, so that the refusal reaches the frame's sender as the answer to it.
+    """
+    try:
+        value = _decode_any(raw)
+    except (ValueError, RecursionError) as error:
+        raise Refused("INVALID_FORMAT", f"The frame is not JSON: {error}") from None
+    return read_command(value)
+
+
+def read_command(value: Any) -> ClientFrame:
+    """The same from decoded JSON."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise Refused("INVALID_FORMAT", "The frame is not a JSON object with a `type`.")
+    name, own_id = value["type"], value.get("client_message_id")
+    known_id = own_id if isinstance(own_id, str) else None
+    kind = _COMMANDS.get(name)
+    if kind is None:
+        said = f"There is no client frame of type {name!r}."
+        raise Refused("UNKNOWN_MESSAGE_TYPE", said, client_message_id=known_id)
+    try:
+        command = cast("ClientFrame", msgspec.convert(value, kind))
+    except (ValidationError, RecursionError) as error:
+        raise Refused("INVALID_PAYLOAD", f"{name}: {error}", client_message_id=known_id) from None
+    return command

@@ -1,0 +1,374 @@
+"""What the frames of the server carry."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core.content import Blob, Content
+from turnwire.core.error_codes import ErrorCode
+from turnwire.core.events import Question, QuestionOption, UserOrigin
+from turnwire.core.status import Outcome, Totals, TurnOrigin
+
+__all__ = [
+    "Accepted",
+    "BlockPayload",
+    "Capabilities",
+    "Chunk",
+    "ConversationUpdated",
+    "Discarded",
+    "ErrorPayload",
+    "HeartbeatAck",
+    "Interrupted",
+    "Limits",
+    "OtherBlock",
+    "PermissionAsked",
+    "Process",
+    "QueueFate",
+    "ReplayComplete",
+    "RequestInput",
+    "RequestResolved",
+    "Reset",
+    "ResetReason",
+    "SessionInfo",
+    "SystemNews",
+    "Thinking",
+    "ToolCall",
+    "ToolProgressed",
+    "ToolResult",
+    "TurnStart",
+    "UserWords",
+]
+
+
+class _Payload(Struct, frozen=True, omit_defaults=True, gc=False):
+    pass
+
+
+# --- the connection -----------------------------------------------------------------------------
+
+
+class Capabilities(_Payload, frozen=True):
+    """What this connection may ask for. A front end offers nothing else."""
+
+    agent: str  # the agent's name: `claude`, `demo`, ...
+    commands: list[str]  # the client frames that will not be refused with NOT_SUPPORTED
+    images: bool = False  # a user.message may hold pictures
+    models: list[str] = []  # for session.set_model, where the agent lists them
+    permission_modes: list[str] = []  # for session.set_permission_mode
+
+
+class Limits(_Payload, frozen=True):
+    """How much is too much."""
+
+    max_frame_bytes: int  # of a client frame
+    max_queue: int  # messages that may wait
+    heartbeat_seconds: int  # a client that is silent for longer than twice this is cut off
+
+
+class SessionInfo(_Payload, frozen=True):
+    """Where this connection stands."""
+
+    connection_id: str  # of this connection alone
+    client_id: str  # of this user's client, over its connections
+    epoch: str  # this incarnation of the log
+    first: int  # the number of the first entry that this connection will get
+    head: int  # the number of the newest entry; 0: none yet
+    capabilities: Capabilities
+    limits: Limits
+
+
+ResetReason: TypeAlias = Literal["epoch", "beyond_head", "tail"]
+
+
+class Reset(_Payload, frozen=True):
+    """The client's copy is not a part of this log: drop all of it."""
+
+    reason: ResetReason  # another log; a number it does not have; missed too much
+    epoch: str  # the epoch to keep from now on
+    first: int  # the number of the first entry that follows
+
+
+class ReplayComplete(_Payload, frozen=True):
+    """Everything that was missed has been sent."""
+
+    through: int  # the client has the log up to this number
+
+
+# --- what is said -------------------------------------------------------------------------------
+
+
+class UserWords(_Payload, frozen=True):
+    """What was said to the agent, by a person or, marked so, by somebody else."""
+
+    content: list[Content]
+    message_sequence: int
+    client_message_id: str | None = None  # what its sender calls it
+    by: str | None = None  # the user who sent it
+    origin: UserOrigin = "user"  # whose words these are
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent was told this
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class BlockPayload(_Payload, frozen=True):
+    """What every block has."""
+
+    block_id: str  # the message's id and the index, or a tool call's id
+    message_id: str  # the agent's id of the model message
+    index: int  # the block's place in its message
+    partial: bool  # true: a piece of a block that grows; false: the whole block, finished
+
+
+class Chunk(BlockPayload, frozen=True):
+    """Text."""
+
+    text: str  # partial: what is new; snapshot: all so far; finished: all
+    chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    snapshot: bool = False  # all so far, up to chunk_seq
+    message_sequence: int | None = None  # on a finished block, always
+    aborted: bool = False  # cut short
+    model: str | None = None
+    citations: list[Any] | None = None  # the sources the words rest on
+    error: str | None = None  # the API failed and these words say so: `rate_limit`, ...
+    blob: Blob | None = None  # the whole text, where `text` is only its beginning
+
+
+class Thinking(BlockPayload, frozen=True):
+    """Reasoning."""
+
+    text: str  # partial: what is new; snapshot: all so far; finished: all
+    chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    snapshot: bool = False  # all so far, up to chunk_seq
+    message_sequence: int | None = None  # on a finished block, always
+    aborted: bool = False  # cut short
+    model: str | None = None
+    signature: str | None = None  # proof of origin
+    redacted: str | None = None  # reasoning that may only be handed back, not read
+    blob: Blob | None = None  # the whole text, where `text` is only its beginning
+
+
+class ToolCall(BlockPayload, frozen=True):
+    """A call of a tool."""
+
+    tool_use_id: str  # the agent's own id of the call
+    tool_name: str
+    tool_type: str | None = None  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
+    input: Any = None  # finished: the arguments
+    input_text: str | None = None  # partial: more JSON text; finished: what is no JSON
+    chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    snapshot: bool = False  # all so far, up to chunk_seq
+    message_sequence: int | None = None  # on a finished block, always
+    aborted: bool = False  # cut short
+    model: str | None = None
+    blob: Blob | None = None  # the arguments, where they are too large to be here
+
+
+class OtherBlock(BlockPayload, frozen=True):
+    """A block that is neither text nor thinking nor a tool call."""
+
+    block: Any = None  # a content block
+    chunk_seq: int | None = None  # counts the pieces of a block from 1; on partials and snapshots
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    snapshot: bool = False  # all so far, up to chunk_seq
+    message_sequence: int | None = None  # on a finished block, always
+    aborted: bool = False  # cut short
+    model: str | None = None
+    blob: Blob | None = None  # the block as JSON, where it is too large to be here
+
+
+class ToolProgressed(_Payload, frozen=True):
+    """A tool still runs."""
+
+    tool_use_id: str
+    output: str | None = None  # what it printed since the last one
+    elapsed_seconds: float | None = None
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+    tool_name: str | None = None
+
+
+class ToolResult(_Payload, frozen=True):
+    """What a tool call, or a question, gave back. It joins the call by tool_use_id."""
+
+    tool_use_id: str
+    is_error: bool
+    content: Any  # text, a list of content, or an object
+    message_sequence: int
+    details: Raw | UnsetType = UNSET  # the tool's structured result, where the agent gives one
+    blob: Blob | None = None  # the whole content, where `content` is only its beginning
+    details_blob: Blob | None = None  # the details, where they are too large to be here
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class Discarded(_Payload, frozen=True):
+    """Blocks that were growing and will never be finished: take them away."""
+
+    block_ids: list[str]
+    reason: str | None = None  # abandoned, restarted, replaced, turn_ended, stream_ended
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent spoke
+    agent_id: str | None = None  # that sub-agent's id
+
+
+# --- what waits for a person --------------------------------------------------------------------
+
+
+class RequestInput(_Payload, frozen=True):
+    """The agent asks something. It takes the place of the tool call that asks."""
+
+    question_id: str  # the tool call's id
+    question: str  # the first question
+    options: list[QuestionOption]  # the first question's
+    required: bool  # an empty answer is refused
+    metadata: dict[str, Any] | None  # whatever the agent added
+    inbox_item_id: str | None
+    deadline_at: str | None  # ISO 8601, UTC; null: it waits for as long as it takes
+    questions: list[Question]  # all of them
+    block_id: str
+    message_id: str
+    index: int
+    message_sequence: int
+    tool_name: str
+    tool_type: str | None = None
+    input: Any = None  # the tool call's arguments, as the agent sent them
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
+    agent_id: str | None = None  # that sub-agent's id
+    model: str | None = None
+
+
+class PermissionAsked(_Payload, frozen=True):
+    """The agent wants to run a tool and waits for leave."""
+
+    request_id: str
+    tool_use_id: str  # the call that waits
+    tool_name: str
+    input: Any  # exactly what would run
+    message_sequence: int
+    inbox_item_id: str | None = None
+    deadline_at: str | None = None  # ISO 8601, UTC; then it is denied
+    title: str | None = None
+    description: str | None = None
+    suggestions: list[Any] = []  # rules the agent offers to remember
+    blocked_path: str | None = None  # the path that made the agent ask
+    reason: str | None = None  # why the agent has to ask
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class RequestResolved(_Payload, frozen=True):
+    """A question or a permission has ended. Each ends exactly once."""
+
+    request_id: str  # a question's is its question_id
+    outcome: Outcome
+    message_sequence: int
+    by: str | None = None  # the user who answered; `agent`, `deadline`, `interrupt`, ... otherwise
+    delivered_as: str | None = None  # how the agent gets it: `tool_result`, `prompt`, absent: not
+    answer: Any = None  # of a question
+    decision: Literal["allow", "deny"] | None = None  # of a permission
+    reason: str | None = None  # why it was denied, or why it was cancelled
+    updated_input: Any = None  # of a permission: what runs instead of what was shown
+    remembered: list[Any] = []  # of a permission: the suggestions that were taken
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asked
+    agent_id: str | None = None  # that sub-agent's id
+
+
+# --- turns --------------------------------------------------------------------------------------
+
+
+class TurnStart(_Payload, frozen=True):
+    """A turn begins, or goes on after its question was answered."""
+
+    turn_id: int
+    origin: TurnOrigin  # a person's message, the agent by itself, or an answer
+    queue_id: str | None = None  # the queued message that it takes up
+    client_message_id: str | None = None  # what that message's sender calls it
+
+
+QueueFate: TypeAlias = Literal["hold", "continue", "clear"]
+
+
+class Process(_Payload, frozen=True):
+    """A process that was ended."""
+
+    pid: int
+    name: str | None = None
+    signal: str | None = None  # what ended it: `SIGTERM`, `SIGKILL`
+
+
+class Interrupted(_Payload, frozen=True):
+    """A turn was stopped: what was asked for, and what came of it."""
+
+    reason: str  # `user`, `disconnect`, `deadline`, `server_restart`, `agent_lost`
+    message_sequence: int
+    by: str | None = None  # the user who stopped it
+    requested_at: str | None = None  # ISO 8601, UTC
+    acknowledged: bool = False  # the agent said that it stopped
+    forced: bool = False  # it had to be ended
+    processes: list[Process] = []  # those that were ended
+    queue: QueueFate = "hold"  # what became of the messages that waited
+
+
+# --- around it ----------------------------------------------------------------------------------
+
+
+class SystemNews(_Payload, frozen=True):
+    """Something about the session rather than in it."""
+
+    subtype: str  # the agent's word: `init`, `status`, ...; ours: `plan`, `rewind`
+    message_sequence: int | None = None  # absent: worth telling, not worth keeping
+    text: str | None = None  # for a person
+    data: Any = None  # the agent's own message
+    provider: str | None = None
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class ConversationUpdated(_Payload, frozen=True):
+    """Something about the conversation changed. What is absent did not."""
+
+    title: str | None = None
+    totals: Totals | None = None
+
+
+# --- answers to client frames -------------------------------------------------------------------
+
+
+class Accepted(_Payload, frozen=True):
+    """A client frame was taken, and what it asks for is durable."""
+
+    client_message_id: str | None = None
+    duplicate: bool = False  # this frame came before: the first answer again
+    turn_id: int | None = None  # user.message: the turn that it started; user.interrupt: the turn
+    queue_id: str | None = None  # user.message: it waits under this id; user.queue: the item
+    held: bool = False  # user.message: the queue had been held, and goes on now
+    request_id: str | None = None  # an answer: what it answers
+    delivered_as: str | None = None  # an answer: how the agent gets it
+    outcome: Literal["requested", "already_ended"] | None = None  # user.interrupt
+    model: str | None = None  # session.set_model
+    mode: str | None = None  # session.set_permission_mode
+    files: list[str] | None = None  # user.rewind: the files that were put back
+
+
+class HeartbeatAck(_Payload, frozen=True):
+    """The server is there."""
+
+    client_message_id: str | None = None
+
+
+class ErrorPayload(_Payload, frozen=True):
+    """A client frame was refused, or the connection cannot go on."""
+
+    code: ErrorCode
+    message: str  # what happened, in words
+    retryable: bool  # the same frame, sent again later, may succeed
+    what_to_do: str
+    client_message_id: str | None = None  # the frame that was refused; absent: none in particular
+    data: dict[str, Any] = {}  # particulars, by code
