@@ -12,9 +12,9 @@ from msgspec import Struct
 from turnwire.cli.recording import Entry
 from turnwire.core import blocks
 from turnwire.core import events as ev
+from turnwire.core.questions import asks_a_person
 from turnwire.core.usage import Usage
 from turnwire.dialects.claude import messages
-from turnwire.dialects.claude.questions import asks_a_person
 from turnwire.dialects.claude.translate import unify
 from turnwire.errors import BadLine
 

@@ -12,13 +12,13 @@ from turnwire.core import blocks as unified
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.answers import InterruptReceipt, read_answer
 from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
 from turnwire.dialects.claude.plan import Plan
-from turnwire.dialects.claude.questions import asks_a_person, questions_of
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
 from turnwire.dialects.claude.translate import unify_all
 

@@ -1,4 +1,4 @@
-"""How Claude asks a person: the AskUserQuestion tool, or an MCP tool named request_input."""
+"""How a person is asked: the AskUserQuestion tool, or a tool named request_input on any server."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from turnwire.core.events import Question, QuestionOption
-from turnwire.dialects.claude.questions import asks_a_person, questions_of
+from turnwire.core.questions import asks_a_person, questions_of
 
 
 @pytest.mark.parametrize(
