@@ -276,6 +276,7 @@ class SystemEvent(Event, frozen=True):
 
     subtype: str
     data: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    ephemeral: bool = False  # worth telling live, not worth keeping
 
 
 class UnknownEvent(Event, frozen=True):

@@ -1002,6 +1002,46 @@ def test_other_messages_are_news_too(kind: str) -> None:
     assert one(ev.SystemEvent, events_of([{"type": kind}])).subtype == kind
 
 
+OF_THE_MOMENT: list[Frame] = [
+    {"type": "system", "subtype": "api_retry"},
+    {"type": "system", "subtype": "background_tasks_changed"},
+    {"type": "system", "subtype": "commands_changed"},
+    {"type": "system", "subtype": "hook_progress"},
+    {"type": "system", "subtype": "hook_started"},
+    {"type": "system", "subtype": "session_state_changed"},
+    {"type": "system", "subtype": "status"},
+    {"type": "system", "subtype": "task_progress"},
+    {"type": "system", "subtype": "thinking_tokens"},
+    {"type": "auth_status"},
+    {"type": "command_lifecycle"},
+    {"type": "prompt_suggestion"},
+    {"type": "rate_limit_event"},
+    {"type": "transcript_mirror"},
+]
+
+
+@pytest.mark.parametrize("frame", OF_THE_MOMENT, ids=lambda frame: list(frame.values())[-1])
+def test_news_of_the_moment_is_not_worth_keeping(frame: Frame) -> None:
+    assert not line(frame).unknown
+    assert one(ev.SystemEvent, events_of([frame])).ephemeral is True
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "system", "subtype": "compact_boundary"},
+        {"type": "system", "subtype": "task_notification"},
+        {"type": "system", "subtype": "hook_response"},
+        {"type": "system", "subtype": "brand_new"},
+        {"type": "conversation_reset"},
+        {"type": "control_request", "request_id": "1", "request": {"subtype": "elicitation"}},
+        se({"type": "error"}),
+    ],
+)
+def test_all_other_news_is_kept_and_what_nobody_knows_as_well(frame: Frame) -> None:
+    assert one(ev.SystemEvent, events_of([frame])).ephemeral is False
+
+
 @pytest.mark.parametrize(
     ("frame", "name"),
     [

@@ -47,6 +47,27 @@ _SUBTYPES = {
     if kind is not system.UnknownSystemMessage
 }
 
+# News that is worth telling live but not worth keeping: it is about this very moment, or something
+# that is kept says it better later. Whatever is not listed is kept, an unknown subtype as well.
+_EPHEMERAL = frozenset(
+    [
+        "api_retry",
+        "auth_status",
+        "background_tasks_changed",
+        "command_lifecycle",
+        "commands_changed",
+        "hook_progress",
+        "hook_started",
+        "prompt_suggestion",
+        "rate_limit_event",
+        "session_state_changed",
+        "status",
+        "task_progress",
+        "thinking_tokens",
+        "transcript_mirror",
+    ]
+)
+
 
 class ClaudeStreamAdapter(StreamFollower):
     """Follows one Claude process line by line. Feed it every line, in order, then `finish`."""
@@ -368,7 +389,17 @@ class ClaudeStreamAdapter(StreamFollower):
         if session_id != self.session_id:
             self._meet(session_id)
         subtype = _SUBTYPES.get(type(message)) or message.original_type
-        return [ev.SystemEvent("claude", self.session_id, None, None, subtype, Raw(line.raw))]
+        return [
+            ev.SystemEvent(
+                "claude",
+                self.session_id,
+                None,
+                None,
+                subtype,
+                Raw(line.raw),
+                subtype in _EPHEMERAL,
+            )
+        ]
 
     def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""
