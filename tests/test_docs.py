@@ -25,6 +25,8 @@ from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamEvent
 from turnwire.dialects import claude, rpc
+from turnwire.dialects.v2 import codec as v2
+from turnwire.dialects.v2.frames import UnknownFrame
 
 ROOT = docs.ROOT
 PAGES = {
@@ -47,6 +49,13 @@ VOCABULARIES = {
     "turnwire.dialects.claude.blocks": "docs/protocol/claude.md",
     "turnwire.dialects.claude.system": "docs/protocol/claude.md",
     "turnwire.dialects.claude.control": "docs/protocol/claude.md",
+    "turnwire.core.content": "docs/protocol/v2.md",
+    "turnwire.core.error_codes": "docs/protocol/v2.md",
+    "turnwire.core.status": "docs/protocol/v2.md",
+    "turnwire.dialects.v2.close_codes": "docs/protocol/v2.md",
+    "turnwire.dialects.v2.commands": "docs/protocol/v2.md",
+    "turnwire.dialects.v2.frames": "docs/protocol/v2.md",
+    "turnwire.dialects.v2.payloads": "docs/protocol/v2.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
@@ -145,6 +154,15 @@ def _message_or_delta(raw: bytes) -> bytes:
     )
 
 
+def _v2(raw: bytes) -> bytes:
+    value = json.loads(raw)
+    if "sequence" not in value:  # only the server numbers its frames
+        return msgspec.json.encode(v2.decode_command(raw))
+    frame = v2.decode(raw)
+    assert not isinstance(frame, UnknownFrame)
+    return v2.encode(frame).at(value["sequence"])
+
+
 READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/blocks.md": _through(ContentBlock),
     "docs/protocol/claude.md": _claude,
@@ -152,6 +170,7 @@ READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/messages.md": _message_or_delta,
     "docs/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
     "docs/protocol/ui.md": _through(UiStreamEvent),
+    "docs/protocol/v2.md": _v2,
 }
 
 EXAMPLES = [

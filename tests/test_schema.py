@@ -38,7 +38,10 @@ def assert_fits(name: str, value: Any) -> None:
 
 
 def test_the_vocabularies() -> None:
-    assert NAMES == ["blocks", "claude", "deltas", "events", "messages", "rpc", "ui"]
+    assert [
+        *("blocks", "claude", "deltas", "events", "messages", "rpc", "ui"),
+        *("v2", "v2-client", "view"),
+    ] == NAMES
 
 
 def test_the_checked_in_files_are_up_to_date() -> None:
@@ -58,6 +61,18 @@ def test_the_command_prints_them() -> None:
     result = CliRunner().invoke(main, ["schema"])
     assert result.exit_code == 0
     assert json.loads(result.output) == schemas()
+
+
+def test_the_command_prints_and_writes_one_of_them(tmp_path: Path) -> None:
+    assert json.loads(CliRunner().invoke(main, ["schema", "v2"]).output) == schemas()["v2"]
+    CliRunner().invoke(main, ["schema", "--out", str(tmp_path), "v2-client"])
+    assert [path.name for path in tmp_path.iterdir()] == ["v2-client.schema.json"]
+
+
+def test_a_vocabulary_that_there_is_not_is_refused_with_the_names_of_those_there_are() -> None:
+    result = CliRunner().invoke(main, ["schema", "v3"])
+    assert result.exit_code == 2
+    assert "there is no 'v3'. Name one of blocks, " in result.stderr
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
@@ -176,3 +191,20 @@ def test_our_own_vocabularies_are_closed() -> None:
     for name in ("blocks", "events", "rpc", "ui"):
         assert not validator(name).is_valid({"type": "novel"})
     assert_fits("blocks", {"type": "unknown", "originalType": "novel", "data": {}})
+
+
+# --- protocol v2: the server's frames are open, the client's are not --------------------------
+
+
+def test_a_frame_of_the_server_that_nobody_knows_yet_fits() -> None:
+    assert_fits("v2", {"type": "session.novel", "anything": 1})
+    assert not validator("v2").is_valid({"type": "session.reset", "payload": {}})
+
+
+def test_a_frame_of_a_client_must_be_known_to_its_last_field() -> None:
+    stop: dict[str, Any] = {"type": "user.interrupt", "payload": {"turn_id": 1}}
+    assert_fits("v2-client", stop)
+    assert not validator("v2-client").is_valid({"type": "user.novel", "payload": {}})
+    assert not validator("v2-client").is_valid(
+        {**stop, "payload": {"turn_id": 1, "turnId": 1}},
+    )

@@ -20,11 +20,12 @@ import re
 import subprocess
 import sys
 import tokenize
+from bisect import bisect
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import msgspec
 from msgspec import NODEFAULT, UNSET, Struct, structs
@@ -118,8 +119,10 @@ class Vocabulary:
                 parts.append((node.lineno, self._class(node)))
             elif _is_alias(node):
                 parts.append((node.lineno, self._alias(node)))
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict | ast.DictComp):
-                parts.append((node.lineno, self._constant(node)))
+            elif isinstance(node, ast.Assign):
+                parts.append((node.lineno, self._constant(node.targets[0], node.value)))
+            elif isinstance(node, ast.AnnAssign) and node.value:
+                parts.append((node.lineno, self._constant(node.target, node.value)))
         page: list[str] = []
         heading = ""
         for line, text in sorted(parts):
@@ -136,12 +139,31 @@ class Vocabulary:
             return ""
         return f"#### {name}\n\nOne of {self._type(node.value, ', ')}.\n"
 
-    def _constant(self, node: ast.Assign) -> str:
-        name = ast.unparse(node.targets[0])
-        if name not in self.public:
+    def _constant(self, target: ast.expr, value: ast.expr) -> str:
+        """A mapping as tables: one for each group, where comments in the source part them."""
+        name = ast.unparse(target)
+        if name not in self.public or not isinstance(value, ast.Dict | ast.DictComp):
             return ""
-        rows = [f"| `{key}` | {meaning} |" for key, meaning in getattr(self.module, name).items()]
-        return "\n".join([f"#### {name}\n", "| code | meaning |", "|---|---|", *rows, ""])
+        items = list(getattr(self.module, name).items())
+        if not all(isinstance(meaning, str | Struct) for _, meaning in items):
+            return ""  # a table for programs
+        titles = self._titles(value) if isinstance(value, ast.Dict) else {}
+        parts = [f"#### {name}\n"]
+        starts = sorted({0, *titles})
+        for start, end in zip(starts, [*starts[1:], len(items)], strict=True):
+            title = [f"{titles[start]}\n"] if start in titles else []
+            parts += [*title, _mapping_table(items[start:end])]
+        return "\n".join(parts)
+
+    def _titles(self, value: ast.Dict) -> dict[int, str]:
+        """The comments on lines of their own in a mapping, by the place of the entry below."""
+        lines = [key.lineno for key in value.keys if key]
+        inside = range(value.lineno, lines[-1] if lines else value.lineno)
+        return {
+            bisect(lines, line): self.comments[line].lstrip("# ")
+            for line in inside
+            if line in self.comments and line not in lines
+        }
 
     def _class(self, node: ast.ClassDef) -> str:
         kind = getattr(self.module, node.name)
@@ -157,6 +179,8 @@ class Vocabulary:
             return f"#### {title}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
         rows = self._rows(node, kind)
         parts = [f"#### {node.name}\n", f"{_tag(kind)}{doc}\n"]
+        if self._is_base(kind):
+            parts.append(f"{self._carriers(kind)}\n")
         base = kind.__bases__[0]
         if rows:
             parts.append(_table(rows))
@@ -169,6 +193,14 @@ class Vocabulary:
             )
         return "\n".join(parts)
 
+    def _is_base(self, kind: type[Struct]) -> bool:
+        """Whether other types here add fields to this one's."""
+        return any(
+            kind in heir.__bases__ and len(heir.__struct_fields__) > len(kind.__struct_fields__)
+            for heir in map(vars(self.module).get, self.public)
+            if inspect.isclass(heir) and issubclass(heir, Struct)
+        )
+
     def _carriers(self, base: type[Struct]) -> str:
         """Who has a base's fields: all types with its tag but a few, or those that are named."""
         field = base.__struct_config__.tag_field
@@ -177,6 +209,7 @@ class Vocabulary:
             for name in self.module.__all__
             if inspect.isclass(kind := getattr(self.module, name))
             and issubclass(kind, Struct)
+            and kind is not base
             and kind.__struct_config__.tag_field == field
         }
         heirs, others = (
@@ -277,6 +310,22 @@ def _default(field: structs.FieldInfo) -> str:
         return "absent"
     value = field.default_factory() if field.default is NODEFAULT else field.default
     return f"`{msgspec.json.encode(value).decode()}`"
+
+
+def _mapping_table(items: list[tuple[Any, Any]]) -> str:
+    """What each code means: words, or a struct with a field for each column."""
+    columns = ["meaning"]
+    if isinstance(items[0][1], Struct):
+        columns = [field.replace("_", " ") for field in items[0][1].__struct_fields__]
+    head = [f"| {' | '.join(['code', *columns])} |", "|---" * (len(columns) + 1) + "|"]
+    rows = [f"| {' | '.join([f'`{key}`', *_cells(value)])} |" for key, value in items]
+    return "\n".join([*head, *rows, ""])
+
+
+def _cells(value: Any) -> list[str]:
+    if not isinstance(value, Struct):
+        return [str(value)]
+    return [{True: "yes", False: "no"}.get(each, each) for each in structs.astuple(value)]
 
 
 def _table(rows: list[str]) -> str:

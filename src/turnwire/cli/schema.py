@@ -20,19 +20,26 @@ __all__ = ["command", "written"]
     metavar="DIR",
     help="Write DIR/NAME.schema.json instead of printing.",
 )
-def command(*, out: Path | None) -> None:
+@click.argument("name", required=False)
+def command(*, out: Path | None, name: str | None) -> None:
     """Print or write the JSON Schema of every vocabulary.
 
-    Without --out, one JSON object on standard output with a schema under each name: blocks,
-    claude, deltas, events, messages, rpc, ui.
+    NAME is one of blocks, claude, deltas, events, messages, rpc, ui, v2 (the frames of the
+    server), v2-client (those of a client), view. Without it and without --out, one JSON object on
+    standard output with a schema under each name.
     """
+    known = schemas()
+    if name is not None and name not in known:
+        names = ", ".join(known)
+        raise click.BadParameter(f"there is no {name!r}. Name one of {names}.", param_hint="NAME")
     if out is None:
-        click.echo(_pretty(schemas()), nl=False)
+        click.echo(_pretty(known if name is None else known[name]), nl=False)
         return
     out.mkdir(parents=True, exist_ok=True)
-    for name, content in written().items():
-        (out / name).write_bytes(content)
-        click.echo(out / name)
+    for file, content in written().items():
+        if name is None or file == f"{name}.schema.json":
+            (out / file).write_bytes(content)
+            click.echo(out / file)
 
 
 def written() -> dict[str, bytes]:

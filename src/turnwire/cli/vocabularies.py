@@ -13,10 +13,12 @@ from msgspec import Struct
 from msgspec.inspect import CollectionType, DictType, StructType, UnionType
 
 from turnwire.core.blocks import ContentBlock
+from turnwire.core.content import Content
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
 from turnwire.core.message import Message, MessageDelta
 from turnwire.core.ui import UiStreamEvent
+from turnwire.core.view import View
 from turnwire.dialects.claude.answers import Answer
 from turnwire.dialects.claude.blocks import ClaudeBlock
 from turnwire.dialects.claude.control import ControlBody, ControlOutcome
@@ -24,6 +26,8 @@ from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcMessage
+from turnwire.dialects.v2.commands import ClientFrame
+from turnwire.dialects.v2.frames import ServerFrame
 
 __all__ = ["schemas"]
 
@@ -42,6 +46,9 @@ def schemas() -> dict[str, Schema]:
         "messages": _schema("Messages, and the entries of the log.", Message),
         "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
         "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
+        "v2": _v2_schema(),
+        "v2-client": _schema("Protocol v2: one of these per frame of a client.", ClientFrame),
+        "view": _schema("What a person sees of a conversation.", View),
     }
 
 
@@ -49,6 +56,15 @@ def _schema(description: str, vocabulary: Any) -> Schema:
     schema = msgspec.json.schema(vocabulary)
     _describe_fields(schema["$defs"], vocabulary)
     return {"$schema": _DRAFT, "description": description, **schema}
+
+
+def _v2_schema() -> Schema:
+    """The server's frames, which are open: a client passes over what it does not know."""
+    schema = _schema("Protocol v2: one of these per frame of the server.", ServerFrame)
+    for union in (ServerFrame, Content):
+        _open(union, schema["$defs"])
+    opened: Schema = _without_discriminators(schema)
+    return opened
 
 
 # --- what each field means --------------------------------------------------------------------

@@ -156,7 +156,7 @@ ERRORS: Mapping[ErrorCode, ErrorRule] = {
     "AGENT_UNAVAILABLE": ErrorRule(
         "The agent cannot be started now. Nothing was written.",
         True,
-        "Read the message, mend the cause (`turnwire doctor` helps), send it again.",
+        "Read the message, mend the cause and send it again.",
     ),
     "AGENT_ERROR": ErrorRule(
         "The agent failed while it worked.", True, "Read the message; send a user.message to go on."

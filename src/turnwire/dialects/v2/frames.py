@@ -208,7 +208,7 @@ class ConversationInterrupted(Frame, frozen=True, tag="conversation.interrupted"
 class ConversationUpdated(Frame, frozen=True, tag="conversation.updated"):
     """The title or the totals changed."""
 
-    payload: p.ConversationUpdated
+    payload: p.ConversationNews
 
 
 class SessionSystemEvent(Frame, frozen=True, tag="session.system_event"):

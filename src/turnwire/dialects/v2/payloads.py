@@ -16,7 +16,7 @@ __all__ = [
     "BlockPayload",
     "Capabilities",
     "Chunk",
-    "ConversationUpdated",
+    "ConversationNews",
     "Discarded",
     "ErrorPayload",
     "HeartbeatAck",
@@ -46,7 +46,7 @@ class _Payload(Struct, frozen=True, omit_defaults=True, gc=False):
     pass
 
 
-# --- the connection -----------------------------------------------------------------------------
+# --- where a connection stands ------------------------------------------------------------------
 
 
 class Capabilities(_Payload, frozen=True):
@@ -331,14 +331,14 @@ class SystemNews(_Payload, frozen=True):
     agent_id: str | None = None  # that sub-agent's id
 
 
-class ConversationUpdated(_Payload, frozen=True):
+class ConversationNews(_Payload, frozen=True):
     """Something about the conversation changed. What is absent did not."""
 
     title: str | None = None
     totals: Totals | None = None
 
 
-# --- answers to client frames -------------------------------------------------------------------
+# --- taken, or refused --------------------------------------------------------------------------
 
 
 class Accepted(_Payload, frozen=True):
