@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from turnwire.core import events as ev
 from turnwire.core.assembler import Assembled, Assembler, check_message
@@ -137,6 +138,11 @@ def any_event(draw: st.DrawFn) -> NormalizedStreamEvent:
         ev.MessageDiscarded(*who, name, index, "abandoned"),
         ev.UserMessage(*who, [block], "tool"),
         ev.TurnCompleted(*who),
+        ev.SessionInit(*who),
+        ev.SystemEvent(*who, "compact_boundary", Raw(b'{"uuid":"u-1"}')),
+        ev.SystemEvent(*who, "status", ephemeral=True),
+        ev.UnknownEvent(*who, "novel"),
+        ev.PlanUpdated(*who, []),
     ]
     return draw(st.sampled_from(events))
 

@@ -49,6 +49,12 @@ def test_a_second_result_never_reaches_the_log() -> None:
     assert broken(assistant("m1", CALL), user(RESULT), user(other)) == []
 
 
+def test_news_keeps_the_contract_between_a_call_and_its_result() -> None:
+    news = {"type": "system", "subtype": "compact_boundary"}
+    init = {"type": "system", "subtype": "init"}
+    assert broken(init, assistant("m1", CALL), news, {"type": "novel"}, user(RESULT)) == []
+
+
 def test_a_result_of_no_call_is_named() -> None:
     assert broken(user(RESULT)) == [("contract_untraceable_tool_result", 1)]
 

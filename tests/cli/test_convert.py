@@ -14,7 +14,9 @@ from msgspec import Struct
 from tests.cli.conftest import TURNWIRE, Run, Start
 from tests.streams import BOTH_DIRECTIONS, FIXTURES, RECORDED, events_of, recorded, rpc_of, ui_of
 from turnwire.core.assembler import Assembler
+from turnwire.core.message import TextPart, TextPayload
 from turnwire.core.message_codec import decode_delta, decode_message
+from turnwire.core.message_codec import encode as encode_message
 from turnwire.dialects.claude import encode
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
@@ -270,5 +272,27 @@ def test_messages_are_the_entries_of_a_log_with_turns_and_times(run: Run) -> Non
     assert [entry.role for entry in entries].count("assistant") == 4
     turns = [entry.meta["turnId"] for entry in entries if entry.role == "assistant"]
     assert turns == [1, 2, 3, 4]
-    assert entries[0].run_id == "04824079-9625-47d2-8bdb-f4348ca4abf4:1"
-    assert entries[0].timestamp == "2026-11-15T19:35:17.316Z"
+    (first, *_) = [entry for entry in entries if entry.role == "assistant"]
+    assert first.run_id == "04824079-9625-47d2-8bdb-f4348ca4abf4:1"
+    assert first.timestamp == "2026-11-15T19:35:17.316Z"
+
+
+def test_messages_tell_news_that_is_worth_keeping(run: Run) -> None:
+    result = run("convert", "--to", "messages", FIXTURES / "claude" / "15_todo.jsonl")
+    entries = [decode_message(line) for line in result.stdout_bytes.splitlines()]
+    news = [entry for entry in entries if entry.role == "system"]
+    assert [(entry.meta["data"]["subtype"], *entry.parts) for entry in news] == [
+        ("init", TextPart(TextPayload("Session started: claude-sonnet-4-5 in /workspace"))),
+        ("plan", TextPart(TextPayload("Plan: 0 of 1 done"))),
+        ("plan", TextPart(TextPayload("Plan: 0 of 1 done"))),
+    ]
+
+
+@pytest.mark.parametrize("line", GOOD.values(), ids=GOOD)
+def test_an_odd_line_is_an_entry_that_can_be_read(
+    line: bytes, run: Run, recording: Callable[[bytes], Path]
+) -> None:
+    result = run("convert", "--to", "messages", recording(between_neighbours(line)))
+    assert (result.exit_code, result.stderr) == (0, "")
+    for entry in result.stdout_bytes.splitlines():
+        assert encode_message(decode_message(entry)) == entry

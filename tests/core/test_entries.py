@@ -40,6 +40,7 @@ from turnwire.core.blocks import (
     FileRefBlock,
     ImageBlock,
     ThinkingBlock,
+    TodoItem,
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
@@ -253,9 +254,135 @@ def test_an_event_is_an_entry_of_role_system() -> None:
     assert check_message(entry) == []
 
 
-def test_whatever_is_no_message_means_no_entry() -> None:
-    events = [ev.TurnStarted(*WHO), ev.PlanUpdated(*WHO, []), ev.RequestWithdrawn(*WHO, "r")]
+def test_what_is_neither_said_nor_news_means_no_entry() -> None:
+    events = [ev.TurnStarted(*WHO), ev.ToolProgress(*WHO, "t"), ev.RequestWithdrawn(*WHO, "r")]
     assert entries_of(events) == []
+
+
+# --- news -------------------------------------------------------------------------------------
+
+
+def news(*events: NormalizedStreamEvent) -> list[tuple[str, Any]]:
+    """The words and the particulars of each entry, all of role system."""
+    found = []
+    for entry in entries_of(events):
+        assert (entry.role, entry.meta["messageType"]) == ("system", "system")
+        (part,) = wire(entry.parts)
+        found.append((part["payload"]["text"], entry.meta["data"]))
+    return found
+
+
+def test_news_is_an_entry_with_the_agents_own_message() -> None:
+    raw = Raw(b'{"type":"system","subtype":"compact_boundary","uuid":"u-1","novel":[1]}')
+    (entry,) = entries_of([ev.SystemEvent(*SUB, "compact_boundary", raw)])
+    assert wire(entry) == {
+        "runId": "conv:1",
+        "role": "system",
+        "parts": [{"kind": "text", "payload": {"text": "Compact boundary"}}],
+        "timestamp": "12:00",
+        "meta": {
+            "schemaVersion": 1,
+            "turnId": 1,
+            "provider": "claude",
+            "parentToolUseId": "toolu_task",
+            "agentId": "agent-7",
+            "uuid": "u-1",
+            "messageType": "system",
+            "data": {
+                "subtype": "compact_boundary",
+                "data": {
+                    "type": "system",
+                    "subtype": "compact_boundary",
+                    "uuid": "u-1",
+                    "novel": [1],
+                },
+            },
+        },
+    }
+
+
+def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
+    assert news(ev.SystemEvent(*WHO, "")) == [("System event", {"subtype": ""})]
+
+
+def test_ephemeral_news_is_not_kept() -> None:
+    assert news(ev.SystemEvent(*WHO, "status", Raw(b"{}"), True)) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "cwd", "text"),
+    [
+        ("claude-x", "/workspace", "Session started: claude-x in /workspace"),
+        ("claude-x", None, "Session started: claude-x"),
+        (None, "/workspace", "Session started in /workspace"),
+        (None, None, "Session started"),
+    ],
+)
+def test_the_start_of_a_session_says_what_is_known(
+    model: str | None, cwd: str | None, text: str
+) -> None:
+    init = ev.SessionInit(*WHO, model, cwd, raw=Raw(b'{"subtype":"init","apiKeySource":"none"}'))
+    said = {"subtype": "init", "apiKeySource": "none"}
+    assert news(init) == [(text, {"subtype": "init", "data": said})]
+
+
+def test_a_start_without_the_agents_message_keeps_what_was_understood() -> None:
+    init = ev.SessionInit(*WHO, "codex-1", tools=["shell"])
+    ((_, data),) = news(init)
+    assert data == {"subtype": "init", "data": {"model": "codex-1", "tools": ["shell"]}}
+
+
+def test_what_nobody_knows_is_kept_with_its_name_and_whole() -> None:
+    novel = ev.UnknownEvent(*WHO, "novel", Raw(b'{"type":"novel"}'))
+    nameless = ev.UnknownEvent(*WHO, "", Raw(b"[]"), "no type")
+    assert news(novel, nameless) == [
+        (
+            "Unknown event: novel",
+            {"subtype": "unknown", "originalType": "novel", "data": {"type": "novel"}},
+        ),
+        (
+            "Unknown event",
+            {"subtype": "unknown", "originalType": "", "reason": "no type", "data": []},
+        ),
+    ]
+
+
+def test_the_plan_is_an_entry_with_all_its_items() -> None:
+    items = [TodoItem("Do A", "completed"), TodoItem("Do B", "in_progress", "2", "Doing B")]
+    assert news(ev.PlanUpdated(*WHO, items)) == [
+        (
+            "Plan: 1 of 2 done",
+            {
+                "subtype": "plan",
+                "data": {
+                    "items": [
+                        {"content": "Do A", "status": "completed"},
+                        {
+                            "content": "Do B",
+                            "status": "in_progress",
+                            "id": "2",
+                            "active_form": "Doing B",
+                        },
+                    ]
+                },
+            },
+        )
+    ]
+
+
+def test_news_that_comes_again_is_not_told_again() -> None:
+    def boundary(uuid: bytes) -> ev.SystemEvent:
+        return ev.SystemEvent(*WHO, "compact_boundary", Raw(b'{"uuid":%b}' % uuid))
+
+    again = [boundary(b'"u-1"'), boundary(b'"u-1"'), boundary(b'"u-2"')]
+    assert len(news(*again)) == 2
+    unnamed = [boundary(b"7"), boundary(b"7"), *[ev.SystemEvent(*WHO, "x")] * 2]
+    assert len(news(*unnamed)) == 4
+
+
+def test_a_message_that_no_value_can_hold_is_kept_as_text() -> None:
+    ((_, data),) = news(ev.UnknownEvent(*WHO, "novel", Raw(b'{"n":1e999}')))
+    assert data["data"] == '{"n":1e999}'
 
 
 # --- blocks as parts --------------------------------------------------------------------------

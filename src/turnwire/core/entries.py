@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from turnwire.core import blocks
 from turnwire.core import events as ev
@@ -26,7 +27,7 @@ __all__ = [
     "tool_call",
 ]
 
-_MAX_TOLD = 4096  # tool results and user frames remembered, so that each is told once
+_MAX_TOLD = 4096  # tool results, user frames and news remembered, so that each is told once
 
 
 # --- blocks as parts --------------------------------------------------------------------------
@@ -149,6 +150,7 @@ class EntryStream:
 
     A block is finished when an AssistantMessage says it, or when its streamed message ends and
     nothing has said it. A user message is one entry, but each tool result in it is one of its own.
+    News about the session is an entry of role system, unless it is ephemeral.
     """
 
     def __init__(self) -> None:
@@ -157,6 +159,7 @@ class EntryStream:
         self._told: dict[_Key, set[int]] = {}
         self._told_users = Recent(_MAX_TOLD)
         self._told_results = Recent(_MAX_TOLD)
+        self._told_news = Recent(_MAX_TOLD)
         self._handlers: dict[type, Callable[[Any, str, str], list[Message]]] = {
             ev.MessageStarted: self._on_started,
             ev.ContentCompleted: self._on_block,
@@ -164,12 +167,18 @@ class EntryStream:
             ev.MessageCompleted: self._on_completed,
             ev.MessageDiscarded: self._on_discarded,
             ev.UserMessage: self._on_user,
+            ev.SessionInit: self._on_init,
+            ev.SystemEvent: self._on_system,
+            ev.UnknownEvent: self._on_unknown,
+            ev.PlanUpdated: self._on_plan,
         }
 
     def feed(self, event: NormalizedStreamEvent, *, run_id: str, now: str) -> list[Message]:
         """The entries that one event means, in order; often none."""
         handle = self._handlers.get(type(event))
         return handle(event, run_id, now) if handle is not None else []
+
+    # --- what is said -------------------------------------------------------------------------
 
     def _on_started(self, e: ev.MessageStarted, run_id: str, now: str) -> list[Message]:
         self._streamed.add((e.parent_tool_use_id, e.message_id))
@@ -269,6 +278,74 @@ class EntryStream:
             return []
         self._told_results.add(block.tool_use_id)
         return [entry_of("tool", [block], run_id=run_id, timestamp=now, **_whose(e), **known)]
+
+    # --- news ---------------------------------------------------------------------------------
+
+    def _on_init(self, e: ev.SessionInit, run_id: str, now: str) -> list[Message]:
+        text = "Session started"
+        if e.model:
+            text += f": {e.model}"
+        if e.cwd:
+            text += f" in {e.cwd}"
+        said = _json_of(e.raw)
+        if said is None:
+            said = {name: value for name in _INIT_FIELDS if (value := getattr(e, name))}
+        return self._news(e, run_id, now, "init", text, said)
+
+    def _on_system(self, e: ev.SystemEvent, run_id: str, now: str) -> list[Message]:
+        if e.ephemeral:
+            return []
+        words = e.subtype.replace("_", " ") or "system event"
+        text = words[0].upper() + words[1:]
+        return self._news(e, run_id, now, e.subtype, text, _json_of(e.data))
+
+    def _on_unknown(self, e: ev.UnknownEvent, run_id: str, now: str) -> list[Message]:
+        text = f"Unknown event: {e.original_type}" if e.original_type else "Unknown event"
+        more = {"originalType": e.original_type}
+        if e.reason is not None:
+            more["reason"] = e.reason
+        return self._news(e, run_id, now, "unknown", text, _json_of(e.data), more)
+
+    def _on_plan(self, e: ev.PlanUpdated, run_id: str, now: str) -> list[Message]:
+        done = sum(item.status == "completed" for item in e.items)
+        text = f"Plan: {done} of {len(e.items)} done"
+        return self._news(e, run_id, now, "plan", text, {"items": to_json(e.items)})
+
+    def _news(
+        self,
+        e: ev.Event,
+        run_id: str,
+        now: str,
+        subtype: str,
+        text: str,
+        said: Any,
+        more: dict[str, str] | None = None,
+    ) -> list[Message]:
+        uuid = said.get("uuid") if isinstance(said, dict) else None
+        if not isinstance(uuid, str):
+            uuid = None
+        elif (subtype, uuid) in self._told_news:
+            return []
+        else:
+            self._told_news.add((subtype, uuid))
+        data: dict[str, Any] = {"subtype": subtype, **(more or {})}
+        if said is not None:
+            data["data"] = said
+        known = {"uuid": uuid, **_whose(e)}
+        return [event_entry("system", text, run_id=run_id, timestamp=now, data=data, **known)]
+
+
+_INIT_FIELDS = ("model", "cwd", "permission_mode", "tools", "agent_version")
+
+
+def _json_of(raw: Raw | UnsetType) -> Any:
+    """The agent's own message; its text, where it holds what no value can, as `1e999`."""
+    if raw is UNSET:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        return bytes(raw).decode()
 
 
 def _whose(e: ev.Event) -> dict[str, Any]:
