@@ -1,0 +1,168 @@
+"""A conversation in the middle of a step: what it becomes, and what is to be done about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, structs
+
+from turnwire.core.conversation.effects import (
+    Ack,
+    AddEntry,
+    Audit,
+    BeginTurn,
+    CancelTimer,
+    Command,
+    Effects,
+    EndTurn,
+    Prompt,
+    SetTimer,
+    Write,
+)
+from turnwire.core.conversation.state import Conversation, Phase, Turn, Waiting
+from turnwire.core.conversation.transitions import TRANSITIONS, Cause
+from turnwire.core.entries import event_entry
+from turnwire.core.message import EventName, Message, run_id
+from turnwire.core.status import QueueItem, TurnEnd, TurnOrigin
+from turnwire.core.times import iso
+
+__all__ = ["Draft"]
+
+
+class Draft:
+    """Copies of the parts of a conversation that a step may change."""
+
+    def __init__(self, before: Conversation, at: int) -> None:
+        self.before = before
+        self.options = before.options
+        self.at = at
+        self.now = iso(at)
+        self.state = before.state
+        self.reason = before.reason
+        self.head = before.head
+        self.turns = before.turns
+        self.turn = before.turn
+        self.queue = list(before.queue)
+        self.held = before.held
+        self.requests = list(before.requests)
+        self.replies = list(before.replies)
+        self.asked = dict(before.asked)
+        self.tools = dict(before.tools)
+        self.voices = dict(before.voices)
+        self.background = list(before.background)
+        self.model = before.model
+        self.permission_mode = before.permission_mode
+        self.last_turn = before.last_turn
+        self.last_turn_id = before.last_turn_id
+        self.totals = before.totals
+        self.title = before.title
+        self.writes: list[Write] = []
+        self.ack: Ack | None = None
+        self.commands: list[Command] = []
+        self.timers: list[SetTimer | CancelTimer] = []
+
+    def done(self) -> tuple[Conversation, Effects]:
+        """The conversation as it is now, and what is to be done."""
+        after = Conversation(
+            self.before.conversation_id,
+            self.options,
+            self.state,
+            self.reason,
+            self.head,
+            self.turns,
+            self.turn,
+            self.queue,
+            self.held,
+            self.requests,
+            self.replies,
+            self.asked,
+            self.tools,
+            self.voices,
+            self.background,
+            self.model,
+            self.permission_mode,
+            self.last_turn,
+            self.last_turn_id,
+            self.totals,
+            self.title,
+        )
+        return after, Effects(self.writes, self.ack, self.commands, self.timers)
+
+    def move(self, cause: Cause, reason: str | None = None) -> None:
+        """Change the state, by the table."""
+        self.state = TRANSITIONS[self.state][cause]
+        self.reason = reason
+
+    # --- the log ------------------------------------------------------------------------------
+
+    def add(self, entry: Message, turn_id: int | None, raw: Raw | None = None) -> None:
+        """Put an entry at the end of the log."""
+        self.head += 1
+        trace_id = self.turn.trace_id if self.turn and self.turn.turn_id == turn_id else None
+        self.writes.append(AddEntry(self.head, entry, turn_id, trace_id, raw))
+
+    def add_event(self, name: EventName, text: str, turn_id: int, data: Any, **known: Any) -> None:
+        """Put something that happened at the end of the log."""
+        run = run_id(self.before.conversation_id, turn_id)
+        self.add(
+            event_entry(name, text, run_id=run, timestamp=self.now, data=data, **known), turn_id
+        )
+
+    def add_user(self, item: QueueItem, turn_id: int) -> None:
+        """Put what a person said at the end of the log."""
+        run = run_id(self.before.conversation_id, turn_id)
+        self.add(user_entry(item, run, self.now), turn_id)
+
+    def audit(self, action: str, by: str | None, **data: Any) -> None:
+        """Note who did what."""
+        self.writes.append(Audit(action, by, data))
+
+    # --- turns --------------------------------------------------------------------------------
+
+    def begin_turn(self, origin: TurnOrigin, trace_id: str, waiting: Waiting | None = None) -> Turn:
+        """A turn begins; a person's words go into the log now, unless they are there already."""
+        item = waiting.item if waiting else None
+        turn_id = waiting.turn_id if waiting else None
+        logged = turn_id is not None
+        if turn_id is None:
+            self.turns += 1
+            turn_id = self.turns
+        phase: Phase = "starting" if origin == "user" else "running"
+        turn = self.turn = Turn(turn_id, trace_id, origin, phase, item)
+        self.writes.append(BeginTurn(turn))
+        if item is not None:
+            if not logged:
+                self.add_user(item, turn_id)
+            self.commands.append(Prompt(turn, item.content))
+        self.move("turn_started")
+        return turn
+
+    def begin_next(self) -> None:
+        """If nothing runs and somebody waits, it is their turn."""
+        if self.turn is None and self.queue and not self.held:
+            waiting = self.queue.pop(0)
+            self.begin_turn("user", waiting.trace_id, waiting)
+
+    def phase(self, phase: Phase) -> None:
+        """The turn goes into another phase."""
+        assert self.turn is not None
+        self.turn = structs.replace(self.turn, phase=phase)
+
+    def end_turn(self, end: TurnEnd) -> None:
+        """The turn is over; its one assistant.complete says how."""
+        turn = self.turn
+        assert turn is not None
+        end = structs.replace(end, origin=turn.origin, after_sequence=self.head)
+        self.writes.append(EndTurn(turn.turn_id, turn.trace_id, end))
+        self.turn = None
+        self.last_turn, self.last_turn_id = end, turn.turn_id
+        if end.interrupted:
+            self.move("turn_interrupted", end.error.code if end.error else None)
+        elif end.is_error:
+            self.move("turn_failed", end.error.code if end.error else None)
+        else:
+            self.move("turn_completed")
+
+
+def user_entry(item: QueueItem, run: str, now: str) -> Message:
+    raise NotImplementedError

@@ -1,0 +1,155 @@
+"""What is to be done after a step, in this order: write, publish, answer, tell the agent, set timers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Raw, Struct
+
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply, Turn
+from turnwire.core.message import Message
+from turnwire.core.status import OpenRequest, Outcome, TurnEnd
+
+__all__ = [
+    "Ack",
+    "AddEntry",
+    "Audit",
+    "BeginTurn",
+    "CancelTimer",
+    "CloseAgent",
+    "Command",
+    "Deliver",
+    "Effects",
+    "EndRequest",
+    "EndTurn",
+    "OpenRequestRow",
+    "Prompt",
+    "SetTimer",
+    "StopAgent",
+    "Write",
+]
+
+
+class _Effect(Struct, frozen=True, gc=False):
+    pass
+
+
+# --- what is written, all or nothing ------------------------------------------------------------
+
+
+class AddEntry(_Effect, frozen=True):
+    """An entry of the log. Published as its frame."""
+
+    sequence: int  # its number; the store refuses another
+    entry: Message
+    turn_id: int | None
+    trace_id: str | None
+    raw: Raw | None = None  # the agent's own message
+
+
+class BeginTurn(_Effect, frozen=True):
+    """A turn begins, or goes on. Published as turn.started."""
+
+    turn: Turn
+
+
+class EndTurn(_Effect, frozen=True):
+    """A turn is over. Published as assistant.complete."""
+
+    turn_id: int
+    trace_id: str
+    end: TurnEnd
+
+
+class OpenRequestRow(_Effect, frozen=True):
+    """A request, and its item in the inbox."""
+
+    request: OpenRequest
+
+
+class EndRequest(_Effect, frozen=True):
+    """A request has ended, and its item in the inbox with it."""
+
+    request_id: str
+    outcome: Outcome
+    by: str | None
+
+
+class Audit(_Effect, frozen=True):
+    """Who did what."""
+
+    action: str  # asked, answered, decided, interrupted, ...
+    by: str | None
+    data: dict[str, Any]
+
+
+Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
+
+
+# --- what the agent is told ---------------------------------------------------------------------
+
+
+class Prompt(_Effect, frozen=True):
+    """Begin a turn with this."""
+
+    turn: Turn
+    content: list[Content]
+
+
+class Deliver(_Effect, frozen=True):
+    """A person's answers. `resume`: the agent has to be woken up for them."""
+
+    turn: Turn | None
+    replies: list[Reply]
+    resume: bool
+
+
+class StopAgent(_Effect, frozen=True):
+    """Stop what you are doing. `force`: end it with everything it started."""
+
+    turn_id: int
+    force: bool
+
+
+class CloseAgent(_Effect, frozen=True):
+    """The agent is not needed for now."""
+
+
+Command: TypeAlias = Prompt | Deliver | StopAgent | CloseAgent
+
+
+# --- the rest -----------------------------------------------------------------------------------
+
+
+class Ack(_Effect, frozen=True):
+    """What the one who asked is told."""
+
+    turn_id: int | None = None
+    queue_id: str | None = None
+    held: bool = False
+    request_id: str | None = None
+    delivered_as: str | None = None
+    outcome: Literal["requested", "already_ended"] | None = None
+
+
+class SetTimer(_Effect, frozen=True):
+    """Come back with this name's input at this time. Replaces one of the same name."""
+
+    name: str  # `deadline:REQUEST`, `stop:TURN`, `grace`
+    at: int  # milliseconds since 1970
+
+
+class CancelTimer(_Effect, frozen=True):
+    """Not needed any more."""
+
+    name: str
+
+
+class Effects(Struct, frozen=True, gc=False):
+    """What one step asks for."""
+
+    writes: list[Write] = []
+    ack: Ack | None = None
+    commands: list[Command] = []
+    timers: list[SetTimer | CancelTimer] = []

@@ -1,0 +1,170 @@
+"""Everything that can happen to a conversation. Ids and times come along: the machine makes none."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from turnwire.core.content import Content
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
+from turnwire.core.status import Outcome
+
+__all__ = [
+    "AgentLost",
+    "AgentSaid",
+    "Answered",
+    "Came",
+    "ChangedQueue",
+    "DeadlinePassed",
+    "Decided",
+    "EndedProcess",
+    "GraceOver",
+    "Input",
+    "Interrupted",
+    "Left",
+    "Recovered",
+    "Renamed",
+    "Said",
+    "StopOverdue",
+]
+
+
+class _Input(Struct, frozen=True, kw_only=True, gc=False):
+    at: int  # milliseconds since 1970
+
+
+class _Asked(_Input, frozen=True, kw_only=True):
+    """What a person asked for."""
+
+    by: str | None = None  # the user
+    client_message_id: str | None = None
+
+
+class Said(_Asked, frozen=True, kw_only=True):
+    """A message for the agent."""
+
+    content: list[Content]
+    queue_id: str  # used if it has to wait
+    trace_id: str  # used by its turn
+
+
+class ChangedQueue(_Asked, frozen=True, kw_only=True):
+    """The queue is to change."""
+
+    action: Literal["remove", "replace", "move", "resume"]
+    queue_id: str | None = None
+    content: list[Content] | None = None
+    before: str | None = None
+
+
+class Answered(_Asked, frozen=True, kw_only=True):
+    """An answer to a question."""
+
+    question_id: str
+    answer: Any
+    resume_task: bool = True
+    ended: Outcome | None = None  # how it ended, if the log knows it and it is not open any more
+
+
+class Decided(_Asked, frozen=True, kw_only=True):
+    """A decision on a permission."""
+
+    request_id: str
+    decision: Literal["allow", "deny"]
+    reason: str | None = None
+    updated_input: Any = None
+    remember: list[Any] = []
+    ended: Outcome | None = None  # as above
+
+
+class Interrupted(_Asked, frozen=True, kw_only=True):
+    """A turn is to stop."""
+
+    turn_id: int
+    queue: Literal["hold", "continue", "clear"] = "hold"
+
+
+class Renamed(_Asked, frozen=True, kw_only=True):
+    """The conversation has another title."""
+
+    title: str
+
+
+class AgentSaid(_Input, frozen=True, kw_only=True):
+    """An event of the agent, and the entries of the log that it means.
+
+    The entries name no turn yet: which turn they belong to is the machine's to say.
+    """
+
+    event: NormalizedStreamEvent
+    entries: list[Message] = []
+    trace_id: str = ""  # used if the agent begins a turn by itself
+    inbox_item_id: str | None = None  # used if it asks something
+    last: bool = True  # nothing else was ready together with it
+
+
+class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A process that was ended."""
+
+    pid: int
+    name: str | None = None
+    signal: str | None = None
+
+
+class AgentLost(_Input, frozen=True, kw_only=True):
+    """The agent's process is gone, whether it was told to go or not."""
+
+    reason: str = "agent_lost"
+    message: str | None = None  # what it said last, or why it could not start
+    forced: bool = False  # we ended it
+    processes: list[EndedProcess] = []
+
+
+class DeadlinePassed(_Input, frozen=True, kw_only=True):
+    """A request's deadline has passed."""
+
+    request_id: str
+
+
+class StopOverdue(_Input, frozen=True, kw_only=True):
+    """The agent was told to stop a turn and has not."""
+
+    turn_id: int
+
+
+class Left(_Input, frozen=True, kw_only=True):
+    """The last client has left."""
+
+
+class Came(_Input, frozen=True, kw_only=True):
+    """The first client has come."""
+
+
+class GraceOver(_Input, frozen=True, kw_only=True):
+    """The last client left, and nobody came back in time."""
+
+
+class Recovered(_Input, frozen=True, kw_only=True):
+    """The server starts again and finds the conversation as it was left."""
+
+    reason: str = "server_restart"
+
+
+Input: TypeAlias = (
+    Said
+    | ChangedQueue
+    | Answered
+    | Decided
+    | Interrupted
+    | Renamed
+    | AgentSaid
+    | AgentLost
+    | DeadlinePassed
+    | StopOverdue
+    | Left
+    | Came
+    | GraceOver
+    | Recovered
+)

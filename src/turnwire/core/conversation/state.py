@@ -1,0 +1,159 @@
+"""What the state machine remembers of a conversation. It is stored whole with every change."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from turnwire.core.status import (
+    BackgroundTask,
+    OpenRequest,
+    QueueItem,
+    RunState,
+    Status,
+    Totals,
+    TurnEnd,
+    TurnError,
+    TurnOrigin,
+)
+
+__all__ = [
+    "Conversation",
+    "DeadlinePolicy",
+    "OpenTool",
+    "Options",
+    "Phase",
+    "Reply",
+    "Stopping",
+    "Turn",
+    "Waiting",
+    "status_of",
+]
+
+# starting:  handed to the agent, which has given no sign of it yet
+# running:   the agent works on it
+# stopping:  the agent was told to stop
+# suspended: it waits for an answer, and no agent is needed for that
+Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
+
+# What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
+DeadlinePolicy: TypeAlias = Literal["fail", "default", "wait"]
+OnDisconnect: TypeAlias = Literal["converge", "continue"]
+
+
+class _State(Struct, frozen=True, omit_defaults=True, gc=False):
+    pass
+
+
+class Options(_State, frozen=True):
+    """How this conversation behaves where there is a choice."""
+
+    max_queue: int = 16
+    on_disconnect: OnDisconnect = "converge"
+    disconnect_grace: float = 30.0  # seconds after the last client left
+    interrupt_grace: float = 5.0  # seconds an agent has to obey before it is ended by force
+    question_seconds: float | None = None  # until a question's deadline; none: it waits for ever
+    question_policy: DeadlinePolicy = "fail"
+    question_default: str | None = None  # the answer of the policy `default`
+    permission_seconds: float | None = None  # until a permission is denied; none: it waits
+    questions_survive: bool = False  # the agent takes an answer as a tool's result in a new process
+
+
+class Waiting(_State, frozen=True):
+    """A message in the queue."""
+
+    item: QueueItem
+    trace_id: str
+    turn_id: int | None = None  # it had started, and the server fell before the agent knew of it
+
+
+class Stopping(_State, frozen=True):
+    """Why a turn is being stopped, for the receipt."""
+
+    reason: str  # user, disconnect, deadline
+    requested_at: str
+    queue: Literal["hold", "continue", "clear"] = "hold"
+    by: str | None = None
+    error: TurnError | None = None  # the turn fails rather than being interrupted
+
+
+class Turn(_State, frozen=True):
+    """The turn that runs or waits."""
+
+    turn_id: int
+    trace_id: str
+    origin: TurnOrigin
+    phase: Phase
+    item: QueueItem | None = None  # what a person said to start it
+    stopping: Stopping | None = None
+    ending: TurnEnd | None = None  # the agent said how it ended; its figures may follow
+    deferred: bool = False  # the agent itself put its question aside, and will know the answer
+
+
+class OpenTool(_State, frozen=True):
+    """A tool call without a result."""
+
+    tool_use_id: str
+    turn_id: int
+    parent_tool_use_id: str | None = None
+    agent_id: str | None = None
+
+
+class Reply(_State, frozen=True):
+    """An answer that a person gave, until the agent has it."""
+
+    request_id: str
+    kind: Literal["question", "permission"]
+    answer: Any = None
+    decision: Literal["allow", "deny"] | None = None
+    reason: str | None = None
+    updated_input: Any = None
+    remember: list[Any] = []
+
+
+class Conversation(_State, frozen=True):
+    """All of it."""
+
+    conversation_id: str
+    options: Options = Options()
+    state: RunState = "active"
+    reason: str | None = None
+    head: int = 0  # the newest number in the log
+    turns: int = 0  # the newest turn's id
+    turn: Turn | None = None
+    queue: list[Waiting] = []
+    held: bool = False
+    requests: list[OpenRequest] = []  # open ones, oldest first
+    replies: list[Reply] = []  # to questions; until the tool's result shows that the agent has them
+    asked: dict[str, str] = {}  # by the agent's own id of a request: our request_id
+    tools: dict[str, OpenTool] = {}
+    voices: dict[str, int] = {}  # by the tool call that a sub-agent works for: its turn
+    background: list[BackgroundTask] = []
+    model: str | None = None
+    permission_mode: str | None = None
+    last_turn: TurnEnd | None = None
+    last_turn_id: int | None = None
+    totals: Totals = Totals()
+    title: str | None = None
+
+
+def status_of(c: Conversation) -> Status:
+    """What front ends are told."""
+    running = c.turn is not None and c.turn.phase != "suspended"
+    return Status(
+        c.state,
+        running,
+        [waiting.item for waiting in c.queue],
+        c.requests,
+        c.reason,
+        c.turn.turn_id if c.turn else None,
+        c.held,
+        c.background,
+        c.model,
+        c.permission_mode,
+        c.last_turn,
+        c.last_turn_id,
+        c.title,
+        c.totals,
+    )

@@ -1,0 +1,110 @@
+"""One step of a conversation: pure, so that it can be tried in every order there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from turnwire.core.conversation import agent, people
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.effects import (
+    CancelTimer,
+    CloseAgent,
+    Deliver,
+    Effects,
+    SetTimer,
+    StopAgent,
+)
+from turnwire.core.conversation.requests import end_request, questions_of_turn
+from turnwire.core.conversation.state import Conversation, Reply, Stopping
+from turnwire.core.conversation.turns import stop_turn, suspend_turn
+from turnwire.core.status import OpenRequest, TurnError
+
+__all__ = ["step"]
+
+
+def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
+    """What a conversation becomes, and what is to be done about it.
+
+    Raises Refused where a person asks for what cannot be; then nothing has changed.
+    """
+    draft = Draft(c, happened.at)
+    _HANDLERS[type(happened)](draft, happened)
+    return draft.done()
+
+
+def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
+    for request in d.requests:
+        if request.request_id == passed.request_id:
+            break
+    else:
+        return  # answered in the same moment
+    if request.kind == "permission":
+        end_request(d, request, "expired", "deadline", decision="deny", delivered_as="decision")
+        reply = Reply(request.request_id, "permission", decision="deny", reason="Nobody answered.")
+        d.commands.append(Deliver(d.turn, [reply], False))
+        return
+    match d.options.question_policy:
+        case "default" if d.options.question_default is not None:
+            people.give_answer(d, request, d.options.question_default, "deadline")
+        case "wait":
+            d.audit("overdue", None, request_id=request.request_id)
+        case _:
+            _fail_by_deadline(d, request)
+    d.ack = None  # nobody asked
+
+
+def _fail_by_deadline(d: Draft, request: OpenRequest) -> None:
+    end_request(d, request, "expired", "deadline")
+    if d.turn is not None and d.turn.turn_id == request.turn_id:
+        error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
+        if d.turn.phase != "stopping":
+            stop_turn(d, Stopping("deadline", d.now, error=error))
+
+
+def _stop_overdue(d: Draft, overdue: i.StopOverdue) -> None:
+    turn = d.turn
+    if turn is not None and turn.turn_id == overdue.turn_id and turn.phase == "stopping":
+        d.commands.append(StopAgent(turn.turn_id, True))
+
+
+def _left(d: Draft, left: i.Left) -> None:
+    if d.options.on_disconnect == "converge":
+        d.timers.append(SetTimer("grace", d.at + round(d.options.disconnect_grace * 1000)))
+
+
+def _came(d: Draft, came: i.Came) -> None:
+    d.timers.append(CancelTimer("grace"))
+
+
+def _grace_over(d: Draft, over: i.GraceOver) -> None:
+    """Nobody is there: stop what runs. A question stays answerable, and needs no agent for that."""
+    turn = d.turn
+    if turn is None or turn.phase == "suspended":
+        d.commands.append(CloseAgent())
+    elif turn.phase == "stopping":
+        return
+    elif questions_of_turn(d, turn.turn_id):
+        suspend_turn(d, "disconnect")
+        d.commands.append(CloseAgent())
+    else:
+        stop_turn(d, Stopping("disconnect", d.now))
+
+
+_HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
+    i.Said: people.said,
+    i.ChangedQueue: people.changed_queue,
+    i.Answered: people.answered,
+    i.Decided: people.decided,
+    i.Interrupted: people.interrupted,
+    i.Renamed: people.renamed,
+    i.AgentSaid: agent.agent_said,
+    i.AgentLost: agent.agent_lost,
+    i.DeadlinePassed: _deadline_passed,
+    i.StopOverdue: _stop_overdue,
+    i.Left: _left,
+    i.Came: _came,
+    i.GraceOver: _grace_over,
+    i.Recovered: agent.recovered,
+}

@@ -1,0 +1,62 @@
+"""Every state a conversation can be in, and every way from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from turnwire.core.status import RunState
+
+__all__ = ["TRANSITIONS", "Cause"]
+
+Cause: TypeAlias = Literal[
+    "turn_started",  # a turn begins or goes on
+    "agent_spoke",  # any event of the agent in a turn
+    "request_opened",  # a question or a permission waits for a person
+    "last_request_ended",  # none waits any more
+    "turn_completed",
+    "turn_failed",
+    "turn_interrupted",
+    "turn_requeued",  # it had started, but the server fell before the agent knew of it
+]
+
+# A cause that is not listed for a state cannot happen in it. While a request is open its state
+# holds, whatever else happens; so a turn first ends its requests and then itself.
+TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
+    "active": {
+        "turn_started": "streaming",
+        "agent_spoke": "streaming",
+        "request_opened": "waiting_input",
+        "turn_completed": "active",
+        "turn_failed": "error",
+        "turn_interrupted": "interrupted",
+    },
+    "streaming": {
+        "turn_started": "streaming",
+        "agent_spoke": "streaming",
+        "request_opened": "waiting_input",
+        "turn_completed": "active",
+        "turn_failed": "error",
+        "turn_interrupted": "interrupted",
+        "turn_requeued": "active",
+    },
+    "waiting_input": {
+        "turn_started": "waiting_input",
+        "agent_spoke": "waiting_input",
+        "request_opened": "waiting_input",
+        "last_request_ended": "active",
+        # A request of background work outlives the turn.
+        "turn_completed": "waiting_input",
+        "turn_failed": "waiting_input",
+        "turn_interrupted": "waiting_input",
+        "turn_requeued": "waiting_input",
+    },
+    "interrupted": {
+        "turn_started": "streaming",
+        "request_opened": "waiting_input",
+    },
+    "error": {
+        "turn_started": "streaming",
+        "request_opened": "waiting_input",
+    },
+}

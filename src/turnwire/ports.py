@@ -1,0 +1,419 @@
+"""The promises that the engine is built on: what an agent, a store, a bus and a clock must do.
+
+Each port says what it promises about order, about all-or-nothing, and about loss. Whoever implements
+one can run the checks in `turnwire.testing` against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from turnwire.core.content import Content
+from turnwire.core.conversation.effects import Write
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Conversation, Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
+from turnwire.core.status import OpenRequest, Outcome, TurnEnd
+from turnwire.errors import TurnwireError
+
+__all__ = [
+    "Agent",
+    "AgentCapabilities",
+    "AgentGone",
+    "AgentSession",
+    "AuditRow",
+    "Bus",
+    "Claim",
+    "Clock",
+    "Commit",
+    "ConversationRow",
+    "Fenced",
+    "Hit",
+    "InboxItem",
+    "NewConversation",
+    "Owned",
+    "Receipt",
+    "RequestRow",
+    "SessionStart",
+    "StorageUnavailable",
+    "Store",
+    "StoredEntry",
+    "StoredTurn",
+    "Timer",
+]
+
+
+# --- the agent ----------------------------------------------------------------------------------
+
+
+class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
+    """What an agent can do."""
+
+    commands: list[str] = []  # of the v2 client frames, beyond message, answer and interrupt
+    images: bool = False
+    models: list[str] = []
+    permission_modes: list[str] = []
+    questions_survive: bool = False  # an answer reaches a new process as the tool's real result
+
+
+class SessionStart(Struct, frozen=True, omit_defaults=True):
+    """How a session of an agent is opened."""
+
+    conversation_id: str
+    native_session_id: str | None = None  # resume this one of the agent's own sessions
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}  # the agent's own
+
+
+class AgentGone(TurnwireError):
+    """The agent's process has ended, or could not be started. The message says why."""
+
+    code = "AGENT_UNAVAILABLE"
+    retryable = True
+
+
+class Agent(Protocol):
+    """Something that can hold a conversation: Claude, Codex, the demo, a recording."""
+
+    name: str
+
+    @property
+    def capabilities(self) -> AgentCapabilities:
+        """What its sessions can do. Constant."""
+
+    def unavailable(self) -> str | None:
+        """Why it cannot be used on this machine, and what to do about it; none: it is ready."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """Start it. Raises AgentGone if it cannot be started.
+
+        A session that was resumed knows what was said before. Opening says nothing to the model.
+        """
+
+
+class AgentSession(Protocol):
+    """One running agent, which belongs to one conversation.
+
+    Order: events come in the order in which they happened; the events of one turn lie between its
+    TurnStarted and its TurnCompleted or TurnFailed, which ResultSummary follows in the same batch.
+    A turn that no prompt asked for is a turn like any other. A sub-agent's events may come at any
+    time, also after the turn that started it.
+
+    Loss: what was not handed out when the process dies is lost; the engine ends the turn truthfully.
+    Nothing is said twice.
+    """
+
+    @property
+    def native_session_id(self) -> str | None:
+        """The agent's own name for this session, once it is known: to resume it later."""
+
+    def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
+        """What happens, in batches of what is ready together. Ends when the agent has ended.
+
+        Raises AgentGone if it ended by itself. There is one reader, and it always reads on: an
+        agent never waits for a slow client.
+        """
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Begin a turn. The engine has one prompt in flight, never two.
+
+        `turn_uuid` is the same if the same turn is handed over again after a crash: an agent that
+        can tell a repeat by it works on it once.
+        """
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """A person's answers. With `resumed`, this session was opened for them: the question was
+        asked by a process that is gone. Where the agent can, an answer is that tool's result; where
+        it cannot, it is told in words. Either way its turn goes on.
+        """
+
+    async def interrupt(self) -> None:
+        """Stop the turn. It is a wish: whether it is obeyed shows in the events, or it does not."""
+
+    async def close(self) -> list[EndedProcess]:
+        """End the agent with every process that it started, within seconds, by force if need be.
+
+        Returns what had to be ended. May be called again, and while `events` is being read.
+        """
+
+
+# --- the store ----------------------------------------------------------------------------------
+
+
+class StorageUnavailable(TurnwireError):
+    """The log cannot be written: a full disk, a broken one. Nothing of the commit was kept."""
+
+    code = "STORAGE_UNAVAILABLE"
+    retryable = True
+
+
+class Fenced(TurnwireError):
+    """Another owner has taken the conversation over. The one that gets this must write no more."""
+
+    code = "STORAGE_UNAVAILABLE"
+
+
+class Owned(TurnwireError):
+    """Another live process owns the conversation. `data` says which, and until when."""
+
+    code = "CONVERSATION_CLOSED"
+
+
+class NewConversation(Struct, frozen=True, omit_defaults=True):
+    """What a conversation begins with."""
+
+    conversation_id: str
+    agent: str
+    created_at: str
+    user: str | None = None  # whose it is
+    title: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}  # the agent's own
+    state: Conversation | None = None  # what it begins with; none: an empty one
+
+
+class ConversationRow(Struct, frozen=True, omit_defaults=True):
+    """A conversation, as lists show it."""
+
+    conversation_id: str
+    agent: str
+    created_at: str
+    updated_at: str
+    head: int
+    state: Conversation
+    user: str | None = None
+    title: str | None = None
+    cwd: str | None = None
+    native_session_id: str | None = None
+    options: dict[str, Any] = {}
+    archived: bool = False
+    parent_id: str | None = None  # the conversation that it was forked from
+
+
+class Claim(Struct, frozen=True):
+    """The right to write to a conversation, until somebody else claims it."""
+
+    conversation_id: str
+    owner: str  # a process
+    fence: int  # greater than that of every earlier claim
+
+
+class Receipt(Struct, frozen=True, omit_defaults=True):
+    """That a client's frame was taken, and what it was told."""
+
+    user: str
+    client_message_id: str
+    body: bytes  # a digest of the frame: the same id with another body is a conflict
+    ack: bytes  # JSON
+
+
+class Commit(Struct, frozen=True, omit_defaults=True):
+    """Everything that one step writes: all of it, or nothing."""
+
+    claim: Claim
+    state: Conversation  # after the step; its head is the number of the last entry
+    writes: list[Write]
+    at: str
+    receipt: Receipt | None = None
+    native_session_id: str | None = None  # absent: as it was
+
+
+class StoredEntry(Struct, frozen=True):
+    """An entry of the log, as it was written."""
+
+    sequence: int
+    entry: Message
+    turn_id: int | None
+    trace_id: str | None
+
+
+class StoredTurn(Struct, frozen=True, omit_defaults=True):
+    """A turn that is over."""
+
+    turn_id: int
+    trace_id: str
+    ended_at: str
+    end: TurnEnd
+
+
+class RequestRow(Struct, frozen=True, omit_defaults=True):
+    """A question or a permission, open or not."""
+
+    conversation_id: str
+    request: OpenRequest
+    opened_at: str
+    outcome: Outcome | None = None  # none: open
+    ended_at: str | None = None
+    by: str | None = None
+
+
+class InboxItem(Struct, frozen=True, omit_defaults=True):
+    """Something that waits for a person, in whatever conversation."""
+
+    inbox_item_id: str
+    conversation_id: str
+    kind: str  # `await_user_input`
+    source_id: str  # `conversation:{id}:question:{question_id}`
+    request: OpenRequest
+    created_at: str
+    title: str | None = None  # the conversation's
+    closed_at: str | None = None
+
+
+class AuditRow(Struct, frozen=True, omit_defaults=True):
+    """Who did what, and when."""
+
+    number: int
+    at: str
+    action: str
+    conversation_id: str | None = None
+    by: str | None = None
+    data: dict[str, Any] = {}
+
+
+class Hit(Struct, frozen=True):
+    """An entry that has the words that were looked for."""
+
+    conversation_id: str
+    sequence: int
+    title: str | None
+    snippet: str  # the words marked with \x02 and \x03
+    timestamp: str
+
+
+class Store(Protocol):
+    """The log, and everything that is kept beside it.
+
+    All or nothing: a commit is on disk, whole, when `commit` returns; if it raises, nothing of it
+    is there. Commits of different conversations may be gathered into one write to the disk, but
+    each succeeds or fails for itself.
+
+    Order: the commits of one conversation are written in the order in which they were called.
+    Numbers are given out without a gap: an entry's sequence must be the log's head plus one, and a
+    commit whose numbers are others is refused as a whole.
+
+    Fencing: every write carries its claim. One whose fence is not the newest raises Fenced and
+    writes nothing, however late it comes.
+
+    Reads see everything that was committed before they began. They do not wait for writers.
+    """
+
+    @property
+    def epoch(self) -> str:
+        """The name of this incarnation of the log. A restored copy has another one."""
+
+    async def create(self, conversation: NewConversation) -> ConversationRow: ...
+    async def conversation(self, conversation_id: str) -> ConversationRow | None: ...
+    async def conversations(
+        self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+    ) -> list[ConversationRow]:
+        """The newest first; `user`: only theirs."""
+
+    async def unsettled(self) -> list[str]:
+        """The conversations that a crash may have left with a running turn, a queue or a request."""
+
+    async def change(
+        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
+    ) -> None:
+        """Change what is not the engine's; what is absent stays."""
+
+    async def delete(self, conversation_id: str) -> None:
+        """Everything of it. The audit trail stays, and says so."""
+
+    async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
+        """Take a conversation over for `lease` milliseconds. Raises Owned while another's lease runs."""
+
+    async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
+        """Hold on to them. Returns those that still hold."""
+
+    async def release(self, claim: Claim) -> None:
+        """Let go of it, so that the next owner need not wait."""
+
+    async def commit(self, commit: Commit) -> None: ...
+
+    async def entries(
+        self,
+        conversation_id: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        newest: bool = False,
+    ) -> list[StoredEntry]:
+        """Entries in order, between two numbers; `newest`: the last ones of them, not the first."""
+
+    async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
+        """The turns that ended at or after this number of the log, in order."""
+
+    async def receipt(
+        self, conversation_id: str, user: str, client_message_id: str
+    ) -> Receipt | None: ...
+    async def request(self, conversation_id: str, request_id: str) -> RequestRow | None: ...
+    async def inbox(
+        self, *, user: str | None = None, open_only: bool = True
+    ) -> list[InboxItem]: ...
+    async def audit(
+        self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
+    ) -> list[AuditRow]: ...
+    async def note(
+        self,
+        action: str,
+        *,
+        at: str,
+        by: str | None = None,
+        conversation_id: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        """Add to the audit trail what is no step of a conversation: a connection, a backup, ..."""
+
+    async def search(
+        self, words: str, *, user: str | None = None, limit: int = 50
+    ) -> list[Hit]: ...
+    async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None: ...
+    async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None: ...
+    async def backup(self, path: str) -> str:
+        """Copy everything while it is in use; the copy has a new epoch, which is returned."""
+
+    async def close(self) -> None: ...
+
+
+# --- the bus ------------------------------------------------------------------------------------
+
+
+class Bus(Protocol):
+    """Tells whoever follows a conversation that something happened.
+
+    Loss is allowed: a subscriber that hears nothing looks at the log after a while by itself, so a
+    lost message delays delivery and never loses it. Order within one conversation holds for what
+    arrives.
+    """
+
+    def publish(self, conversation_id: str, message: Any) -> None:
+        """To everyone who subscribes to this conversation now. Never waits."""
+
+    def subscribe(self, conversation_id: str, receive: Callable[[Any], None]) -> Callable[[], None]:
+        """From now on; returns what ends it. `receive` must not wait."""
+
+
+# --- the clock ----------------------------------------------------------------------------------
+
+
+Timer: TypeAlias = Callable[[], None]
+
+
+class Clock(Protocol):
+    """Time, so that tests need not wait for it."""
+
+    def now(self) -> int:
+        """Milliseconds since 1970. It may jump, in both directions."""
+
+    def call_at(self, at: int, run: Callable[[], None]) -> Timer:
+        """Run this when `now` has reached `at`; at once if it has. Returns what cancels it."""
