@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from typing import Any, BinaryIO
 
 import click
 import msgspec
+from msgspec import Raw
 
 from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
@@ -18,6 +20,9 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.rpc import RpcBridge, ToolProgressMode
+from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.frames import Frame
+from turnwire.dialects.v2.session import Session
 from turnwire.errors import BadLine
 
 __all__ = ["command"]
@@ -30,10 +35,11 @@ _SHOWN = 10  # bad lines told one by one; a file that is no stream at all has th
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["events", "ui", "rpc", "delta", "messages"]),
+    type=click.Choice(["events", "ui", "rpc", "delta", "messages", "v2"]),
     required=True,
     help="events: normalized events. ui: what a front end consumes. rpc: RPC messages. "
-    "delta: message deltas. messages: finished messages, as a log keeps them.",
+    "delta: message deltas. messages: finished messages, as a log keeps them. "
+    "v2: the frames that a client of protocol v2 gets.",
 )
 @click.option(
     "--tool-progress",
@@ -150,6 +156,44 @@ class _ToMessages(_Translation):
         return []
 
 
+class _ToV2(_Translation):
+    """The frames of one connection that was there from the start. The conversation is the session."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._sent = 0
+
+    def frames(self, events: list[NormalizedStreamEvent]) -> list[Frame]:
+        """What the connection gets, before it is written."""
+        if not events:
+            return []
+        if self._session is None:
+            conversation = events[0].session_id or "session"
+            self._session = Session(conversation, trace_of=lambda turn: _trace(conversation, turn))
+            return [*self._session.connect(), *self._session.feed_all(events)]
+        return self._session.feed_all(events)
+
+    def last_frames(self) -> list[Frame]:
+        """What it gets at the end."""
+        return [] if self._session is None else self._session.finish()
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        return self._numbered(self.frames(events))
+
+    def finish(self) -> list[Any]:
+        return self._numbered(self.last_frames())
+
+    def _numbered(self, frames: list[Frame]) -> list[Any]:
+        first = self._sent + 1
+        self._sent += len(frames)
+        return [Raw(encode(frame).at(number)) for number, frame in enumerate(frames, first)]
+
+
+def _trace(conversation: str, turn: int) -> str:
+    """32 hex digits, the same for the same turn of the same recording."""
+    return hashlib.sha256(f"{conversation}:{turn}".encode()).hexdigest()[:32]
+
+
 def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) -> _Translation:
     match target:
         case "ui":
@@ -160,6 +204,8 @@ def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) 
             return _ToMessages(DeltaStream())
         case "messages":
             return _ToMessages(EntryStream())
+        case "v2":
+            return _ToV2()
         case _:
             return _Translation()
 

@@ -6,9 +6,22 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from turnwire.core import message as m
 from turnwire.core.lenient import Unknown
+from turnwire.core.message import BlobRef, KeptBlock, Message, MessagePart, contents, to_json
 
-__all__ = ["Blob", "Content", "FileContent", "ImageContent", "OtherContent", "TextContent"]
+__all__ = [
+    "Blob",
+    "Content",
+    "FileContent",
+    "ImageContent",
+    "OtherContent",
+    "TextContent",
+    "blob_of",
+    "content_of",
+    "contents_of",
+    "parts_of",
+]
 
 
 class Blob(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -56,3 +69,78 @@ class OtherContent(Unknown, tag_field="type", tag="unknown", frozen=True, gc=Fal
 
 
 Content: TypeAlias = TextContent | ImageContent | FileContent | OtherContent
+
+
+# --- from the log -------------------------------------------------------------------------------
+
+
+def contents_of(entry: Message) -> list[Content]:
+    """All that an entry of the log says, in order: its parts and its kept blocks."""
+    if "blocks" not in entry.meta:  # almost always, and much faster
+        return [content_of(part) for part in entry.parts]
+    return [content_of(item) for item in contents(entry)]
+
+
+def content_of(item: MessagePart | KeptBlock) -> Content:
+    """A part, or a kept block, as content. What has no name here is kept as it is."""
+    match item:
+        case m.TextPart(payload):
+            return TextContent(payload.text, payload.citations, blob_of(payload.blob))
+        case m.ImagePart(payload):
+            return ImageContent(payload.mime_type, payload.data, payload.url, blob_of(payload.blob))
+        case m.FileRefPart(payload):
+            return FileContent(payload.path, payload.mime_type, payload.size, blob_of(payload.blob))
+        case m.UnknownPart():
+            return OtherContent(item.original_type, item.data)
+        case KeptBlock(block=block, blob=blob):
+            if blob is not None:
+                return OtherContent("blob", {"blob": to_json(blob_of(blob))})
+            match block:
+                case {"type": "unknown", "originalType": str(kind), "data": data}:
+                    return OtherContent(kind, data)
+                case {"type": str(kind)}:
+                    return OtherContent(kind, block)
+                case _:
+                    return OtherContent("", block)
+        case _:
+            return OtherContent(str(item.__struct_config__.tag), to_json(item))
+
+
+def blob_of(ref: BlobRef | None) -> Blob | None:
+    """The reference of a log entry in the words of the protocols."""
+    return None if ref is None else Blob(ref.blob_id, ref.mime_type, ref.size)
+
+
+# --- into the log -------------------------------------------------------------------------------
+
+
+def parts_of(content: str | list[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
+    """What a client sent, for an entry of role user: its parts, and what no part can say.
+
+    Whoever stores it has to complete the blobs first: a client may leave out their type and size.
+    """
+    if isinstance(content, str):
+        return [m.TextPart(m.TextPayload(content))], []
+    parts: list[MessagePart] = []
+    rest: list[KeptBlock] = []
+    for position, item in enumerate(content):
+        match item:
+            case TextContent(text, citations, blob):
+                ref = _ref(blob, "text/plain; charset=utf-8")
+                parts.append(m.TextPart(m.TextPayload(text, citations, ref)))
+            case ImageContent(mime_type, data, url, blob):
+                mime = mime_type or (blob and blob.mime_type) or "image/*"
+                parts.append(m.ImagePart(m.ImagePayload(mime, data, url, _ref(blob, mime))))
+            case FileContent(path, mime_type, size, blob):
+                ref = _ref(blob, mime_type or "application/octet-stream")
+                parts.append(m.FileRefPart(m.FileRefPayload(path, mime_type, size, ref)))
+            case OtherContent(kind, data):
+                block = {"type": "unknown", "originalType": kind, "data": data}
+                rest.append(KeptBlock(position, block))
+    return parts, rest
+
+
+def _ref(blob: Blob | None, mime_type: str) -> BlobRef | None:
+    return (
+        None if blob is None else BlobRef(blob.blob_id, blob.mime_type or mime_type, blob.size or 0)
+    )

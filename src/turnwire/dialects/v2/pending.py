@@ -1,0 +1,131 @@
+"""What is still open in a conversation: tool calls without a result, and what waits for a person."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnwire.core.status import OpenRequest
+from turnwire.dialects.v2 import payloads as p
+
+__all__ = ["Call", "Pending"]
+
+_MAX_KNOWN = 4096  # tool calls whose turn is remembered, for background work that speaks later
+
+
+class Call(NamedTuple):
+    """A tool call that has no result yet."""
+
+    tool_use_id: str
+    turn_id: int | None
+    parent_tool_use_id: str | None
+    agent_id: str | None
+
+
+class Pending:
+    """Open calls and open requests. Nothing is decided here."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, Call] = {}
+        self._requests: dict[str, OpenRequest] = {}
+        self._names: dict[str, str] = {}  # the agent's own ids of open questions
+        self._turns: dict[str, int | None] = {}
+
+    @property
+    def requests(self) -> list[OpenRequest]:
+        """Those that wait, oldest first."""
+        return list(self._requests.values())
+
+    def turn_of(self, tool_use_id: str, default: int | None) -> int | None:
+        """The turn in which a call was made: what its sub-agent says belongs there."""
+        return self._turns.get(tool_use_id, default)
+
+    # --- opening ------------------------------------------------------------------------------
+
+    def called(self, call: Call) -> None:
+        """A tool was called."""
+        self._calls[call.tool_use_id] = call
+        self._turns[call.tool_use_id] = call.turn_id
+        if len(self._turns) > _MAX_KNOWN:
+            del self._turns[next(iter(self._turns))]
+
+    def question(self, asked: p.RequestInput, turn_id: int | None) -> None:
+        """A question was asked; it is a call as well."""
+        self.called(Call(asked.question_id, turn_id, asked.parent_tool_use_id, asked.agent_id))
+        self._requests[asked.question_id] = OpenRequest(
+            asked.question_id,
+            "question",
+            asked.question_id,
+            asked.tool_name,
+            asked.input,
+            turn_id,
+            asked.message_sequence,
+            asked.inbox_item_id,
+            asked.deadline_at,
+            asked.questions,
+            asked.required,
+            asked.metadata,
+            parent_tool_use_id=asked.parent_tool_use_id,
+            agent_id=asked.agent_id,
+        )
+
+    def permission(self, asked: p.PermissionAsked, turn_id: int | None) -> None:
+        """A permission was asked for."""
+        self._requests[asked.request_id] = OpenRequest(
+            asked.request_id,
+            "permission",
+            asked.tool_use_id,
+            asked.tool_name,
+            asked.input,
+            turn_id,
+            asked.message_sequence,
+            asked.inbox_item_id,
+            asked.deadline_at,
+            title=asked.title,
+            description=asked.description,
+            suggestions=asked.suggestions,
+            blocked_path=asked.blocked_path,
+            reason=asked.reason,
+            parent_tool_use_id=asked.parent_tool_use_id,
+            agent_id=asked.agent_id,
+        )
+
+    def named(self, own_id: str, question_id: str) -> None:
+        """The agent calls this question by an id of its own."""
+        if question_id in self._requests:
+            self._names[own_id] = question_id
+
+    # --- ending -------------------------------------------------------------------------------
+
+    def answered(self, tool_use_id: str) -> None:
+        """The call has its result."""
+        self._calls.pop(tool_use_id, None)
+
+    def take(self, request_id: str) -> OpenRequest | None:
+        """End a request, by its id or by the agent's own."""
+        request = self._requests.pop(self._names.pop(request_id, request_id), None)
+        if request is not None and request.request_id in self._names.values():
+            self._names = {o: q for o, q in self._names.items() if q != request.request_id}
+        return request
+
+    def waiting_for(self, tool_use_id: str) -> list[OpenRequest]:
+        """The requests about a call."""
+        return [each for each in self._requests.values() if each.tool_use_id == tool_use_id]
+
+    def of_the_turn(self) -> tuple[list[OpenRequest], list[Call]]:
+        """What ends with the turn: all but what works in the background."""
+        requests = [
+            each for each in self._requests.values() if not self._is_behind(each.parent_tool_use_id)
+        ]
+        calls = [
+            each for each in self._calls.values() if not self._is_behind(each.parent_tool_use_id)
+        ]
+        return requests, calls
+
+    def _is_behind(self, parent: str | None) -> bool:
+        """Whether this voice goes on without the turn: the call it works for has its result."""
+        while parent is not None:
+            call = self._calls.get(parent)
+            if call is None:
+                return True
+            parent = call.parent_tool_use_id
+        return False

@@ -1,0 +1,294 @@
+"""Entries of the log as frames: the one way, live and in a replay, so that both are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from msgspec import Struct, ValidationError
+
+from turnwire.core import message as m
+from turnwire.core.content import blob_of, content_of, contents_of
+from turnwire.core.events import UserOrigin
+from turnwire.core.lenient import salvage
+from turnwire.core.message import KeptBlock, Message, Meta, contents, known_meta, to_json
+from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+
+__all__ = ["frame_of"]
+
+_Made: TypeAlias = tuple[type[f.Frame], Struct]  # the kind of frame, and its payload
+
+
+def frame_of(
+    entry: Message, message_sequence: int, conversation_id: str, trace_id: str | None
+) -> f.Frame:
+    """The durable frame that tells an entry. It has no `sequence`: each connection has its own."""
+    meta = known_meta(entry)
+    kind, payload = _BY_ROLE[entry.role](entry, meta, message_sequence)
+    made: Callable[..., f.Frame] = kind
+    return made(conversation_id, meta.turn_id, None, entry.timestamp, trace_id, payload)
+
+
+# --- what was said ------------------------------------------------------------------------------
+
+_ORIGINS: dict[str | None, UserOrigin] = {
+    "tool": "tool",
+    "synthetic": "synthetic",
+    "replay": "replay",
+    "interrupt": "interrupt",
+    "agent": "agent",
+}
+
+
+def _user(entry: Message, meta: Meta, number: int) -> _Made:
+    words = p.UserWords(
+        contents_of(entry),
+        number,
+        meta.client_message_id,
+        meta.by,
+        _ORIGINS.get(meta.origin, "user"),
+        meta.parent_tool_use_id,
+        meta.agent_id,
+    )
+    return f.UserMessage, words
+
+
+def _block(entry: Message, meta: Meta, number: int) -> _Made:
+    """A finished block, or a tool's result: whatever the one part of the entry is."""
+    parts = entry.parts
+    if len(parts) == 1 and meta.blocks is None:
+        make = _BY_PART.get(type(parts[0]))
+        if make is not None:
+            return make(parts[0].payload, meta, number)  # type: ignore[union-attr]
+    return _other(entry, meta, number)
+
+
+def _message_id(meta: Meta, number: int) -> str:
+    return f"entry-{number}" if meta.message_id is None else meta.message_id
+
+
+def _text(said: m.TextPayload, meta: Meta, number: int) -> _Made:
+    message_id, index = _message_id(meta, number), meta.index or 0
+    chunk = p.Chunk(
+        f"{message_id}:{index}",
+        message_id,
+        index,
+        False,
+        said.text,
+        None,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+        False,
+        number,
+        meta.aborted,
+        meta.model_id,
+        said.citations,
+        meta.error,
+        blob_of(said.blob),
+    )
+    return f.AssistantChunk, chunk
+
+
+def _thinking(said: m.ThinkingPayload, meta: Meta, number: int) -> _Made:
+    message_id, index = _message_id(meta, number), meta.index or 0
+    thinking = p.Thinking(
+        f"{message_id}:{index}",
+        message_id,
+        index,
+        False,
+        said.text,
+        None,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+        False,
+        number,
+        meta.aborted,
+        meta.model_id,
+        said.signature,
+        said.redacted,
+        blob_of(said.blob),
+    )
+    return f.AssistantThinking, thinking
+
+
+def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
+    if asks_a_person(call.tool_name):
+        return _request_input(call, meta, number)
+    elsewhere = call.raw_args_text is not None or call.blob is not None
+    payload = p.ToolCall(
+        call.tool_call_id,
+        _message_id(meta, number),
+        meta.index or 0,
+        False,
+        call.tool_call_id,
+        call.tool_name,
+        call.tool_type,
+        None if elsewhere else call.arguments,
+        call.preview if call.raw_args_text is None else call.raw_args_text,
+        None,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+        False,
+        number,
+        meta.aborted,
+        meta.model_id,
+        blob_of(call.blob),
+    )
+    return f.AssistantToolCall, payload
+
+
+class _Asked(Struct, frozen=True, gc=False):
+    """What whoever runs the conversation knows about a question, in the entry's `meta.data`."""
+
+    required: bool = True
+    metadata: dict[str, Any] | None = None
+    inbox_item_id: str | None = None
+    deadline_at: str | None = None
+
+
+_PLAIN = _Asked()
+
+
+def _request_input(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
+    asked = salvage(_Asked, meta.data, []) if isinstance(meta.data, dict) else _PLAIN
+    questions = questions_of(call.arguments)
+    first = questions[0] if questions else None
+    payload = p.RequestInput(
+        call.tool_call_id,
+        first.question if first else "",
+        first.options if first else [],
+        asked.required,
+        asked.metadata,
+        asked.inbox_item_id,
+        asked.deadline_at,
+        questions,
+        call.tool_call_id,
+        _message_id(meta, number),
+        meta.index or 0,
+        number,
+        call.tool_name,
+        call.tool_type,
+        call.arguments,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+        meta.model_id,
+    )
+    return f.AssistantRequestInput, payload
+
+
+def _tool_result(result: m.ToolResultPayload, meta: Meta, number: int) -> _Made:
+    content: Any = result.content
+    if isinstance(content, list):
+        content = [content_of(part) for part in content]
+    payload = p.ToolResult(
+        result.tool_call_id,
+        result.is_error,
+        content,
+        number,
+        result.details,
+        blob_of(result.blob),
+        blob_of(result.details_blob),
+        meta.parent_tool_use_id,
+        meta.agent_id,
+    )
+    return f.AssistantToolResult, payload
+
+
+def _other(entry: Message, meta: Meta, number: int) -> _Made:
+    """A block that no part says, or an entry that this version would not have written."""
+    items = contents(entry)
+    block: Any
+    blob: m.BlobRef | None = None
+    match items:
+        case [KeptBlock() as kept]:
+            block, blob = kept.block, kept.blob
+        case [m.UnknownPart() as part]:
+            block = _unknown(part.original_type, part.data)
+        case _:
+            block = _unknown("message", to_json(items))
+    message_id, index = _message_id(meta, number), meta.index or 0
+    payload = p.OtherBlock(
+        f"{message_id}:{index}",
+        message_id,
+        index,
+        False,
+        block,
+        None,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+        False,
+        number,
+        meta.aborted,
+        meta.model_id,
+        blob_of(blob),
+    )
+    return f.AssistantBlock, payload
+
+
+def _unknown(kind: str, data: Any) -> dict[str, Any]:
+    return {"type": "unknown", "originalType": kind, "data": data}
+
+
+# --- what happened ------------------------------------------------------------------------------
+
+
+def _system(entry: Message, meta: Meta, number: int) -> _Made:
+    """An event. Its particulars are in `meta.data` under the names that the payload has for them."""
+    name = meta.message_type
+    payload_of = _EVENTS.get(name or "")
+    if payload_of is not None and isinstance(meta.data, dict):
+        kind, payload = payload_of
+        value = {
+            **meta.data,
+            "message_sequence": number,
+            "parent_tool_use_id": meta.parent_tool_use_id,
+            "agent_id": meta.agent_id,
+        }
+        try:
+            return kind, salvage(payload, value, [])
+        except ValidationError:
+            pass  # a part that it needs is missing: then it is news, so that nothing is lost
+    text = "".join(part.payload.text for part in entry.parts if isinstance(part, m.TextPart))
+    subtype, data = _news(name, meta.data)
+    news = p.SystemNews(
+        subtype,
+        number,
+        text or None,
+        data,
+        meta.provider,
+        meta.parent_tool_use_id,
+        meta.agent_id,
+    )
+    return f.SessionSystemEvent, news
+
+
+def _news(name: str | None, data: Any) -> tuple[str, Any]:
+    """What news is called, and its particulars; the agent's own message where that is all."""
+    match data:
+        case {"subtype": str(subtype), **rest} if name == "system":
+            return subtype, rest.get("data") if rest.keys() <= {"data"} else rest
+        case _:
+            return name or "system", data
+
+
+_EVENTS: dict[str, tuple[type[f.Frame], type[Struct]]] = {
+    "permission_request": (f.AssistantPermissionRequest, p.PermissionAsked),
+    "request_resolved": (f.AssistantRequestResolved, p.RequestResolved),
+    "interrupted": (f.ConversationInterrupted, p.Interrupted),
+}
+
+_BY_ROLE: dict[m.Role, Callable[[Message, Meta, int], _Made]] = {
+    "user": _user,
+    "assistant": _block,
+    "tool": _block,
+    "system": _system,
+}
+
+_BY_PART: dict[type, Callable[[Any, Meta, int], _Made]] = {
+    m.TextPart: _text,
+    m.ThinkingPart: _thinking,
+    m.ToolCallPart: _tool_call,
+    m.ToolResultPart: _tool_result,
+}
