@@ -362,8 +362,10 @@ def recovered(d: Draft, back: i.Recovered) -> None:
             finish_turn(d, lost(d, back.reason, "The server stopped."), reason=back.reason)
     cancel_requests(d, back.reason, kind="permission")
     close_tools(d, f"interrupted: {back.reason}", background=True)
-    if d.turn is not None and d.replies and not questions_of_turn(d, d.turn.turn_id):
+    d.held = bool(d.queue) and (d.before.held or d.options.on_disconnect == "converge")
+    if back.stopping:
+        return
+    answered = d.turn is not None and not questions_of_turn(d, d.turn.turn_id)
+    if answered and any(reply.wake for reply in d.replies):
         resume_turn(d)  # a person has answered: that must not be lost
-    if d.options.on_disconnect == "converge":
-        d.held = bool(d.queue)
     d.begin_next()

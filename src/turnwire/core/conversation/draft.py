@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Raw, structs
 
+from turnwire.core.content import parts_of
 from turnwire.core.conversation.effects import (
     Ack,
     AddEntry,
@@ -22,7 +23,7 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.state import Conversation, Phase, Turn, Waiting
 from turnwire.core.conversation.transitions import TRANSITIONS, Cause
 from turnwire.core.entries import event_entry
-from turnwire.core.message import EventName, Message, run_id
+from turnwire.core.message import EventName, Message, meta_of, run_id
 from turnwire.core.status import QueueItem, TurnEnd, TurnOrigin
 from turnwire.core.times import iso
 
@@ -111,7 +112,7 @@ class Draft:
     def add_user(self, item: QueueItem, turn_id: int) -> None:
         """Put what a person said at the end of the log."""
         run = run_id(self.before.conversation_id, turn_id)
-        self.add(user_entry(item, run, self.now), turn_id)
+        self.add(_user_entry(item, run, self.now), turn_id)
 
     def audit(self, action: str, by: str | None, **data: Any) -> None:
         """Note who did what."""
@@ -164,5 +165,13 @@ class Draft:
             self.move("turn_completed")
 
 
-def user_entry(item: QueueItem, run: str, now: str) -> Message:
-    raise NotImplementedError
+def _user_entry(item: QueueItem, run: str, now: str) -> Message:
+    parts, rest = parts_of(item.content)
+    meta = meta_of(
+        run,
+        blocks=rest or None,
+        origin="user",
+        by=item.by,
+        client_message_id=item.client_message_id,
+    )
+    return Message(run, "user", parts, now, meta)

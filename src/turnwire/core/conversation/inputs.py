@@ -150,6 +150,7 @@ class Recovered(_Input, frozen=True, kw_only=True):
     """The server starts again and finds the conversation as it was left."""
 
     reason: str = "server_restart"
+    stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
 Input: TypeAlias = (

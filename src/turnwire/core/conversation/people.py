@@ -109,7 +109,7 @@ def give_answer(
     survives = not suspended or (turn and turn.deferred) or d.options.questions_survive
     delivered_as = "tool_result" if survives else "prompt"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
-    reply = Reply(request.request_id, "question", answer)
+    reply = Reply(request.request_id, "question", answer, wake=resume)
     d.replies.append(reply)
     if not suspended:
         d.commands.append(Deliver(turn, [reply], False))

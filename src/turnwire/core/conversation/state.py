@@ -28,6 +28,7 @@ __all__ = [
     "Stopping",
     "Turn",
     "Waiting",
+    "needs_recovery",
     "status_of",
 ]
 
@@ -110,6 +111,7 @@ class Reply(_State, frozen=True):
     reason: str | None = None
     updated_input: Any = None
     remember: list[Any] = []
+    wake: bool = True  # the agent is to be woken up for it
 
 
 class Conversation(_State, frozen=True):
@@ -136,6 +138,22 @@ class Conversation(_State, frozen=True):
     last_turn_id: int | None = None
     totals: Totals = Totals()
     title: str | None = None
+
+
+def needs_recovery(c: Conversation) -> bool:
+    """Whether something in it cannot be true any more, or has to go on, without a live owner."""
+    if c.turn is not None and c.turn.phase != "suspended":
+        return True
+    if c.turn is None and c.queue and not c.held:
+        return True
+    suspended = {r.tool_use_id for r in c.requests if r.kind == "question"}
+    suspended |= {reply.request_id for reply in c.replies}
+    return (
+        bool(c.background)
+        or any(request.kind == "permission" for request in c.requests)
+        or any(tool not in suspended for tool in c.tools)
+        or (not c.requests and any(reply.wake for reply in c.replies))
+    )
 
 
 def status_of(c: Conversation) -> Status:

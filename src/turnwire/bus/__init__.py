@@ -1,0 +1,1 @@
+"""How those who follow a conversation hear of what happens in it."""

@@ -1,0 +1,158 @@
+"""One conversation's frames: made once, handed to everyone who follows it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from msgspec import structs
+
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import known_meta
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.codec import Encoded, encode
+from turnwire.dialects.v2.partials import Partials
+from turnwire.dialects.v2.project import frame_of
+
+__all__ = ["Channel", "Sent", "Subscriber"]
+
+
+class Sent:
+    """A frame, and its bytes once somebody needs them."""
+
+    __slots__ = ("_encoded", "frame")
+
+    def __init__(self, frame: f.Frame) -> None:
+        self.frame = frame
+        self._encoded: Encoded | None = None
+
+    @property
+    def encoded(self) -> Encoded:
+        """Written once for everyone; only the sequence in between differs."""
+        if self._encoded is None:
+            self._encoded = encode(self.frame)
+        return self._encoded
+
+
+class Subscriber:
+    """Somebody who follows a conversation: what is waiting for them, up to a limit."""
+
+    def __init__(self, wake: Callable[[], None], *, limit: int) -> None:
+        self.waiting: deque[Sent] = deque()
+        self.overrun = False  # they were too slow: what waited was dropped
+        self._wake = wake
+        self._limit = limit
+
+    def receive(self, sent: Sent) -> None:
+        """Never waits, and never holds more than the limit."""
+        if self.overrun:
+            return
+        if len(self.waiting) >= self._limit:
+            self.overrun = True
+            self.waiting.clear()
+        else:
+            self.waiting.append(sent)
+        self._wake()
+
+
+class Channel:
+    """What the followers of one conversation are told."""
+
+    def __init__(self, state: Conversation) -> None:
+        self.state = state  # as it was last published
+        self._partials = Partials(state.conversation_id)
+        self._subscribers: set[Subscriber] = set()
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether anybody is there."""
+        return bool(self._subscribers)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """From now on."""
+        self._subscribers.add(subscriber)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """No longer."""
+        self._subscribers.discard(subscriber)
+
+    # --- what happens -------------------------------------------------------------------------
+
+    def stream(
+        self, events: Iterable[NormalizedStreamEvent], state: Conversation, now: str
+    ) -> list[f.Frame]:
+        """What only grows, as frames; pieces that are ready together are joined."""
+        turn = state.turn
+        ids = (turn.turn_id, turn.trace_id) if turn else (None, None)
+        return self._partials.feed_all(events, *ids, now)
+
+    def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
+        """What was committed, as frames, in the order in which it was written."""
+        out: list[f.Frame] = []
+        conversation_id = self.state.conversation_id
+        for write in writes:
+            match write:
+                case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
+                    out.append(frame_of(entry, sequence, conversation_id, trace_id))
+                    meta = known_meta(entry)
+                    if meta.message_id is not None and meta.index is not None:
+                        self._partials.closed(meta.message_id, meta.index)
+                case e.BeginTurn(turn=turn):
+                    item = turn.item
+                    start = p.TurnStart(
+                        turn.turn_id,
+                        turn.origin,
+                        item.queue_id if item else None,
+                        item.client_message_id if item else None,
+                    )
+                    ids = (conversation_id, turn.turn_id, None, now, turn.trace_id)
+                    out.append(f.TurnStarted(*ids, start))
+                case e.EndTurn(turn_id=turn_id, trace_id=trace_id, end=end):
+                    ids = (conversation_id, turn_id, None, now, trace_id)
+                    out.append(f.AssistantComplete(*ids, end))
+                case _:
+                    pass
+        return out
+
+    def changed(self, after: Conversation, now: str) -> list[f.Frame]:
+        """The state, if it changed, and the title and totals, if they did."""
+        before, self.state = self.state, after
+        out: list[f.Frame] = []
+        if status_of(before) != status_of(after):
+            out.append(self.state_frame(now))
+        title = after.title if after.title != before.title else None
+        totals = after.totals if after.totals != before.totals else None
+        if title is not None or totals is not None:
+            told = p.ConversationUpdated(title, totals)
+            ids = (after.conversation_id, None, None, now, None)
+            out.append(f.ConversationUpdated(*ids, told))
+        return out
+
+    def publish(self, frames: Iterable[f.Frame]) -> None:
+        """Tell everyone."""
+        if not self._subscribers:
+            return
+        for frame in frames:
+            sent = Sent(frame)
+            for subscriber in self._subscribers:
+                subscriber.receive(sent)
+
+    # --- for those who come -------------------------------------------------------------------
+
+    def state_frame(self, now: str) -> f.Frame:
+        """The whole small state."""
+        turn = self.state.turn
+        ids = (turn.turn_id, None, now, turn.trace_id) if turn else (None, None, now, None)
+        return f.SessionState(self.state.conversation_id, *ids, status_of(self.state))
+
+    def snapshots(self, now: str) -> list[f.Frame]:
+        """Each block that grows at this moment, as far as it has grown."""
+        return list(self._partials.snapshots(now))
+
+
+def numbered(frame: f.Frame, sequence: int) -> f.Frame:
+    """A frame as one connection counts it."""
+    return structs.replace(frame, sequence=sequence)

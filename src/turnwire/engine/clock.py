@@ -1,0 +1,38 @@
+"""The real time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from turnwire.ports import Timer
+
+__all__ = ["SystemClock"]
+
+_LOOK_AGAIN = 60.0  # seconds; the clock may have been set while we slept
+
+
+class SystemClock:
+    """The machine's clock. A timer holds also when the clock jumps: it looks again every minute."""
+
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
+
+    def call_at(self, at: int, run: Callable[[], None]) -> Timer:
+        """Run this when the time has come; returns what cancels it."""
+        loop = asyncio.get_running_loop()
+        handle: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal handle
+            left = (at - self.now()) / 1000
+            if left <= 0:
+                run()
+            else:
+                handle = loop.call_later(min(left, _LOOK_AGAIN), look)
+
+        left = max((at - self.now()) / 1000, 0)
+        handle = loop.call_later(min(left, _LOOK_AGAIN), look)
+        return lambda: handle.cancel()

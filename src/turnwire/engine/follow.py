@@ -1,0 +1,134 @@
+"""Following a conversation: everything after a place in the log, once, in order, and then live."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from turnwire.core.times import iso
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.project import frame_of
+from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.errors import TurnwireError
+from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
+
+__all__ = ["Place", "SlowReader", "follow"]
+
+_PAGE = 500  # entries read at once; a replay has no limit
+
+
+class SlowReader(TurnwireError):
+    """A follower did not keep up and was cut off. It can follow again from where it was."""
+
+    code = "RATE_LIMITED"
+    retryable = True
+
+
+class Place:
+    """Where somebody wants to begin, as the address of a connection says it."""
+
+    def __init__(
+        self, last_sequence: int | None = None, epoch: str | None = None, tail: int | None = None
+    ) -> None:
+        self.last_sequence = last_sequence or 0
+        self.epoch = epoch
+        self.tail = tail
+
+    def begin(self, head: int, epoch: str) -> tuple[int, p.ResetReason | None]:
+        """After which number the replay begins, and why the copy is void, if it is."""
+        after = self.last_sequence
+        start = max(head - self.tail, 0) if self.tail is not None else 0
+        if not after:
+            return start, None
+        if self.epoch is not None and self.epoch != epoch:
+            return start, "epoch"
+        if after > head:
+            return start, "beyond_head"
+        if after < start:
+            return start, "tail"
+        return after, None
+
+
+async def follow(
+    channel: Channel,
+    store: Store,
+    clock: Clock,
+    place: Place,
+    *,
+    info: Callable[[int, int], p.SessionInfo],
+    left: Callable[[], None],
+    limit: int,
+) -> AsyncIterator[Sent]:
+    """The seam: subscribe, take the head, replay up to it, then let go what came meanwhile.
+
+    The state and the snapshots are those of the moment of subscribing, because all that happened
+    since waits behind them.
+    """
+    news = asyncio.Event()
+    subscriber = Subscriber(news.set, limit=limit)
+    channel.subscribe(subscriber)
+    try:
+        now = iso(clock.now())
+        state = channel.state
+        head = state.head
+        after, reset = place.begin(head, store.epoch)
+        resumed = bool(place.last_sequence) and reset is None
+        opening: list[f.Frame] = [channel.state_frame(now), *channel.snapshots(now)]
+        outside = (state.conversation_id, None, None, now, None)
+        kind = f.SessionResumed if resumed else f.SessionConnected
+        yield Sent(kind(*outside, info(after + 1, head)))
+        if reset is not None:
+            yield Sent(f.SessionReset(*outside, p.Reset(reset, store.epoch, after + 1)))
+        async for frame in _missed(store, state.conversation_id, after, head, now):
+            yield Sent(frame)
+        yield Sent(f.SessionReplayComplete(*outside, p.ReplayComplete(head)))
+        for frame in opening:
+            yield Sent(frame)
+        while True:
+            while subscriber.waiting:
+                yield subscriber.waiting.popleft()
+            if subscriber.overrun:
+                raise SlowReader("This follower read too slowly; follow again from its place.")
+            news.clear()
+            await news.wait()
+    finally:
+        channel.unsubscribe(subscriber)
+        left()
+
+
+async def _missed(
+    store: Store, conversation_id: str, after: int, head: int, now: str
+) -> AsyncIterator[f.Frame]:
+    """What was missed, page by page; the end of a turn stands behind the entry that it follows."""
+    ends = iter(await store.turns(conversation_id, since=after))
+    end = next(ends, None)
+
+    def replay(number: int | None, event: f.Frame) -> f.Frame:
+        ids = (conversation_id, event.turn_id, None, now, event.trace_id)
+        return f.MessageReplay(*ids, f.Replay(number, event))  # type: ignore[arg-type]
+
+    def ended(turn: StoredTurn) -> f.Frame:
+        ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
+        return replay(None, f.AssistantComplete(*ids, turn.end))
+
+    def ends_before(number: int) -> Iterator[f.Frame]:
+        nonlocal end
+        while end is not None and end.end.after_sequence < number:
+            yield ended(end)
+            end = next(ends, None)
+
+    while after < head:
+        page: list[StoredEntry] = await store.entries(
+            conversation_id, after=after, before=head + 1, limit=_PAGE
+        )
+        for stored in page:
+            for frame in ends_before(stored.sequence):
+                yield frame
+            event = frame_of(stored.entry, stored.sequence, conversation_id, stored.trace_id)
+            yield replay(stored.sequence, event)
+        if not page:
+            break
+        after = page[-1].sequence
+    for frame in ends_before(head + 1):
+        yield frame

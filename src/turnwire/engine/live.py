@@ -1,0 +1,381 @@
+"""A conversation at work: what comes in is taken one after the other, and each step is carried out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core import events as ev
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation import step
+from turnwire.core.conversation.state import Conversation, needs_recovery
+from turnwire.core.entries import EntryStream
+from turnwire.core.error_codes import Refused
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.times import iso, ms_of
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine.channel import Channel
+from turnwire.engine.runner import AgentRunner
+from turnwire.ports import (
+    Agent,
+    Claim,
+    Clock,
+    Commit,
+    ConversationRow,
+    Fenced,
+    Receipt,
+    SessionStart,
+    StorageUnavailable,
+    Store,
+    Timer,
+)
+
+__all__ = ["Answer", "Ask", "Live"]
+
+_RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
+_GROWS = frozenset(
+    [
+        ev.ContentDelta,
+        ev.ContentStarted,
+        ev.ContentCompleted,
+        ev.MessageStarted,
+        ev.ToolProgress,
+        ev.UsageUpdated,
+    ]
+)
+
+
+class Answer(Struct, frozen=True):
+    """What somebody who asked for something is told."""
+
+    ack: e.Ack
+    duplicate: bool = False
+
+
+class Ask(Struct, frozen=True):
+    """Something that a person asks for."""
+
+    make: Callable[[int, i.Outcome | None], i.Input]  # the input, given the time and what is known
+    done: asyncio.Future[Answer]
+    user: str
+    client_message_id: str | None = None
+    body: bytes = b""
+    request_id: str | None = None  # what it answers
+
+
+_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent]
+
+
+class Live:
+    """One conversation in memory. It has a task only while there is something to do."""
+
+    def __init__(
+        self,
+        row: ConversationRow,
+        claim: Claim,
+        *,
+        agent: Agent,
+        store: Store,
+        clock: Clock,
+        channel: Channel,
+        new_id: Callable[[], str],
+        idle_seconds: float,
+        ended: Callable[[Live], None],
+    ) -> None:
+        self.row = row
+        self.claim = claim
+        self.state: Conversation = row.state
+        self.channel = channel
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._idle_seconds = idle_seconds
+        self._ended = ended
+        self._native_session_id = row.native_session_id
+        self._inbox: deque[_Item] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._timers: dict[str, Timer] = {}
+        self._entries = EntryStream()
+        self._runner = AgentRunner(agent, self._session_start, self.post, self._agent_lost)
+        self.dead = False  # another owner has taken over
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing would be lost by forgetting it."""
+        return not (
+            self._inbox
+            or self._task
+            or self._timers
+            or self._runner.is_open
+            or self.channel.is_followed
+        )
+
+    def post(self, item: _Item) -> None:
+        """Take this in its turn."""
+        if self.dead:
+            if isinstance(item, Ask):
+                item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            return
+        self._inbox.append(item)
+        if self._task is None:
+            self._task = asyncio.create_task(
+                self._work(), name=f"turnwire {self.row.conversation_id}"
+            )
+
+    def recover(self) -> None:
+        """It was loaded: end what cannot be running any more, and set its timers again."""
+        for request in self.state.requests:
+            if request.deadline_at is not None:
+                self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
+        if needs_recovery(self.state):
+            self.post(i.Recovered(at=self._clock.now()))
+
+    async def settle(self) -> None:
+        """Wait until everything that was posted has been done."""
+        while self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def stop(self) -> None:
+        """The server stops: the agent ends, and the log says so."""
+        await self.settle()
+        await self._runner.close()
+        await self.settle()
+        for cancel in self._timers.values():
+            cancel()
+        self._timers.clear()
+        if not self.dead and needs_recovery(self.state):
+            self.post(i.Recovered(at=self._clock.now(), reason="server_stopped", stopping=True))
+            await self.settle()
+
+    # --- the loop -----------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        try:
+            while self._inbox and not self.dead:
+                item = self._inbox.popleft()
+                if isinstance(item, Ask):
+                    await self._answer(item)
+                elif isinstance(item, list):
+                    await self._hear(self._ready(item))
+                else:
+                    await self._carry_out(item)
+        except Fenced:
+            await self._die()
+        finally:
+            self._task = None
+        self._ended(self)
+
+    def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
+        """This batch, and all that came behind it meanwhile: what is ready together goes together."""
+        while self._inbox and isinstance(self._inbox[0], list):
+            batch = batch + self._inbox.popleft()  # type: ignore[operator]  # just looked
+        return batch
+
+    async def _answer(self, ask: Ask) -> None:
+        try:
+            answer = await self._take(ask)
+        except (Refused, StorageUnavailable) as refused:
+            if not ask.done.done():
+                ask.done.set_exception(refused)
+        except Fenced:
+            if not ask.done.done():
+                ask.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            raise
+        else:
+            if not ask.done.done():  # whoever asked may have gone
+                ask.done.set_result(answer)
+
+    async def _take(self, ask: Ask) -> Answer:
+        store, conversation_id = self._store, self.row.conversation_id
+        receipt: Receipt | None = None
+        if ask.client_message_id is not None:
+            before = await store.receipt(conversation_id, ask.user, ask.client_message_id)
+            if before is not None:
+                if before.body != ask.body:
+                    raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
+                return Answer(msgspec.json.decode(before.ack, type=e.Ack), True)
+            receipt = Receipt(ask.user, ask.client_message_id, ask.body, b"")
+        ended = None
+        if ask.request_id is not None:
+            row = await store.request(conversation_id, ask.request_id)
+            ended = row.outcome if row else None
+        now = self._clock.now()
+        after, effects = step(self.state, ask.make(now, ended))
+        ack = effects.ack or e.Ack()
+        if receipt is not None:
+            receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
+        frames = self.channel.written(effects.writes, iso(now))
+        await self._store.commit(self._commit(after, effects.writes, now, receipt))
+        self._publish(after, frames, now)
+        self._do(effects)
+        return Answer(ack)
+
+    async def _carry_out(self, happened: i.Input) -> None:
+        after, effects = step(self.state, happened)
+        frames = self.channel.written(effects.writes, iso(happened.at))
+        await self._write(after, effects.writes, happened.at)
+        self._publish(after, frames, happened.at)
+        self._do(effects)
+
+    async def _hear(self, events: list[NormalizedStreamEvent]) -> None:
+        """A batch of the agent's events: one commit, then everything is told in its order."""
+        now = self._clock.now()
+        text = iso(now)
+        state = self.state
+        writes: list[e.Write] = []
+        frames: list[f.Frame] = []
+        done: list[e.Effects] = []
+        growing: list[NormalizedStreamEvent] = []
+        for number, event in enumerate(events, 1):
+            if type(event) in _GROWS and _is_under_way(state):
+                growing.append(event)
+                self._entries.feed(event, run_id="", now=text)  # gives none, but follows
+                continue
+            if growing:
+                frames += self.channel.stream(growing, state, text)
+                growing = []
+            entries = self._entries.feed(event, run_id="", now=text)
+            said = i.AgentSaid(
+                at=now,
+                event=event,
+                entries=entries,
+                trace_id=self._new_id(),
+                inbox_item_id=self._new_id(),
+                last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
+            )
+            state, effects = step(state, said)
+            writes += effects.writes
+            done.append(effects)
+            frames += self.channel.written(effects.writes, text)
+            frames += self.channel.stream([event], state, text)
+        if growing:
+            frames += self.channel.stream(growing, state, text)
+        await self._write(state, writes, now)
+        self._publish(state, frames, now)
+        for effects in done:
+            self._do(effects)
+
+    # --- effects ------------------------------------------------------------------------------
+
+    def _commit(
+        self, after: Conversation, writes: list[e.Write], now: int, receipt: Receipt | None = None
+    ) -> Commit:
+        native = self._runner.native_session_id
+        changed = native if native != self._native_session_id else None
+        return Commit(self.claim, after, writes, iso(now), receipt, changed)
+
+    async def _write(self, after: Conversation, writes: list[e.Write], now: int) -> None:
+        """What has happened cannot be refused: try until it is written."""
+        if not writes and after == self.state:
+            return
+        attempt = 0
+        while True:
+            try:
+                await self._store.commit(self._commit(after, writes, now))
+                break
+            except StorageUnavailable as down:
+                self._refuse_waiting(down)
+                await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
+                attempt += 1
+        self._native_session_id = self._runner.native_session_id or self._native_session_id
+
+    def _refuse_waiting(self, down: StorageUnavailable) -> None:
+        """Nobody is left hanging while the disk is full."""
+        for item in [item for item in self._inbox if isinstance(item, Ask)]:
+            self._inbox.remove(item)
+            if not item.done.done():
+                item.done.set_exception(down)
+
+    async def _pause(self, milliseconds: int) -> None:
+        over = asyncio.Event()
+        self._clock.call_at(self._clock.now() + milliseconds, over.set)
+        await over.wait()
+
+    def _publish(self, after: Conversation, frames: list[f.Frame], now: int) -> None:
+        self.state = after
+        self.channel.publish([*frames, *self.channel.changed(after, iso(now))])
+
+    def _do(self, effects: e.Effects) -> None:
+        for command in effects.commands:
+            self._runner.tell(command)
+        for timer in effects.timers:
+            if isinstance(timer, e.SetTimer):
+                self._set_timer(timer.name, timer.at)
+            else:
+                self._cancel_timer(timer.name)
+        if self.state.turn is None and not self.state.background and self._runner.is_open:
+            self._set_timer("idle", self._clock.now() + round(self._idle_seconds * 1000))
+        else:
+            self._cancel_timer("idle")
+
+    def _set_timer(self, name: str, at: int) -> None:
+        self._cancel_timer(name)
+        self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+
+    def _cancel_timer(self, name: str) -> None:
+        cancel = self._timers.pop(name, None)
+        if cancel is not None:
+            cancel()
+
+    def _fire(self, name: str) -> None:
+        self._timers.pop(name, None)
+        kind, _, which = name.partition(":")
+        now = self._clock.now()
+        match kind:
+            case "deadline":
+                self.post(i.DeadlinePassed(at=now, request_id=which))
+            case "stop":
+                self.post(i.StopOverdue(at=now, turn_id=int(which)))
+            case "grace":
+                self.post(i.GraceOver(at=now))
+            case _:
+                self._runner.tell(e.CloseAgent())
+
+    # --- the agent ----------------------------------------------------------------------------
+
+    def _session_start(self) -> SessionStart:
+        row = self.row
+        return SessionStart(
+            row.conversation_id,
+            self._native_session_id,
+            row.cwd,
+            self.state.model,
+            self.state.permission_mode,
+            row.options,
+        )
+
+    def _agent_lost(
+        self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]
+    ) -> None:
+        self._entries = EntryStream()  # the next process tells its own messages
+        lost = i.AgentLost(
+            at=self._clock.now(), reason=reason, message=message, forced=forced, processes=processes
+        )
+        self.post(lost)
+
+    async def _die(self) -> None:
+        """Somebody else owns it now: write nothing, and end our agent."""
+        self.dead = True
+        for cancel in self._timers.values():
+            cancel()
+        self._timers.clear()
+        await self._runner.close()
+        while self._inbox:
+            item = self._inbox.popleft()
+            if isinstance(item, Ask) and not item.done.done():
+                item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+
+
+def _is_under_way(state: Conversation) -> bool:
+    """Whether the agent's next word changes nothing but what grows."""
+    return (
+        state.turn is not None
+        and state.turn.phase in ("running", "stopping")
+        and state.state != "active"
+    )
