@@ -9,6 +9,7 @@ from typing import Any
 
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
+from turnwire.core.view import View
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.claude import Line
 from turnwire.dialects.rpc import RpcMessage
@@ -54,12 +55,12 @@ def rpc_of(
     return (bridge or rpc.RpcBridge()).feed_all(ui_events)
 
 
-def folded(messages: Iterable[RpcMessage]) -> rpc.Transcript:
+def folded(messages: Iterable[RpcMessage]) -> View:
     """What that client shows, having read the bytes."""
     transcript = rpc.Transcript()
     for message in messages:
         transcript.apply(rpc.decode(rpc.encode(message)))
-    return transcript
+    return transcript.view()
 
 
 def check_order(messages: Iterable[RpcMessage]) -> None:

@@ -385,6 +385,16 @@ def test_a_message_that_no_value_can_hold_is_kept_as_text() -> None:
     assert data["data"] == '{"n":1e999}'
 
 
+def test_the_particulars_of_an_event_may_be_anything_that_json_can_say() -> None:
+    data = {"item": TodoItem("Do A", "pending"), "raw": Raw(b'{"x":1}'), "several": (1, 2)}
+    entry = event_entry("rewind", "Back to turn 2", run_id=RUN, timestamp="12:00", data=data)
+    assert entry.meta["data"] == {
+        "item": {"content": "Do A", "status": "pending"},
+        "raw": {"x": 1},
+        "several": [1, 2],
+    }
+
+
 # --- blocks as parts --------------------------------------------------------------------------
 
 

@@ -35,6 +35,7 @@ from turnwire.core.message import (
     TextPayload,
     ThinkingPart,
     ThinkingPayload,
+    TokenUsage,
     ToolCallPart,
     ToolCallPayload,
     ToolResultPart,
@@ -49,6 +50,7 @@ from turnwire.core.message import (
     parse_arguments,
     run_id,
     split_run_id,
+    to_json,
 )
 from turnwire.core.message_codec import decode_delta, decode_message, encode, read_message
 
@@ -257,6 +259,24 @@ def test_meta_carries_the_version_and_the_turn() -> None:
         "turnId": 7,
     }
     assert meta_of("run") == {"schemaVersion": SCHEMA_VERSION}
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "message_id": st.none() | st.text(),
+            "index": st.none() | st.integers(0, 9),
+            "blocks": st.none() | st.lists(st.builds(KeptBlock, st.integers(0, 9), st.text())),
+            "usage": st.none() | st.builds(TokenUsage, *[st.integers(0, 9)] * 3, st.none()),
+            "args_not_json": st.none() | st.lists(st.text()),
+            "aborted": st.booleans(),
+            "data": st.none() | st.booleans() | st.dictionaries(st.text(), st.integers(0, 9)),
+        },
+    )
+)
+def test_meta_is_what_its_type_would_be_on_the_wire(known: dict[str, Any]) -> None:
+    assert meta_of("conv:7", **known) == to_json(Meta(SCHEMA_VERSION, turn_id=7, **known))
 
 
 def test_known_meta_reads_what_it_can() -> None:

@@ -11,79 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.said import all_messages, said_by_the_frames, shown_in
 from tests.streams import RECORDED, check_order, events_of, folded, recorded, rpc_of, ui_of
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects import claude, rpc
-
-TOOL_TYPES = {
-    "Agent": "CLAUDE_AGENT",
-    "AskUserQuestion": "CLAUDE_ASK_USER_QUESTION",
-    "Bash": "CLAUDE_BASH",
-    "Read": "CLAUDE_READ",
-    "TaskCreate": "CLAUDE_TASK_CREATE",
-    "TaskUpdate": "CLAUDE_TASK_UPDATE",
-    "TodoWrite": "CLAUDE_TODO_WRITE",
-    "Write": "CLAUDE_WRITE",
-    "mcp__front__request_input": "MCP",
-}
-Said = dict[str, Any]
-
-
-def said_by_the_frames(lines: list[bytes]) -> Said:
-    """What the finished assistant and user frames say, read without any of our code."""
-    messages: dict[str, list[Any]] = {}
-    users: list[Any] = []
-    results: dict[str, tuple[Any, bool]] = {}
-    for raw in lines:
-        frame = json.loads(raw)
-        if frame["type"] not in ("assistant", "user"):
-            continue
-        content = frame["message"]["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        rest = []
-        for block in blocks:
-            if block["type"] == "tool_result":
-                is_error = bool(block.get("is_error"))
-                results[block["tool_use_id"]] = (block.get("content"), is_error)
-            else:
-                rest.append(as_rpc(block))
-        if frame["type"] == "assistant":
-            messages.setdefault(frame["message"]["id"], []).extend(rest)
-        elif rest:
-            users.append((frame["parent_tool_use_id"], rest))
-    return {"messages": messages, "users": users, "results": results}
-
-
-def as_rpc(block: Any) -> Any:
-    if block["type"] != "tool_use":
-        return block
-    name = block["name"]
-    return {
-        "type": "tool_use",
-        "id": block["id"],
-        "toolName": name,
-        "toolType": TOOL_TYPES[name],
-        "input": block["input"],
-        "status": "in_progress",
-    }
-
-
-def shown_to_the_client(transcript: rpc.Transcript) -> Said:
-    messages: dict[str, list[Any]] = {}
-    users: list[Any] = []
-    for message in transcript.messages:
-        content = msgspec.to_builtins(message.content)
-        if message.role == "assistant":
-            assert message.id is not None
-            messages[message.id] = content
-        else:
-            users.append((message.parent_tool_use_id, content))
-    results = {
-        tool_id: (tool.result, tool.status == "failed")
-        for tool_id, tool in transcript.tools.items()
-        if tool.status != "running"
-    }
-    return {"messages": messages, "users": users, "results": results}
 
 
 def without_stream_events(lines: list[bytes]) -> list[bytes]:
@@ -95,9 +26,9 @@ def without_stream_events(lines: list[bytes]) -> list[bytes]:
 def test_what_a_client_shows_is_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
     lines = path.read_bytes().splitlines()
     fed = lines if streamed else without_stream_events(lines)
-    transcript = folded(rpc_of(ui_of(events_of(fed))))
-    assert shown_to_the_client(transcript) == said_by_the_frames(lines)
-    assert not any(message.is_streaming for message in transcript.messages)
+    view = folded(rpc_of(ui_of(events_of(fed))))
+    assert shown_in(view) == said_by_the_frames(lines)
+    assert not any(message.streaming for message in all_messages(view))
 
 
 @given(st.data())
@@ -109,8 +40,8 @@ def test_no_stream_event_that_is_lost_or_doubled_changes_what_is_shown_in_the_en
     lost = data.draw(st.sets(st.sampled_from(streamed), max_size=8)) if streamed else set()
     doubled = data.draw(st.sets(st.sampled_from(streamed), max_size=8)) if streamed else set()
     fed = [raw for i, raw in enumerate(lines) for _ in range(1 + (i in doubled)) if i not in lost]
-    transcript = folded(rpc_of(ui_of(events_of(fed))))
-    assert shown_to_the_client(transcript) == said_by_the_frames(lines)
+    view = folded(rpc_of(ui_of(events_of(fed))))
+    assert shown_in(view) == said_by_the_frames(lines)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
@@ -119,7 +50,7 @@ def test_stream_events_alone_give_the_finished_text_too(path: Path) -> None:
     lines = path.read_bytes().splitlines()
     messages = rpc_of(ui_of(events_of(lines)))
     streamed_only = [m for m in messages if not isinstance(m, rpc.messages.RpcAssistantMessage)]
-    shown = shown_to_the_client(folded(streamed_only))["messages"]
+    shown = shown_in(folded(streamed_only))["messages"]
     said = said_by_the_frames(lines)["messages"]
     assert set(shown) == _streamed_to_the_end(lines)
     for message_id, content in shown.items():

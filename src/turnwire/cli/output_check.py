@@ -10,12 +10,20 @@ from msgspec import Struct
 from turnwire.core.blocks import UnknownBlock
 from turnwire.core.events import AssistantMessage, NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
+from turnwire.core.violations import Violation
+from turnwire.core.view import (
+    BlockView,
+    MessageView,
+    OtherView,
+    ResultView,
+    TextView,
+    ThinkingView,
+    ToolView,
+)
 from turnwire.dialects import rpc
 from turnwire.dialects.claude import Line, blocks, messages
-from turnwire.dialects.claude.check import Violation
 from turnwire.dialects.claude.stream import ApiMessage
 from turnwire.dialects.rpc import messages as rpc_messages
-from turnwire.dialects.rpc.fold import FoldedMessage
 
 __all__ = ["OUTPUT_RULES", "OutputCheck"]
 
@@ -60,15 +68,16 @@ class OutputCheck:
             self._note_user(message, line)
         self._show(events)
         # A sub-agent may still be in mid-sentence: then both turns are compared as one.
-        turn_ended = isinstance(message, messages.ResultMessage)
-        if turn_ended and not any(m.is_streaming for m in self._transcript.messages):
-            return self._compare(line.number)
+        if isinstance(message, messages.ResultMessage):
+            shown = list(_all(self._transcript.view().messages))
+            if not any(m.streaming for m in shown):
+                return self._compare(line.number, shown)
         return []
 
     def finish(self, events: list[NormalizedStreamEvent], line: int) -> list[Violation]:
         """The stream ended: the events that says, and what is wrong with the rest."""
         self._show(events)
-        return self._compare(line)
+        return self._compare(line, list(_all(self._transcript.view().messages)))
 
     def _show(self, events: list[NormalizedStreamEvent]) -> None:
         for event in events:
@@ -119,52 +128,65 @@ class OutputCheck:
 
     # --- what a person sees -------------------------------------------------------------------
 
-    def _compare(self, line: int) -> list[Violation]:
+    def _compare(self, line: int, shown: list[MessageView]) -> list[Violation]:
         found = [
-            *self._compare_assistant(line),
-            *self._compare_user(line),
+            *self._compare_assistant(line, shown),
+            *self._compare_user(line, shown),
             *self._compare_results(),
         ]
         self._forget()
         return found
 
-    def _compare_assistant(self, line: int) -> Iterator[Violation]:
-        folded = {m.id: m for m in self._transcript.messages if m.role == "assistant"}
+    def _compare_assistant(self, line: int, shown: list[MessageView]) -> Iterator[Violation]:
+        there = {message.id: message for message in shown if message.role == "assistant"}
         for name, message in self._assistant.items():
-            shown = _content(folded.pop(name, None))
-            if shown != message.blocks:
-                said = f"message {name}: {_difference(message.blocks, shown)}"
+            content = _content(there.pop(name, None))
+            if content != message.blocks:
+                said = f"message {name}: {_difference(message.blocks, content)}"
                 yield Violation("assistant_changed", message.line, said)
-        for extra in folded.values():
-            if extra.blocks:  # a message may well be empty; no frame says so
-                said = f"message {extra.id}: {len(extra.blocks)} blocks shown that no frame said"
-                yield Violation("assistant_changed", line, said)
+        for extra in there.values():
+            said = f"message {extra.id}: {len(extra.blocks)} blocks shown that no frame said"
+            yield Violation("assistant_changed", line, said)
 
-    def _compare_user(self, line: int) -> Iterator[Violation]:
-        folded = [m for m in self._transcript.messages if m.role == "user"]
-        for (number, said), message in zip(self._user, folded, strict=False):
-            shown = _content(message)
-            if shown != said:
-                yield Violation("user_changed", number, _difference(said, shown))
-        if len(folded) != len(self._user):
-            change = f"{len(self._user)} user messages said, {len(folded)} shown"
+    def _compare_user(self, line: int, shown: list[MessageView]) -> Iterator[Violation]:
+        there = [message for message in shown if message.role == "user"]
+        for (number, said), message in zip(self._user, there, strict=False):
+            content = _content(message)
+            if content != said:
+                yield Violation("user_changed", number, _difference(said, content))
+        if len(there) != len(self._user):
+            change = f"{len(self._user)} user messages said, {len(there)} shown"
             yield Violation("user_changed", line, change)
 
     def _compare_results(self) -> Iterator[Violation]:
         for call, (number, content, failed) in self._results.items():
-            tool = self._transcript.tools.get(call)
+            result = self._transcript.result_of(call)
             status = "failed" if failed else "success"
-            if tool is None or tool.status != status:
-                shown = tool.status if tool else "nothing"
-                said = f"tool call {call}: {status} said, {shown} shown"
+            if result is None or result.is_error != failed:
+                said = f"tool call {call}: {status} said, {_outcome(result)} shown"
                 yield Violation("tool_result_changed", number, said)
-            elif tool.result != content:
+            elif result.content != content:
                 said = f"tool call {call}: another result shown than said"
                 yield Violation("tool_result_changed", number, said)
 
 
-def _content(message: FoldedMessage | None) -> list[Said]:
-    return [_shown(block) for block in message.content] if message else []
+def _all(messages: list[MessageView]) -> Iterator[MessageView]:
+    """Every message, a sub-agent's right after the one that called it."""
+    for message in messages:
+        yield message
+        for block in message.blocks:
+            if isinstance(block, ToolView):
+                yield from _all(block.messages)
+
+
+def _outcome(result: ResultView | None) -> str:
+    if result is None:
+        return "nothing"
+    return "failed" if result.is_error else "success"
+
+
+def _content(message: MessageView | None) -> list[Said]:
+    return [_shown(block) for block in message.blocks] if message else []
 
 
 def _said(block: blocks.ClaudeBlock) -> Said:
@@ -185,22 +207,22 @@ def _said(block: blocks.ClaudeBlock) -> Said:
             return "unknown", str(block.__struct_config__.tag)
 
 
-def _shown(block: rpc_messages.RpcBlock) -> Said:
+def _shown(block: BlockView) -> Said:
     match block:
-        case rpc_messages.RpcTextBlock(text=text):
+        case TextView(text=text):
             return "text", text
-        case rpc_messages.RpcThinkingBlock(redacted=str(data)):
+        case ThinkingView(redacted=str(data)):
             return "redacted", data
-        case rpc_messages.RpcThinkingBlock(thinking=thinking):
+        case ThinkingView(text=thinking):
             return "thinking", thinking
-        case rpc_messages.RpcToolUseBlock():
+        case ToolView():
             return "tool_use", block.id, block.tool_name, block.input
-        case rpc_messages.RpcImageBlock(source=source):
+        case OtherView(block=rpc_messages.RpcImageBlock(source=source)):
             return "image", source.data or source.url
-        case UnknownBlock(original_type=kind):
+        case OtherView(block=UnknownBlock(original_type=kind)):
             return "unknown", kind
         case _:
-            return "other", str(block.__struct_config__.tag)
+            return "other", block.id
 
 
 def _difference(said: list[Said], shown: list[Said]) -> str:

@@ -385,7 +385,7 @@ class Assembler:
             error=done.error if done else None,
             aborted=done.aborted if done else False,
             incomplete=done is None,
-            unknown_deltas=self._unknown or None,
+            unknown_deltas=[*self._unknown] or None,
         )
         return Message(run, "assistant", parts, self._timestamp, meta)
 

@@ -108,8 +108,9 @@ def kept_block(position: int, block: ContentBlock) -> KeptBlock:
 def token_usage(usage: Usage) -> m.TokenUsage:
     """What a model message consumed, in the contract's words."""
     read, written = usage.input_tokens or 0, usage.output_tokens or 0
-    cached = (usage.cache_read_input_tokens, usage.cache_creation_input_tokens)
-    return m.TokenUsage(read, written, read + written + sum(n or 0 for n in cached), *cached)
+    cache_read, cache_written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+    total = read + written + (cache_read or 0) + (cache_written or 0)
+    return m.TokenUsage(read, written, total, cache_read, cache_written)
 
 
 # --- entries ----------------------------------------------------------------------------------
@@ -122,23 +123,34 @@ def entry_of(
     parts: list[MessagePart] = []
     rest: list[KeptBlock] = []
     broken: list[str] = []
+    allowed = m.ROLE_PARTS[role]
     for position, block in enumerate(content):
         part = part_of(block)
-        if part is None or type(part) not in m.ROLE_PARTS[role]:
+        if part is None or type(part) not in allowed:
             rest.append(kept_block(position, block))
             continue
         parts.append(part)
         if isinstance(part, m.ToolCallPart) and part.payload.raw_args_text is not None:
             broken.append(part.payload.tool_call_id)
-    meta = meta_of(run_id, blocks=rest or None, args_not_json=broken or None, **known)
-    return Message(run_id, role, parts, timestamp, meta)
+    if rest:
+        known["blocks"] = rest
+    if broken:
+        known["args_not_json"] = broken
+    return Message(run_id, role, parts, timestamp, meta_of(run_id, **known))
 
 
 def event_entry(
     name: EventName, text: str, *, run_id: str, timestamp: str, data: Any = None, **known: Any
 ) -> Message:
     """Something that happened, as an entry of the log: words for a person, and the particulars."""
-    meta = meta_of(run_id, message_type=name, data=data, **known)
+    return _event(name, text, to_json(data), run_id, timestamp, known)
+
+
+def _event(
+    name: EventName, text: str, data: Any, run_id: str, timestamp: str, known: dict[str, Any]
+) -> Message:
+    """The same with data that is plain JSON already: an agent's own message can be long."""
+    meta = meta_of(run_id, **known, message_type=name, data=data)
     return Message(run_id, "system", [m.TextPart(m.TextPayload(text))], timestamp, meta)
 
 
@@ -231,6 +243,7 @@ class EntryStream:
             if len(self._told) > MAX_ENDED:
                 del self._told[next(iter(self._told))]
         waiting = self._waiting.get(key, {})
+        known = {"message_id": e.message_id, **_whose(e), **known}
         out: list[Message] = []
         for index, block in found:
             waiting.pop(index, None)
@@ -240,18 +253,8 @@ class EntryStream:
             if isinstance(block, blocks.ToolResultBlock):
                 out += self._result(e, block, run_id, now, message_id=e.message_id, index=index)
                 continue
-            out.append(
-                entry_of(
-                    "assistant",
-                    [block],
-                    run_id=run_id,
-                    timestamp=now,
-                    message_id=e.message_id,
-                    index=index,
-                    **_whose(e),
-                    **known,
-                )
-            )
+            known["index"] = index
+            out.append(entry_of("assistant", [block], run_id=run_id, timestamp=now, **known))
         return out
 
     def _on_user(self, e: ev.UserMessage, run_id: str, now: str) -> list[Message]:
@@ -267,7 +270,7 @@ class EntryStream:
             else:
                 rest.append(block)
         if rest:
-            known = {"origin": e.origin, "uuid": e.uuid, **_whose(e)}
+            known = {**_whose(e), "uuid": e.uuid, "origin": e.origin}
             out.append(entry_of("user", rest, run_id=run_id, timestamp=now, **known))
         return out
 
@@ -289,7 +292,7 @@ class EntryStream:
             text += f" in {e.cwd}"
         said = _json_of(e.raw)
         if said is None:
-            said = {name: value for name in _INIT_FIELDS if (value := getattr(e, name))}
+            said = to_json({name: value for name in _INIT_FIELDS if (value := getattr(e, name))})
         return self._news(e, run_id, now, "init", text, said)
 
     def _on_system(self, e: ev.SystemEvent, run_id: str, now: str) -> list[Message]:
@@ -331,8 +334,7 @@ class EntryStream:
         data: dict[str, Any] = {"subtype": subtype, **(more or {})}
         if said is not None:
             data["data"] = said
-        known = {"uuid": uuid, **_whose(e)}
-        return [event_entry("system", text, run_id=run_id, timestamp=now, data=data, **known)]
+        return [_event("system", text, data, run_id, now, {**_whose(e), "uuid": uuid})]
 
 
 _INIT_FIELDS = ("model", "cwd", "permission_mode", "tools", "agent_version")

@@ -8,6 +8,7 @@ model message share `meta.messageId`; `group` makes the whole message of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -463,6 +464,7 @@ def run_id(conversation_id: str, turn_id: int) -> str:
     return f"{conversation_id}:{turn_id}"
 
 
+@lru_cache(maxsize=256)  # every entry of a run asks
 def split_run_id(run: str) -> tuple[str, int | None]:
     """The conversation and the turn; a foreign run id has no turn."""
     conversation_id, colon, turn = run.rpartition(":")
@@ -471,10 +473,28 @@ def split_run_id(run: str) -> tuple[str, int | None]:
     return run, None
 
 
+# Each field of Meta: its name on the wire, and the value that goes without saying.
+_META_FIELDS = {field.name: (field.encode_name, field.default) for field in structs.fields(Meta)}
+
+
 def meta_of(run: str, **known: Any) -> dict[str, Any]:
-    """`Message.meta` with these keys of Meta, and those that every message has."""
+    """`Message.meta` with these keys of Meta, and those that every message has.
+
+    Every entry has one, so it is not made by way of JSON: all but `usage` and `blocks` have to be
+    plain JSON values already.
+    """
+    meta: dict[str, Any] = {"schemaVersion": SCHEMA_VERSION}
     _, turn_id = split_run_id(run)
-    meta: dict[str, Any] = to_json(Meta(schema_version=SCHEMA_VERSION, turn_id=turn_id, **known))
+    if turn_id is not None:
+        meta["turnId"] = turn_id
+    for name, value in known.items():
+        key, default = _META_FIELDS[name]
+        if value is not default:
+            meta[key] = value
+    if "usage" in meta:
+        meta["usage"] = msgspec.to_builtins(meta["usage"])
+    if "blocks" in meta:
+        meta["blocks"] = to_json(meta["blocks"])
     return meta
 
 

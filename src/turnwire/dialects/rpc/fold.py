@@ -1,113 +1,88 @@
-"""The front end's side of RPC: how messages become what a person sees."""
+"""The front end's side of RPC: how messages become what a person sees (section 5)."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, assert_never, cast
+from typing import Any, assert_never
 
 import msgspec
 
 from turnwire.core.blocks import UnknownBlock
-from turnwire.core.usage import Usage
+from turnwire.core.recent import Recent
+from turnwire.core.reducer import BlockBuilder, MessageBuilder, ViewBuilder
+from turnwire.core.status import TurnEnd, TurnError
+from turnwire.core.view import (
+    BlockStatus,
+    BlockView,
+    MessageView,
+    OtherView,
+    ResultView,
+    TextView,
+    ThinkingView,
+    ToolView,
+    View,
+)
 from turnwire.dialects.rpc import messages as rpc
 from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage
 
-__all__ = ["FoldedBlock", "FoldedMessage", "ToolCall", "Transcript"]
+__all__ = ["Transcript"]
 
 _REMEMBERED = 4096  # user messages; a repeat comes soon after its first time, or not at all
 
 
-class FoldedBlock:
-    """A block on the screen: what it is now, and whether its last word has been said."""
-
-    __slots__ = ("final", "pieces", "value")
-
-    def __init__(self, value: RpcBlock, *, final: bool) -> None:
-        self.value = value
-        self.final = final
-        self.pieces: list[str] = []  # joined when the block ends, so that a delta costs the same
-
-
-class FoldedMessage:
-    """A message on the screen."""
-
-    __slots__ = (
-        "blocks",
-        "has_stopped",
-        "id",
-        "is_streaming",
-        "model",
-        "parent_tool_use_id",
-        "role",
-        "stop_reason",
-        "usage",
-    )
-
-    def __init__(self, role: Literal["user", "assistant"], body: rpc.RpcMessageContent) -> None:
-        self.role = role
-        self.id = body.id
-        self.model = body.model
-        self.blocks: dict[int, FoldedBlock] = {}
-        self.is_streaming = False
-        self.has_stopped = False
-        self.stop_reason: str | None = None
-        self.usage: Usage | None = None
-        self.parent_tool_use_id: str | None = None
-
-    @property
-    def content(self) -> list[RpcBlock]:
-        """The blocks in their order."""
-        return [_grown(self.blocks[index]) for index in sorted(self.blocks)]
-
-
-class ToolCall:
-    """A tool's card: running until its result comes."""
-
-    __slots__ = ("output", "result", "status")
-
-    def __init__(self) -> None:
-        self.status: Literal["running", "success", "failed"] = "running"
-        self.result: Any = None
-        self.output = ""
-
-
 class Transcript:
-    """Feed it every RPC message in order; read off messages, tools, errors and the last result."""
+    """Apply every RPC message in order; `view` is what a person sees by then."""
 
     def __init__(self) -> None:
-        self.messages: list[FoldedMessage] = []
-        self.tools: dict[str, ToolCall] = {}
-        self.errors: list[str] = []
-        self.result: rpc.RpcResultMessage | None = None
-        self._streaming: dict[str | None, FoldedMessage] = {}  # one per voice
-        self._by_id: dict[str, FoldedMessage] = {}
-        self._seen: dict[str, None] = {}  # the latest user messages, oldest first
+        self._build = ViewBuilder()
+        self._streaming: dict[str | None, MessageBuilder] = {}  # one per voice
+        self._seen = Recent(_REMEMBERED)  # the latest user messages
+        self._results = Recent(_REMEMBERED)
         self._last: rpc.RpcStreamEvent | None = None
+        self._error: TurnError | None = None  # of the turn that runs
+        self._has_news = False  # since the last turn ended
+        self._users = 0
+        self._nameless = 0
 
-    def apply(self, message: RpcMessage) -> None:
-        """Section 5.1: each type has its handler; a type not known yet changes nothing."""
-        if self._is_repeat(message):
+    def view(self) -> View:
+        """Everything on the screen. It costs what the conversation is long."""
+        return self._build.view()
+
+    def result_of(self, tool_use_id: str) -> ResultView | None:
+        """What a tool gave back, also where its call came before all of this."""
+        return self._build.result_of(tool_use_id)
+
+    def apply(self, message: RpcMessage, sequence: int | None = None) -> None:
+        """One more message, and its number in the log where one stands beside it.
+
+        Section 5.1: each type has its handler; a type not known yet changes nothing.
+        """
+        if self._is_repeat(message, sequence):
             return
         match message:
             case rpc.RpcStreamEvent():
                 self._stream_event(message)
             case rpc.RpcAssistantMessage():
-                self._assistant(message)
+                self._assistant(message, sequence)
             case rpc.RpcUserMessage():
-                self._user(message)
+                self._user(message, sequence)
             case rpc.RpcResultMessage():
-                self.result = message
+                self._result(message)
             case rpc.RpcErrorMessage():
-                self.errors.append(message.message)
+                self._error = TurnError(message.code or "error", message.message)
             case rpc.RpcSystemMessage() | rpc.RpcUnknownMessage():
                 pass
             case _:
                 assert_never(message)
 
-    def _is_repeat(self, message: RpcMessage) -> bool:
-        """The same stream event twice running, or a user message whose uuid is known.
+    def _is_repeat(self, message: RpcMessage, sequence: int | None) -> bool:
+        """A number that was there before; the same stream event twice running; a known uuid.
 
         A stream event's uuid is only this connection's counting, so an older one says nothing.
         """
+        if sequence is not None:
+            if sequence <= self._build.cursor:
+                return True
+            self._build.cursor = sequence
         if isinstance(message, rpc.RpcStreamEvent):
             repeated, self._last = message == self._last, message
             return repeated
@@ -116,9 +91,7 @@ class Transcript:
             return False
         if uuid in self._seen:
             return True
-        self._seen[uuid] = None
-        if len(self._seen) > _REMEMBERED:
-            del self._seen[next(iter(self._seen))]
+        self._seen.add(uuid)
         return False
 
     # --- section 5.2: stream events -----------------------------------------------------------
@@ -126,179 +99,264 @@ class Transcript:
     def _stream_event(self, message: rpc.RpcStreamEvent) -> None:
         parent, event = message.parent_tool_use_id, message.event
         if isinstance(event, rpc.RpcMessageStartEvent):
-            self._start(event.message or rpc.RpcMessageContent(), parent)
+            self._start(event.message or rpc.RpcMessageContent(), parent, message.agent_id)
             return
         if isinstance(event, rpc.RpcContentBlockDeltaEvent) and event.tool_use_id is not None:
             self._output(event.tool_use_id, event.delta)
             return
-        folded = self._streaming.get(parent)
-        if folded is None:
+        streaming = self._streaming.get(parent)
+        if streaming is None:
             return
-        if folded.has_stopped and not isinstance(event, rpc.RpcContentBlockDeltaEvent):
+        if streaming.has_ended and not isinstance(event, rpc.RpcContentBlockDeltaEvent):
             return
         match event:
             case rpc.RpcContentBlockStartEvent(index=index, content_block=block):
-                if index not in folded.blocks:
-                    folded.blocks[index] = FoldedBlock(block, final=False)
-                    self._note_tool(block)
+                if index not in streaming.blocks:
+                    block_id = f"{streaming.about.id}:{index}"
+                    self._build.start(streaming, index, _shown(block, block_id, "streaming"))
             case rpc.RpcContentBlockDeltaEvent(index=index, delta=delta):
-                target = folded.blocks.get(index)
+                target = streaming.blocks.get(index)
                 if target is not None:
-                    self._delta(target, delta, folded.has_stopped)
+                    self._delta(target, delta)
             case rpc.RpcContentBlockStopEvent(index=index):
-                if index in folded.blocks:
-                    _settle(folded.blocks[index])
-            case rpc.RpcMessageDeltaEvent(delta=change, usage=usage):
-                folded.stop_reason = change.stop_reason
-                folded.usage = usage or folded.usage
+                if index in streaming.blocks:
+                    _settle(streaming.blocks[index])
             case rpc.RpcMessageStopEvent(discarded_from=index):
-                self._stop(folded, parent, index)
-            case rpc.RpcUnknownStreamEvent():
+                self._stop(streaming, parent, index)
+            case rpc.RpcMessageDeltaEvent() | rpc.RpcUnknownStreamEvent():
                 pass
             case _:
                 assert_never(event)
 
-    def _start(self, body: rpc.RpcMessageContent, parent: str | None) -> None:
-        folded = self._by_id.get(body.id) if body.id else None
-        if folded is None:
-            folded = self._append("assistant", body, parent)
+    def _start(self, body: rpc.RpcMessageContent, parent: str | None, agent_id: str | None) -> None:
+        streaming = self._build.find(parent, body.id) if body.id else None
+        if streaming is None:
+            streaming = self._build.message(self._about(body, parent, agent_id))
         before = self._streaming.get(parent)
-        if before is not None:
-            before.is_streaming = False
-        self._streaming[parent] = folded
-        if not folded.has_stopped:  # a replay wakes nothing up again
-            folded.is_streaming = True
+        if before is not None and before is not streaming:
+            self._close(before)
+        self._streaming[parent] = streaming
+        if not streaming.has_ended:  # a replay wakes nothing up again
+            streaming.is_open = True
             # Begun anew, on another connection: what was half said will be said again.
-            folded.blocks = {i: block for i, block in folded.blocks.items() if block.final}
+            self._discard(streaming, 0)
 
     def _output(self, tool_use_id: str, delta: rpc.RpcDelta) -> None:
         """What a running tool prints goes to its card, whatever is streaming by now."""
         if isinstance(delta, rpc.RpcTextDelta):
-            self.tools.setdefault(tool_use_id, ToolCall()).output += delta.text
+            self._build.progress(tool_use_id, delta.text)
         elif isinstance(delta, rpc.RpcOutputDelta):
-            self.tools.setdefault(tool_use_id, ToolCall()).output += delta.output
+            self._build.progress(tool_use_id, delta.output)
 
-    def _delta(self, target: FoldedBlock, delta: rpc.RpcDelta, has_stopped: bool) -> None:
-        block = target.value
-        if isinstance(block, rpc.RpcToolUseBlock) and not isinstance(delta, rpc.RpcInputJsonDelta):
+    def _delta(self, target: BlockBuilder, delta: rpc.RpcDelta) -> None:
+        block = target.whole
+        if isinstance(block, ToolView) and not isinstance(delta, rpc.RpcInputJsonDelta):
             self._output(block.id, delta)
             return
-        if target.final or has_stopped:
+        if target.status != "streaming":
             return  # its last word has been said
         match delta, block:
-            case rpc.RpcTextDelta(text=text), rpc.RpcTextBlock():
-                target.pieces.append(text)
-            case rpc.RpcThinkingDelta(thinking=text), rpc.RpcThinkingBlock():
-                target.pieces.append(text)
-            case rpc.RpcInputJsonDelta(partial_json=text), rpc.RpcToolUseBlock():
-                target.pieces.append(text)
+            case rpc.RpcTextDelta(text=text), TextView():
+                target.append(text)
+            case rpc.RpcThinkingDelta(thinking=text), ThinkingView():
+                target.append(text)
+            case rpc.RpcInputJsonDelta(partial_json=text), ToolView():
+                target.append(text)
             case _:  # a delta of another kind than its block
                 pass
 
-    def _stop(self, folded: FoldedMessage, parent: str | None, discarded_from: int | None) -> None:
-        folded.is_streaming = False
-        folded.has_stopped = True
-        if discarded_from is None:
-            return
-        for index in [i for i in folded.blocks if i >= discarded_from]:
-            block = folded.blocks.pop(index).value
-            if isinstance(block, rpc.RpcToolUseBlock):
-                self.tools.pop(block.id, None)
-        if not folded.blocks:
-            self.messages.remove(folded)
-            self._by_id.pop(folded.id or "", None)
+    def _stop(self, message: MessageBuilder, parent: str | None, void_from: int | None) -> None:
+        message.has_ended = True
+        if void_from is not None:
+            self._discard(message, void_from)
+        self._close(message)
+        if not message.blocks:
+            message.has_ended = False  # it may come again
             del self._streaming[parent]
 
-    # --- whole messages -----------------------------------------------------------------------
+    def _close(self, message: MessageBuilder) -> None:
+        """It no longer streams, and stays where it is."""
+        message.is_open = False
+        for block in message.blocks.values():
+            _settle(block)
+        if message.blocks:
+            self._build.place(message)
+        else:
+            self._build.drop_if_empty(message)
 
-    def _assistant(self, message: rpc.RpcAssistantMessage) -> None:
+    def _discard(self, message: MessageBuilder, void_from: int) -> None:
+        for index, block in list(message.blocks.items()):
+            if index >= void_from and not block.final:
+                self._build.discard(message.about.parent_tool_use_id, block.whole.id)
+
+    # --- section 5.4: finished messages ---------------------------------------------------------
+
+    def _assistant(self, said: rpc.RpcAssistantMessage, sequence: int | None) -> None:
         """The finished blocks replace what was streamed for them; the placeholder keeps its id."""
-        body, parent = message.message, message.parent_tool_use_id
-        folded = self._by_id.get(body.id) if body.id else None
-        if folded is None:
-            folded = self._waiting(body.id, parent) or self._append("assistant", body, parent)
-            if body.id:
-                self._by_id[body.id] = folded
-        folded.model = body.model or folded.model
+        body, parent = said.message, said.parent_tool_use_id
+        message = self._build.find(parent, body.id) if body.id else None
+        if message is None:
+            message = self._waiting(body.id, parent)
+            if message is not None and body.id and body.content:
+                self._build.call(message, body.id)
+        about = self._about(body, parent, said.agent_id, sequence, said.error)
+        if message is None:
+            message = self._build.message(about)
+        about = msgspec.structs.replace(about, model=about.model or message.about.model)
+        status: BlockStatus = "aborted" if said.aborted else "complete"
         for offset, block in enumerate(body.content or ()):
-            index = _place(folded, block) if body.index is None else body.index + offset
-            folded.blocks[index] = FoldedBlock(block, final=True)
-            self._note_tool(block)
+            index = _place(message, block) if body.index is None else body.index + offset
+            there = message.blocks.get(index)
+            self._has_news = self._has_news or there is None or not there.final
+            shown = _shown(block, f"{message.about.id}:{index}", status)
+            self._build.finish(message, index, shown, about)
+        self._build.drop_if_empty(message)
 
-    def _waiting(self, message_id: str | None, parent: str | None) -> FoldedMessage | None:
+    def _waiting(self, message_id: str | None, parent: str | None) -> MessageBuilder | None:
         """The placeholder that waits for a finished message, where not both of them have an id."""
-        folded = self._streaming.get(parent)
-        if folded is None or (message_id is not None and folded.id is not None):
+        message = self._streaming.get(parent)
+        if message is None or (message_id is not None and not _is_nameless(message)):
             return None
-        waits = not folded.blocks or any(not block.final for block in folded.blocks.values())
-        return folded if waits else None
+        waits = not message.blocks or any(not block.final for block in message.blocks.values())
+        return message if waits else None
 
-    def _user(self, message: rpc.RpcUserMessage) -> None:
-        """Section 5.3: a tool_result goes to its tool's card, anything else is a message."""
+    def _about(
+        self,
+        body: rpc.RpcMessageContent,
+        parent: str | None,
+        agent_id: str | None,
+        sequence: int | None = None,
+        error: str | None = None,
+    ) -> MessageView:
+        name = body.id
+        if not name:
+            self._nameless += 1
+            name = f"{_NAMELESS}{self._nameless}"
+        return MessageView(
+            name,
+            "assistant",
+            [],
+            sequence=sequence,
+            model=body.model,
+            error=error,
+            parent_tool_use_id=parent,
+            agent_id=agent_id,
+        )
+
+    # --- section 5.3: user messages -------------------------------------------------------------
+
+    def _user(self, message: rpc.RpcUserMessage, sequence: int | None) -> None:
+        """A tool_result goes to its tool's card, anything else is a message."""
         rest: list[RpcBlock] = []
         for block in message.message.content or ():
             if isinstance(block, rpc.RpcToolResultBlock):
-                tool = self.tools.setdefault(block.tool_use_id, ToolCall())
-                tool.status = "failed" if block.is_error else "success"
-                tool.result = block.content
+                result = ResultView(block.content, block.is_error)
+                if self._build.result(block.tool_use_id, result):
+                    self._has_news = True
             else:
                 rest.append(block)
-        if rest:
-            folded = self._append("user", message.message, message.parent_tool_use_id)
-            folded.blocks = {i: FoldedBlock(block, final=True) for i, block in enumerate(rest)}
+        if not rest:
+            return
+        self._has_news = True
+        self._users += 1
+        name = f"user-{self._users if sequence is None else sequence}"
+        origin = "synthetic" if message.isSynthetic else "replay" if message.isReplay else None
+        self._build.add(
+            MessageView(
+                name,
+                "user",
+                [_shown(block, f"{name}:{i}", "complete") for i, block in enumerate(rest)],
+                sequence=sequence,
+                origin=origin,
+                parent_tool_use_id=message.parent_tool_use_id,
+                agent_id=message.agent_id,
+            )
+        )
 
-    def _append(
-        self, role: Literal["user", "assistant"], body: rpc.RpcMessageContent, parent: str | None
-    ) -> FoldedMessage:
-        folded = FoldedMessage(role, body)
-        folded.parent_tool_use_id = parent
-        self.messages.append(folded)
-        if body.id:
-            self._by_id[body.id] = folded
-        return folded
+    # --- the end of a turn ------------------------------------------------------------------------
 
-    def _note_tool(self, block: RpcBlock) -> None:
-        if isinstance(block, rpc.RpcToolUseBlock):
-            self.tools.setdefault(block.id, ToolCall())
+    def _result(self, result: rpc.RpcResultMessage) -> None:
+        """A turn is over. The same words again, when nothing new was said, are the same end."""
+        error, self._error = self._error, None
+        has_news, self._has_news = self._has_news, False
+        words = rpc.encode(result)
+        if words in self._results and not has_news:
+            return
+        self._results.add(words)
+        interrupted = (result.terminal_reason or "").startswith("aborted")
+        if error is None and result.is_error:
+            error = TurnError(result.subtype, "\n".join(result.errors or ()) or result.result or "")
+        if interrupted:
+            error = None
+        end = TurnEnd(
+            error is not None,
+            interrupted,
+            result.stop_reason,
+            error,
+            "user",
+            result.usage,
+            result.cost_usd,
+            result.duration_ms,
+        )
+        self._build.end_turn(self._build.turns + 1, end)
 
 
-def _place(folded: FoldedMessage, block: RpcBlock) -> int:
+_NAMELESS = "nameless-"  # no agent's own word, so that it is nobody's id
+
+
+def _is_nameless(message: MessageBuilder) -> bool:
+    return message.about.id.startswith(_NAMELESS)
+
+
+def _place(message: MessageBuilder, block: RpcBlock) -> int:
     """Where a finished block without an index goes: by tool_use id, else the next of its kind."""
-    for index in sorted(folded.blocks):
-        there = folded.blocks[index]
+    for index in sorted(message.blocks):
+        there = message.blocks[index]
         if isinstance(block, rpc.RpcToolUseBlock):
-            if isinstance(there.value, rpc.RpcToolUseBlock) and there.value.id == block.id:
+            if isinstance(there.whole, ToolView) and there.whole.id == block.id:
                 return index
-        elif not there.final and _kind(there.value) == _kind(block):
+        elif not there.final and _kind(there.whole) == _kind(_shown(block, "", "complete")):
             return index
-    return max(folded.blocks, default=-1) + 1
+    return max(message.blocks, default=-1) + 1
 
 
-def _kind(block: RpcBlock) -> str:
-    if isinstance(block, UnknownBlock):
-        return f"unknown/{block.original_type}"
-    return str(block.__struct_config__.tag)
+def _kind(block: BlockView) -> str:
+    inner: Any = block.block if isinstance(block, OtherView) else block
+    if isinstance(inner, UnknownBlock):
+        return f"unknown/{inner.original_type}"
+    return str(inner.__struct_config__.tag)
 
 
-def _settle(target: FoldedBlock) -> None:
-    target.value = _grown(target, ended=True)
-    target.pieces.clear()
+def _shown(block: RpcBlock, block_id: str, status: BlockStatus) -> BlockView:
+    """A block as the view has it."""
+    match block:
+        case rpc.RpcTextBlock():
+            return TextView(block_id, status, block.text, block.citations)
+        case rpc.RpcThinkingBlock():
+            return ThinkingView(block_id, status, block.thinking, block.signature, block.redacted)
+        case rpc.RpcToolUseBlock():
+            return ToolView(
+                block.id,
+                status,
+                block.tool_name,
+                block.tool_type,
+                block.input,
+                block.input_text,
+            )
+        case _:
+            return OtherView(block_id, status, block)
 
 
-def _grown(target: FoldedBlock, *, ended: bool = False) -> RpcBlock:
-    """The block with what has been streamed into it so far."""
-    block, grown = target.value, "".join(target.pieces)
-    if not grown:
-        return block
-    if isinstance(block, rpc.RpcTextBlock):
-        return rpc.RpcTextBlock(block.text + grown, block.citations)
-    if isinstance(block, rpc.RpcThinkingBlock):
-        return rpc.RpcThinkingBlock(block.thinking + grown, block.signature, block.redacted)
-    call = cast(rpc.RpcToolUseBlock, block)  # nothing else grows
-    try:
-        arguments, text = msgspec.json.decode(grown), None
-    except (msgspec.DecodeError, RecursionError):
-        arguments, text = None, grown if ended else None  # not whole, or not yet
-    return rpc.RpcToolUseBlock(
-        call.id, call.tool_name, call.tool_type, arguments, call.status, text
-    )
+def _settle(block: BlockBuilder) -> None:
+    """The block has all its pieces. A tool's input can be read now."""
+    if block.status != "streaming":
+        return
+    block.status = "complete"
+    if isinstance(block.whole, ToolView) and block.pieces:
+        text = "".join(block.pieces)
+        block.pieces = None
+        try:
+            whole = msgspec.structs.replace(block.whole, input=msgspec.json.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            whole = msgspec.structs.replace(block.whole, input_text=text)
+        block.whole = whole

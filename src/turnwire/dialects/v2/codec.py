@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, NamedTuple, Union, cast, get_args
+from typing import Any, Union, cast, get_args
 
 import msgspec
-from msgspec import Struct, ValidationError
+from msgspec import Struct, ValidationError, structs
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.lenient import salvage
@@ -20,7 +19,7 @@ __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
 # --- the server's frames ------------------------------------------------------------------------
 
 
-class Encoded(NamedTuple):
+class Encoded(Struct, frozen=True, gc=False):
     """A frame, written once for all connections: only the number in between differs."""
 
     head: bytes
@@ -35,29 +34,20 @@ class Encoded(NamedTuple):
         return b"%bnull%b" % (self.head, self.tail)
 
 
-class _Tail(Struct, gc=False):
-    timestamp: str
-    trace_id: str | None
-    payload: Any
-
-
 _encode = msgspec.json.Encoder().encode
+
+# The first of these is the envelope's own: a quote inside of a text before it has a backslash.
+_NO_NUMBER = b'"sequence":null'
+_KEY = len(b'"sequence":')
 
 
 def encode(frame: Frame) -> Encoded:
     """Write a frame. Its own `sequence` does not count: each connection has its own."""
-    payload = frame.payload  # type: ignore[attr-defined]  # every kind of frame has one
-    tail = _encode(_Tail(frame.timestamp, frame.trace_id, payload))
-    return Encoded(_head(type(frame), frame.conversation_id, frame.turn_id), b",%b" % tail[1:])
-
-
-@lru_cache(maxsize=4096)
-def _head(kind: type[Frame], conversation_id: str, turn_id: int | None) -> bytes:
-    return b'{"type":%b,"conversation_id":%b,"turn_id":%b,"sequence":' % (
-        _encode(kind.__struct_config__.tag),
-        _encode(conversation_id),
-        _encode(turn_id),
-    )
+    if frame.sequence is not None:
+        frame = structs.replace(frame, sequence=None)
+    raw = _encode(frame)
+    cut = raw.index(_NO_NUMBER) + _KEY
+    return Encoded(raw[:cut], raw[cut + 4 :])
 
 
 _KNOWN: Any = Union[tuple(kind for kind in get_args(ServerFrame) if kind is not UnknownFrame)]  # noqa: UP007

@@ -28,25 +28,26 @@ class Pending:
         self._calls: dict[str, Call] = {}
         self._requests: dict[str, OpenRequest] = {}
         self._names: dict[str, str] = {}  # the agent's own ids of open questions
-        self._turns: dict[str, int | None] = {}
+        self._turns: dict[str, int] = {}
 
     @property
     def requests(self) -> list[OpenRequest]:
         """Those that wait, oldest first."""
         return list(self._requests.values())
 
-    def turn_of(self, tool_use_id: str, default: int | None) -> int | None:
+    def turn_of(self, tool_use_id: str) -> int | None:
         """The turn in which a call was made: what its sub-agent says belongs there."""
-        return self._turns.get(tool_use_id, default)
+        return self._turns.get(tool_use_id)
 
     # --- opening ------------------------------------------------------------------------------
 
     def called(self, call: Call) -> None:
         """A tool was called."""
         self._calls[call.tool_use_id] = call
-        self._turns[call.tool_use_id] = call.turn_id
-        if len(self._turns) > _MAX_KNOWN:
-            del self._turns[next(iter(self._turns))]
+        if call.turn_id is not None:
+            self._turns[call.tool_use_id] = call.turn_id
+            if len(self._turns) > _MAX_KNOWN:
+                del self._turns[next(iter(self._turns))]
 
     def question(self, asked: p.RequestInput, turn_id: int | None) -> None:
         """A question was asked; it is a call as well."""
@@ -96,20 +97,21 @@ class Pending:
 
     # --- ending -------------------------------------------------------------------------------
 
-    def answered(self, tool_use_id: str) -> None:
-        """The call has its result."""
+    def answered(self, tool_use_id: str) -> list[OpenRequest]:
+        """The call has its result. What still waited for it has to end."""
         self._calls.pop(tool_use_id, None)
-
-    def take(self, request_id: str) -> OpenRequest | None:
-        """End a request, by its id or by the agent's own."""
-        request = self._requests.pop(self._names.pop(request_id, request_id), None)
-        if request is not None and request.request_id in self._names.values():
-            self._names = {o: q for o, q in self._names.items() if q != request.request_id}
-        return request
-
-    def waiting_for(self, tool_use_id: str) -> list[OpenRequest]:
-        """The requests about a call."""
+        if not self._requests:
+            return []
         return [each for each in self._requests.values() if each.tool_use_id == tool_use_id]
+
+    def find(self, request_id: str) -> OpenRequest | None:
+        """An open request, by its id or by the agent's own."""
+        return self._requests.get(self._names.get(request_id, request_id))
+
+    def resolved(self, request: OpenRequest) -> None:
+        """The request has ended."""
+        del self._requests[request.request_id]
+        self._names = {own: q for own, q in self._names.items() if q != request.request_id}
 
     def of_the_turn(self) -> tuple[list[OpenRequest], list[Call]]:
         """What ends with the turn: all but what works in the background."""

@@ -9,43 +9,37 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import Message, to_json
-from turnwire.core.status import (
-    OpenRequest,
-    Outcome,
-    RunState,
-    Status,
-    Totals,
-    TurnEnd,
-    TurnError,
-    TurnOrigin,
-)
-from turnwire.core.usage import Usage
+from turnwire.core.message import EventName, Message, to_json
+from turnwire.core.status import OpenRequest, Outcome, RunState, Status, Totals, TurnEnd, TurnOrigin
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.figures import add, turn_end
+from turnwire.dialects.v2.opening import opening, start_of, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
 from turnwire.dialects.v2.project import frame_of
 
 __all__ = ["Session"]
 
-EPOCH_START = "1970-01-01T00:00:00.000Z"
+_NO_TIME = "1970-01-01T00:00:00.000Z"
 _UNFINISHED = "The turn ended before this tool gave a result."
 _LOST = "the agent's stream ended in the middle of a turn"
 _LIMITS = p.Limits(1_048_576, 0, 15)
 
-# Words of the agent in the user's name that are not said again: the log has them already, or an
-# event of its own says what they mean.
+# Words in the user's name that are not told: the log has them already, or an event of its own says
+# what they mean.
 _NOT_WORDS = ("replay", "interrupt")
 
 _Frames: TypeAlias = list[f.Frame]
+_Place: TypeAlias = tuple[int | None, str | None, str]  # the turn, its trace, its run
 
 
 class Session:
     """Takes the events of one conversation and gives the frames of one connection to it.
 
     Frames have no `sequence`: the first of all is 1, and so on. `trace_of` gives a turn's trace id.
-    Without `now`, the time is the latest that an event has said, as it is in a recording.
+    Without `now`, the time is the latest that an event has said, as it is in a recording. With
+    `keep`, clients may come later: everything durable is kept for them.
     """
 
     def __init__(
@@ -61,26 +55,31 @@ class Session:
         self._trace_of = trace_of
         self._agent = agent
         self._epoch = epoch
-        self._kept: list[tuple[int | None, f.Frame]] | None = [] if keep else None
+        self._kept: _Frames | None = [] if keep else None
         self._connections = 0
         self._entries = EntryStream()
         self._partials = Partials(conversation_id)
         self._pending = Pending()
         self._head = 0  # the number of the newest entry
-        self._now = EPOCH_START
-        # The turn. It is over when nothing of this is true; a deferred one waits for an answer.
+        self._now = _NO_TIME
+        # The turn: it runs, it is deferred (it waits for an answer), or it is over.
         self._turn = 0
-        self._trace: str | None = None
-        self._origin: TurnOrigin = "user"
         self._running = False
         self._deferred = False
+        self._origin: TurnOrigin = "user"
+        self._outside: _Place = (None, None, f"{conversation_id}:")
+        self._inside: _Place = self._outside  # of the latest turn
+        self._here: _Place = self._outside  # where the agent itself speaks now
+        self._woken = False  # background work has ended, so that the agent may begin by itself
+        # Each waits for one more event: an init for its turn, an end for its figures.
+        self._waits = False
+        self._init: ev.SessionInit | None = None
         self._ending: ev.TurnCompleted | ev.TurnFailed | None = None
         self._figures: list[ev.ResultSummary] = []
-        self._init: ev.SessionInit | None = None
-        self._woken = False  # background work has ended, so that the agent may begin by itself
         # The state.
         self._last_turn: TurnEnd | None = None
-        self._totals = Totals()
+        self._last_turn_id: int | None = None
+        self._totals: Totals | None = None
         self._model: str | None = None
         self._permission_mode: str | None = None
         self._status = self._status_now()
@@ -90,20 +89,28 @@ class Session:
             ev.TurnStarted: self._on_turn,
             ev.TurnCompleted: self._on_turn_end,
             ev.TurnFailed: self._on_turn_end,
-            ev.MessageStarted: self._on_growth,
-            ev.ContentStarted: self._on_growth,
-            ev.ContentCompleted: self._on_growth,
-            ev.AssistantMessage: self._on_assistant,
+            ev.MessageStarted: self._on_unfinished,
+            ev.ContentStarted: self._on_live,
+            ev.ContentCompleted: self._on_unfinished,
+            ev.AssistantMessage: self._write_all,
             ev.MessageCompleted: self._on_message_end,
             ev.MessageDiscarded: self._on_message_end,
             ev.UserMessage: self._on_user,
             ev.QuestionAsked: self._on_question,
             ev.PermissionRequested: self._on_permission,
             ev.RequestWithdrawn: self._on_withdrawn,
-            ev.ToolProgress: self._on_news,
-            ev.SystemEvent: self._on_news,
-            ev.UnknownEvent: self._on_news,
-            ev.PlanUpdated: self._on_news,
+            ev.ToolProgress: self._on_live,
+            ev.SystemEvent: self._on_system,
+            ev.UnknownEvent: self._write_all,
+            ev.PlanUpdated: self._write_all,
+        }
+        self._notes: dict[type, Callable[[Any], None]] = {
+            f.AssistantChunk: self._note_block,
+            f.AssistantThinking: self._note_block,
+            f.AssistantBlock: self._note_block,
+            f.AssistantToolCall: self._note_call,
+            f.AssistantRequestInput: self._note_question,
+            f.AssistantPermissionRequest: self._note_permission,
         }
 
     # --- connecting ---------------------------------------------------------------------------
@@ -111,52 +118,27 @@ class Session:
     def connect(
         self, last_sequence: int = 0, *, epoch: str | None = None, now: str | None = None
     ) -> _Frames:
-        """The first frames of a connection that begins now.
-
-        With anything to replay the session must have been made with `keep`.
-        """
+        """The first frames of a connection that begins now. What it missed must have been kept."""
         self._now = now or self._now
         self._connections += 1
-        reset: p.ResetReason | None = None
-        if epoch is not None and epoch != self._epoch:
-            reset = "epoch"
-        elif last_sequence > self._head:
-            reset = "beyond_head"
-        start = 0 if reset else last_sequence
-        if self._kept is None and self._head > start:
-            raise ValueError("nothing can be replayed: make the session with keep=True")
+        start = start_of(last_sequence, epoch, head=self._head, epoch_now=self._epoch)
+        if self._kept is None and self._head > start.after:
+            raise ValueError("there is something to replay: make the session with keep=True")
         info = p.SessionInfo(
             f"c-{self._connections}",
             "recording",
             self._epoch,
-            start + 1,
+            start.after + 1,
             self._head,
             p.Capabilities(self._agent, []),
             _LIMITS,
         )
-        hello: type[f.SessionConnected | f.SessionResumed] = f.SessionConnected
-        if start:
-            hello = f.SessionResumed
-        out: _Frames = [hello(*self._outside(), info)]
-        if reset:
-            out.append(f.SessionReset(*self._outside(), p.Reset(reset, self._epoch, 1)))
-        for number, frame in self._kept or ():
-            if (number or 0) > start or (
-                isinstance(frame, f.AssistantComplete) and frame.payload.after_sequence >= start
-            ):
-                out.append(
-                    f.MessageReplay(
-                        self._conversation_id,
-                        frame.turn_id,
-                        None,
-                        self._now,
-                        frame.trace_id,
-                        f.Replay(number, frame),  # type: ignore[arg-type]  # what is kept is known
-                    )
-                )
-        out.append(f.SessionReplayComplete(*self._outside(), p.ReplayComplete(self._head)))
-        out.append(self._state_frame())
-        return out + self._partials.snapshots(self._now)
+        missed = [frame for frame in self._kept or () if _is_missed(frame, start.after)]
+        trace_id = self._inside[1]
+        first = opening(
+            self._conversation_id, start, info, missed, self._status, trace_id, self._now
+        )
+        return first + self._partials.snapshots(self._now)
 
     # --- events -------------------------------------------------------------------------------
 
@@ -171,22 +153,19 @@ class Session:
         self._now = now or self._now
         out: _Frames = []
         pieces: list[NormalizedStreamEvent] = []
-        voice: str | None = None
         handlers = self._handlers
         for event in events:
-            if self._ending is not None or self._init is not None:
-                self._release(event, out)
             kind = type(event)
+            if self._waits:
+                self._release(event, out)
             if kind is ev.ContentDelta:
-                if event.parent_tool_use_id != voice:
-                    if pieces:
-                        self._grow(pieces, voice, out)
-                        pieces = []
-                    voice = event.parent_tool_use_id
+                if pieces and pieces[0].parent_tool_use_id != event.parent_tool_use_id:
+                    self._grow(pieces, out)
+                    pieces = []
                 pieces.append(event)
                 continue
             if pieces:
-                self._grow(pieces, voice, out)
+                self._grow(pieces, out)
                 pieces = []
             handle = handlers.get(kind)
             if handle is not None:
@@ -196,7 +175,7 @@ class Session:
                 if self._changed:
                     self._tell_state(out)
         if pieces:
-            self._grow(pieces, voice, out)
+            self._grow(pieces, out)
         return out
 
     def finish(self, *, now: str | None = None) -> _Frames:
@@ -208,78 +187,86 @@ class Session:
             lost = ev.TurnFailed(self._agent, "", None, None, "agent_lost", _LOST)
             self._on_turn_end(lost, out)
             self._release(None, out)
-        if self._changed:
-            self._tell_state(out)
         return out
 
-    def _grow(self, pieces: list[NormalizedStreamEvent], voice: str | None, out: _Frames) -> None:
-        turn_id, trace_id = self._place(voice)
+    def _grow(self, pieces: list[NormalizedStreamEvent], out: _Frames) -> None:
+        turn_id, trace_id, _ = self._place(pieces[0].parent_tool_use_id)
         out += self._partials.feed_all(pieces, turn_id, trace_id, self._now)
 
     def _release(self, event: NormalizedStreamEvent | None, out: _Frames) -> None:
-        """What had to wait for one more event goes out: an init for its turn, an end for its sum."""
-        if self._init is not None and not isinstance(event, ev.TurnStarted):
-            init, self._init = self._init, None
-            self._write_all(init, out)
+        """What had to wait for one more event goes out."""
+        if self._init is not None and type(event) is not ev.TurnStarted:
+            self._tell_init(out)
         if self._ending is not None:
-            if isinstance(event, ev.ResultSummary):
+            if type(event) is ev.ResultSummary:
                 self._figures.append(event)
             self._end_turn(self._ending, out)
-        if self._changed:
+        self._waits = self._init is not None
+        if self._changed and not self._waits:
             self._tell_state(out)
 
     # --- turns --------------------------------------------------------------------------------
 
     def _on_init(self, e: ev.SessionInit, out: _Frames) -> None:
-        self._changed |= (e.model, e.permission_mode) != (self._model, self._permission_mode)
-        self._model, self._permission_mode = e.model, e.permission_mode
+        self._init = e
         if self._running:
-            self._write_all(e, out)
+            self._tell_init(out)
         else:
-            self._init = e  # it belongs to the turn that begins with the next event
-            self._changed = False
+            self._waits = True  # it belongs to the turn that begins with the next event
+
+    def _tell_init(self, out: _Frames) -> None:
+        init, self._init = self._init, None
+        if init is not None:
+            self._model, self._permission_mode = init.model, init.permission_mode
+            self._changed = True
+            self._write_all(init, out)
 
     def _on_turn(self, e: ev.TurnStarted, out: _Frames) -> None:
         if not self._running:
             self._begin("agent" if self._woken else "user", out)
-        if self._init is not None:
-            init, self._init = self._init, None
-            self._write_all(init, out)
+        self._waits = False
+        self._tell_init(out)
 
     def _begin(self, origin: TurnOrigin, out: _Frames) -> None:
         if self._deferred:
             origin = "resume"
         else:
             self._turn += 1
-            self._trace = self._trace_of(self._turn)
+            turn = self._turn
+            self._inside = (turn, self._trace_of(turn), f"{self._conversation_id}:{turn}")
             self._origin = origin
             self._figures = []
-        self._running, self._deferred, self._woken = True, False, False
-        self._changed = True
-        out.append(f.TurnStarted(*self._inside(), p.TurnStart(self._turn, origin)))
+        self._here = self._inside
+        self._running, self._deferred, self._woken, self._changed = True, False, False, True
+        turn_id, trace_id, _ = self._inside
+        start = p.TurnStart(self._turn, origin)
+        out.append(f.TurnStarted(self._conversation_id, turn_id, None, self._now, trace_id, start))
 
     def _on_turn_end(self, e: ev.TurnCompleted | ev.TurnFailed, out: _Frames) -> None:
         if not self._running:
             self._begin("user", out)
         stopped = isinstance(e, ev.TurnCompleted) and e.interrupted
-        if not (isinstance(e, ev.TurnCompleted) and e.deferred_tool_use_id is not None):
+        if isinstance(e, ev.TurnFailed) or e.deferred_tool_use_id is None:
             self._close(e, "interrupt" if stopped else "agent", out)
         if stopped:
             data = {"reason": "user", "acknowledged": True}
-            self._write(self._event_entry("interrupted", "Interrupted", e, data), out)
+            self._event("interrupted", "Interrupted", e, data, self._inside, out)
         self._ending = e
+        self._waits = True
+        self._changed = False  # told with the end
 
     def _close(self, e: NormalizedStreamEvent, by: str, out: _Frames) -> None:
         """Every request ends, and every call gets a result, however the turn ends."""
         requests, calls = self._pending.of_the_turn()
         for request in requests:
-            self._resolve(request, "cancelled", by, e, out)
+            self._resolve(request, "cancelled", by, out)
         for call in calls:
             result = blocks.ToolResultBlock(call.tool_use_id, _UNFINISHED, True, "failed")
             said = ev.UserMessage(
                 e.provider, e.session_id, call.parent_tool_use_id, call.agent_id, [result], "tool"
             )
             self._write_all(said, out)
+            self._pending.answered(call.tool_use_id)  # also where its result was told before
 
     def _end_turn(self, e: ev.TurnCompleted | ev.TurnFailed, out: _Frames) -> None:
         self._ending = None
@@ -288,46 +275,43 @@ class Session:
         if isinstance(e, ev.TurnCompleted) and e.deferred_tool_use_id is not None:
             self._deferred = True
             return
-        usage, cost, duration = _sum(self._figures)
-        failed = TurnError(e.code, e.message) if isinstance(e, ev.TurnFailed) else None
-        end = TurnEnd(
-            failed is not None,
-            isinstance(e, ev.TurnCompleted) and e.interrupted,
-            e.stop_reason if isinstance(e, ev.TurnCompleted) else None,
-            failed,
-            "agent" if e.origin is not None and self._origin == "user" else self._origin,
-            usage,
-            cost,
-            duration,
-            self._head,
-        )
-        self._last_turn = end
-        self._totals = _added(self._totals, usage, cost)
-        frame = f.AssistantComplete(*self._inside(), end)
+        end = turn_end(e, self._figures, self._origin, self._head)
+        self._last_turn, self._last_turn_id = end, self._turn
+        self._totals = add(self._totals or Totals(), end)
+        self._here = self._outside
+        turn_id, trace_id, _ = self._inside
+        frame = f.AssistantComplete(self._conversation_id, turn_id, None, self._now, trace_id, end)
         if self._kept is not None:
-            self._kept.append((None, frame))
+            self._kept.append(frame)
         out.append(frame)
 
     # --- what is said -------------------------------------------------------------------------
 
-    def _on_growth(self, e: Any, out: _Frames) -> None:
-        turn_id, trace_id = self._place(e.parent_tool_use_id)
-        self._entries.feed(e, run_id=self._run(turn_id), now=self._now)  # gives none yet
-        out += self._partials.feed(e, turn_id, trace_id, self._now)
+    def _on_unfinished(self, e: Any, out: _Frames) -> None:
+        self._entries.feed(e, run_id="", now="")  # it only takes note
 
-    def _on_assistant(self, e: ev.AssistantMessage, out: _Frames) -> None:
-        self._write_all(e, out)
+    def _on_live(self, e: Any, out: _Frames) -> None:
+        parent = e.parent_tool_use_id
+        turn_id, trace_id, _ = self._here if parent is None else self._place(parent)
+        out += self._partials.feed(e, turn_id, trace_id, self._now)
 
     def _on_message_end(self, e: ev.MessageCompleted | ev.MessageDiscarded, out: _Frames) -> None:
         self._write_all(e, out)
-        turn_id, trace_id = self._place(e.parent_tool_use_id)
-        out += self._partials.feed(e, turn_id, trace_id, self._now)
+        self._on_live(e, out)  # blocks that are not finished now will never be
 
     def _on_user(self, e: ev.UserMessage, out: _Frames) -> None:
         if e.origin in _NOT_WORDS:
             return
         if e.origin == "user" and not self._running and e.parent_tool_use_id is None:
             self._begin("user", out)
+        self._write_all(e, out)
+
+    def _on_system(self, e: ev.SystemEvent, out: _Frames) -> None:
+        if e.ephemeral:
+            self._on_live(e, out)
+            return
+        if e.subtype == "task_notification":
+            self._woken = not self._running
         self._write_all(e, out)
 
     # --- what waits for a person --------------------------------------------------------------
@@ -342,116 +326,116 @@ class Session:
             "tool_name": e.tool_name,
             "input": e.input,
             "suggestions": to_json(e.suggestions),
+            "title": e.title,
+            "description": e.description,
+            "blocked_path": e.blocked_path,
+            "reason": e.reason,
         }
-        for name in ("title", "description", "blocked_path", "reason"):
-            if (value := getattr(e, name)) is not None:
-                data[name] = value
-        self._write(self._event_entry("permission_request", e.title or e.tool_name, e, data), out)
+        known = {name: value for name, value in data.items() if value is not None}
+        place = self._place(e.parent_tool_use_id)
+        self._event("permission_request", e.title or e.tool_name, e, known, place, out)
 
     def _on_withdrawn(self, e: ev.RequestWithdrawn, out: _Frames) -> None:
-        request = self._pending.take(e.request_id)
+        request = self._pending.find(e.request_id)
         if request is not None:
-            self._resolve(request, "cancelled", "agent", e, out)
+            self._resolve(request, "cancelled", "agent", out)
 
     def _resolve(
-        self,
-        request: OpenRequest,
-        outcome: Outcome,
-        by: str | None,
-        e: NormalizedStreamEvent,
-        out: _Frames,
+        self, request: OpenRequest, outcome: Outcome, by: str | None, out: _Frames
     ) -> None:
-        self._pending.take(request.request_id)
-        data: dict[str, Any] = {"request_id": request.request_id, "outcome": outcome}
+        self._pending.resolved(request)
+        self._changed = True
+        data = {"request_id": request.request_id, "outcome": outcome}
         if by is not None:
             data["by"] = by
-        entry = event_entry(
-            "request_resolved",
-            f"{request.kind.capitalize()} {outcome}",
-            run_id=self._run(request.turn_id),
-            timestamp=self._now,
-            data=data,
-            provider=e.provider,
-            parent_tool_use_id=request.parent_tool_use_id,
-            agent_id=request.agent_id,
-        )
-        self._write(entry, out)
+        text = f"{request.kind.capitalize()} {outcome}"
+        place = self._outside if request.turn_id is None else self._turn_place(request.turn_id)
+        self._event("request_resolved", text, request, data, place, out)
 
-    # --- around it ----------------------------------------------------------------------------
-
-    def _on_news(self, e: Any, out: _Frames) -> None:
-        if type(e) is ev.SystemEvent and e.subtype == "task_notification" and not self._running:
-            self._woken = True
-        self._write_all(e, out)
-        turn_id, trace_id = self._place(e.parent_tool_use_id)
-        out += self._partials.feed(e, turn_id, trace_id, self._now)
+    # --- the state ----------------------------------------------------------------------------
 
     def _tell_state(self, out: _Frames) -> None:
         self._changed = False
         status = self._status_now()
         if status != self._status:
             self._status = status
-            out.append(self._state_frame())
-
-    def _state_frame(self) -> f.Frame:
-        if self._status.turn_id is None:
-            return f.SessionState(*self._outside(), self._status)
-        return f.SessionState(*self._inside(), self._status)
+            trace_id = self._inside[1]
+            out.append(state_frame(self._conversation_id, status, trace_id, self._now))
 
     def _status_now(self) -> Status:
-        requests = self._pending.requests
+        requests, last = self._pending.requests, self._last_turn
         state: RunState = "active"
         if requests or self._deferred:
             state = "waiting_input"
         elif self._running:
             state = "streaming"
-        elif self._last_turn is not None and self._last_turn.interrupted:
-            state = "interrupted"
-        elif self._last_turn is not None and self._last_turn.is_error:
-            state = "error"
-        last = self._last_turn
+        elif last is not None:
+            state = "interrupted" if last.interrupted else "error" if last.is_error else "active"
         return Status(
             state,
             self._running,
             [],
             requests,
-            turn_id=self._turn if self._running or self._deferred else None,
-            model=self._model,
-            permission_mode=self._permission_mode,
-            last_turn=last,
-            last_turn_id=None if last is None else self._turn - (self._running or self._deferred),
-            totals=None if last is None else self._totals,
+            None,
+            self._turn if self._running or self._deferred else None,
+            False,
+            [],
+            self._model,
+            self._permission_mode,
+            last,
+            self._last_turn_id,
+            None,
+            self._totals,
         )
 
-    # --- entries and envelopes ----------------------------------------------------------------
+    # --- entries ------------------------------------------------------------------------------
 
     def _write_all(self, e: NormalizedStreamEvent, out: _Frames) -> None:
-        turn_id, trace_id = self._place(e.parent_tool_use_id)
-        for entry in self._entries.feed(e, run_id=self._run(turn_id), now=self._now):
+        """Write and tell what an event leaves in the log."""
+        parent = e.parent_tool_use_id
+        place = self._here if parent is None else self._place(parent)
+        for entry in self._entries.feed(e, run_id=place[2], now=self._now):
             if entry.role == "tool":
-                self._answered(entry, e, out)
-            self._write(entry, out, trace_id)
+                self._answer(entry, out)
+            self._write(entry, place, out)
 
-    def _answered(self, entry: Message, e: NormalizedStreamEvent, out: _Frames) -> None:
-        """A result ends what the call was waiting for, and comes after that."""
+    def _answer(self, entry: Message, out: _Frames) -> None:
+        """A result ends what its call was waiting for, and comes after that."""
         tool_use_id = entry.parts[0].payload.tool_call_id  # type: ignore[union-attr]
-        for request in self._pending.waiting_for(tool_use_id):
-            self._resolve(request, "answered", None, e, out)
-        self._pending.answered(tool_use_id)
+        for request in self._pending.answered(tool_use_id):
+            self._resolve(request, "answered", None, out)
 
-    def _write(self, entry: Message, out: _Frames, trace_id: str | None = None) -> None:
+    def _event(
+        self,
+        name: EventName,
+        text: str,
+        whose: NormalizedStreamEvent | OpenRequest,
+        data: dict[str, Any],
+        place: _Place,
+        out: _Frames,
+    ) -> None:
+        entry = event_entry(
+            name,
+            text,
+            run_id=place[2],
+            timestamp=self._now,
+            data=data,
+            provider=self._agent,
+            parent_tool_use_id=whose.parent_tool_use_id,
+            agent_id=whose.agent_id,
+        )
+        self._write(entry, place, out)
+
+    def _write(self, entry: Message, place: _Place, out: _Frames) -> None:
         """Give an entry its number and tell it."""
         self._head += 1
-        if trace_id is None:
-            turn_id = entry.meta.get("turnId")
-            trace_id = None if turn_id is None else self._trace_for(turn_id)
-        frame = frame_of(entry, self._head, self._conversation_id, trace_id)
+        frame = frame_of(entry, self._head, self._conversation_id, place[1])
         if self._kept is not None:
-            self._kept.append((self._head, frame))
+            self._kept.append(frame)
         out.append(frame)
-        note = _NOTES.get(type(frame))
+        note = self._notes.get(type(frame))
         if note is not None:
-            note(self, frame)
+            note(frame)
 
     def _note_block(self, frame: f.AssistantChunk) -> None:
         self._partials.closed(frame.payload.message_id, frame.payload.index)
@@ -472,85 +456,20 @@ class Session:
         self._pending.permission(frame.payload, frame.turn_id)
         self._changed = True
 
-    def _note_resolved(self, frame: f.AssistantRequestResolved) -> None:
-        self._changed = True
-
-    def _event_entry(
-        self, name: Any, text: str, e: NormalizedStreamEvent, data: dict[str, Any]
-    ) -> Message:
-        turn_id, _ = self._place(e.parent_tool_use_id)
-        return event_entry(
-            name,
-            text,
-            run_id=self._run(turn_id),
-            timestamp=self._now,
-            data=data,
-            provider=e.provider,
-            parent_tool_use_id=e.parent_tool_use_id,
-            agent_id=e.agent_id,
-        )
-
-    def _place(self, parent: str | None) -> tuple[int | None, str | None]:
+    def _place(self, parent: str | None) -> _Place:
         """The turn that a voice speaks in: a sub-agent stays in the turn that started it."""
-        turn_id = self._turn if self._running or self._deferred else None
-        if parent is None:
-            return turn_id, None if turn_id is None else self._trace
-        turn_id = self._pending.turn_of(parent, turn_id)
-        return turn_id, None if turn_id is None else self._trace_for(turn_id)
+        turn_id = None if parent is None else self._pending.turn_of(parent)
+        return self._here if turn_id is None else self._turn_place(turn_id)
 
-    def _trace_for(self, turn_id: int) -> str | None:
-        return self._trace if turn_id == self._turn else self._trace_of(turn_id)
-
-    def _run(self, turn_id: int | None) -> str:
-        return f"{self._conversation_id}:{'' if turn_id is None else turn_id}"
-
-    def _inside(self) -> tuple[str, int, None, str, str | None]:
-        return self._conversation_id, self._turn, None, self._now, self._trace
-
-    def _outside(self) -> tuple[str, None, None, str, None]:
-        return self._conversation_id, None, None, self._now, None
+    def _turn_place(self, turn_id: int) -> _Place:
+        if turn_id == self._turn:
+            return self._inside
+        return turn_id, self._trace_of(turn_id), f"{self._conversation_id}:{turn_id}"
 
 
-_NOTES: dict[type, Callable[[Session, Any], None]] = {
-    f.AssistantChunk: Session._note_block,
-    f.AssistantThinking: Session._note_block,
-    f.AssistantBlock: Session._note_block,
-    f.AssistantToolCall: Session._note_call,
-    f.AssistantRequestInput: Session._note_question,
-    f.AssistantPermissionRequest: Session._note_permission,
-    f.AssistantRequestResolved: Session._note_resolved,
-}
-
-
-# --- figures ------------------------------------------------------------------------------------
-
-_TOKENS = Usage.__struct_fields__
-
-
-def _sum(figures: list[ev.ResultSummary]) -> tuple[Usage | None, float | None, int | None]:
-    """Tokens, cost and time of a turn, which may have paused in between."""
-    if len(figures) == 1:  # almost always
-        return figures[0].usage, figures[0].cost_usd, figures[0].duration_ms
-    usages = [each.usage for each in figures if each.usage is not None]
-    costs = [each.cost_usd for each in figures if each.cost_usd is not None]
-    tokens = {
-        name: sum(getattr(usage, name) or 0 for usage in usages)
-        for name in _TOKENS
-        if any(getattr(usage, name) is not None for usage in usages)
-    }
-    return (
-        Usage(**tokens) if usages else None,
-        sum(costs) if costs else None,
-        sum(each.duration_ms for each in figures) if figures else None,
-    )
-
-
-def _added(totals: Totals, usage: Usage | None, cost: float | None) -> Totals:
-    more = usage or Usage()
-    return Totals(
-        totals.input_tokens + (more.input_tokens or 0),
-        totals.output_tokens + (more.output_tokens or 0),
-        totals.cache_creation_input_tokens + (more.cache_creation_input_tokens or 0),
-        totals.cache_read_input_tokens + (more.cache_read_input_tokens or 0),
-        totals.cost_usd + (cost or 0.0),
-    )
+def _is_missed(frame: f.Frame, after: int) -> bool:
+    """Whether a client that has everything up to this number has to get it."""
+    if isinstance(frame, f.AssistantComplete):  # has no number, only a place
+        return frame.payload.after_sequence >= after
+    number: int = frame.payload.message_sequence  # type: ignore[attr-defined]
+    return number > after

@@ -1,0 +1,64 @@
+"""What turns took: the end of one, and the totals of all."""
+
+from __future__ import annotations
+
+from turnwire.core import events as ev
+from turnwire.core.status import Totals, TurnEnd, TurnError, TurnOrigin
+from turnwire.core.usage import Usage
+
+__all__ = ["add", "turn_end"]
+
+
+def turn_end(
+    e: ev.TurnCompleted | ev.TurnFailed,
+    figures: list[ev.ResultSummary],
+    origin: TurnOrigin,
+    after_sequence: int,
+) -> TurnEnd:
+    """How a turn ended. It has several figures where it paused in between, or none."""
+    usage, cost, duration = _sum(figures)
+    if e.origin is not None and origin == "user":  # the agent knows better what had started it
+        origin = "agent"
+    if isinstance(e, ev.TurnFailed):
+        error = TurnError(e.code, e.message)
+        return TurnEnd(True, False, None, error, origin, usage, cost, duration, after_sequence)
+    return TurnEnd(
+        False,
+        e.interrupted,
+        e.stop_reason,
+        None,
+        origin,
+        usage,
+        cost,
+        duration,
+        after_sequence,
+    )
+
+
+def _sum(figures: list[ev.ResultSummary]) -> tuple[Usage | None, float | None, int | None]:
+    if len(figures) == 1:  # almost always
+        return figures[0].usage, figures[0].cost_usd, figures[0].duration_ms
+    usages = [each.usage for each in figures if each.usage is not None]
+    costs = [each.cost_usd for each in figures if each.cost_usd is not None]
+    tokens = {
+        name: sum(getattr(usage, name) or 0 for usage in usages)
+        for name in Usage.__struct_fields__
+        if any(getattr(usage, name) is not None for usage in usages)
+    }
+    return (
+        Usage(**tokens) if usages else None,
+        sum(costs) if costs else None,
+        sum(each.duration_ms for each in figures) if figures else None,
+    )
+
+
+def add(totals: Totals, end: TurnEnd) -> Totals:
+    """The totals, with one more turn."""
+    more = end.usage or Usage()
+    return Totals(
+        totals.input_tokens + (more.input_tokens or 0),
+        totals.output_tokens + (more.output_tokens or 0),
+        totals.cache_creation_input_tokens + (more.cache_creation_input_tokens or 0),
+        totals.cache_read_input_tokens + (more.cache_read_input_tokens or 0),
+        totals.cost_usd + (end.cost_usd or 0.0),
+    )

@@ -1,0 +1,436 @@
+"""The client's side of protocol v2: how frames become what a person sees (section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from turnwire.core.content import Content, TextContent
+from turnwire.core.reducer import ViewBuilder
+from turnwire.core.status import OpenRequest
+from turnwire.core.view import (
+    BlockStatus,
+    BlockView,
+    EventView,
+    MessageView,
+    OtherView,
+    ResultView,
+    TextView,
+    ThinkingView,
+    ToolView,
+    View,
+)
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.frames import ServerFrame
+
+__all__ = ["ViewReducer"]
+
+_Block: TypeAlias = p.Chunk | p.Thinking | p.ToolCall | p.OtherBlock
+_BlockFrame: TypeAlias = (
+    f.AssistantChunk | f.AssistantThinking | f.AssistantToolCall | f.AssistantBlock
+)
+_Connection: TypeAlias = f.SessionConnected | f.SessionResumed
+
+
+class ViewReducer:
+    """Apply every frame of every connection in order; `view` is what a person sees by then."""
+
+    def __init__(self) -> None:
+        self._build = ViewBuilder()
+        self._connection: str | None = None
+        self._sequence = 0  # of the last frame of this connection
+
+    def view(self) -> View:
+        """Everything on the screen. It costs what the conversation is long."""
+        return self._build.view()
+
+    def apply(self, frame: ServerFrame) -> None:
+        """One more frame of the server."""
+        if isinstance(frame, f.UnknownFrame):
+            self._unknown(frame)
+        elif isinstance(frame, _Connection):
+            self._connect(frame)
+        elif self._is_new(frame.sequence):
+            handle = _HANDLERS.get(type(frame))
+            if handle is not None:
+                handle(self, frame)
+
+    def _is_new(self, sequence: int | None) -> bool:
+        if sequence is None:
+            return True
+        if sequence <= self._sequence:
+            return False
+        self._sequence = sequence
+        return True
+
+    # --- connections and the log ----------------------------------------------------------------
+
+    def _connect(self, frame: _Connection) -> None:
+        info, build = frame.payload, self._build
+        if info.connection_id == self._connection:
+            return  # a repeat of this connection's first frame
+        self._connection, self._sequence = info.connection_id, frame.sequence or 0
+        build.behind = False
+        if build.epoch not in (None, info.epoch):
+            self._begin(info.epoch, info.first)
+            return
+        build.forget_growing()
+        build.epoch = info.epoch
+        if build.cursor == 0:  # nothing is here yet
+            build.first, build.cursor = info.first, info.first - 1
+
+    def _reset(self, frame: f.SessionReset) -> None:
+        self._begin(frame.payload.epoch, frame.payload.first)
+
+    def _begin(self, epoch: str, first: int) -> None:
+        build = self._build
+        build.clear()
+        build.epoch, build.first, build.cursor, build.behind = epoch, first, first - 1, False
+
+    def _replay(self, frame: f.MessageReplay) -> None:
+        event = frame.payload.event
+        if isinstance(event, f.UnknownFrame):
+            self._takes(frame.payload.message_sequence)
+            return
+        handle = _REPLAYED.get(type(event))
+        if handle is not None:
+            handle(self, event)
+
+    def _unknown(self, frame: f.UnknownFrame) -> None:
+        """Nothing is known about it but its numbers: without them all that follows would be lost."""
+        envelope = frame.data if isinstance(frame.data, dict) else {}
+        payload = envelope.get("payload")
+        number = payload.get("message_sequence") if isinstance(payload, dict) else None
+        if self._is_new(_whole_number(envelope.get("sequence"))):
+            self._takes(_whole_number(number))
+
+    def _takes(self, number: int | None) -> bool:
+        """Whether this entry of the log is the next one. A frame without a number always counts."""
+        if number is None:
+            return True
+        build = self._build
+        if number == build.cursor + 1:
+            build.cursor = number
+            return True
+        build.behind = build.behind or number > build.cursor
+        return False
+
+    # --- blocks ---------------------------------------------------------------------------------
+
+    def _chunk(self, frame: f.AssistantChunk) -> None:
+        block = frame.payload
+        if block.partial and not block.snapshot:
+            self._piece(frame, block, TextView(block.block_id, "streaming", ""), block.text)
+        else:
+            status = _status(block)
+            whole = TextView(block.block_id, status, block.text, block.citations, block.blob)
+            self._whole(frame, block, whole, block.error)
+
+    def _thinking(self, frame: f.AssistantThinking) -> None:
+        block = frame.payload
+        if block.partial and not block.snapshot:
+            self._piece(frame, block, ThinkingView(block.block_id, "streaming", ""), block.text)
+        else:
+            whole = ThinkingView(
+                block.block_id,
+                _status(block),
+                block.text,
+                block.signature,
+                block.redacted,
+                block.blob,
+            )
+            self._whole(frame, block, whole)
+
+    def _tool_call(self, frame: f.AssistantToolCall) -> None:
+        block = frame.payload
+        whole = ToolView(
+            block.tool_use_id, _status(block), block.tool_name, block.tool_type, block.input
+        )
+        if block.partial and not block.snapshot:
+            self._piece(frame, block, whole, block.input_text or "")
+        else:
+            whole = msgspec.structs.replace(whole, input_text=block.input_text, blob=block.blob)
+            self._whole(frame, block, whole)
+
+    def _other_block(self, frame: f.AssistantBlock) -> None:
+        block = frame.payload
+        whole = OtherView(block.block_id, _status(block), block.block, block.blob)
+        if block.partial and not block.snapshot:
+            self._piece(frame, block, whole, "")
+        else:
+            self._whole(frame, block, whole)
+
+    def _piece(self, frame: _BlockFrame, block: _Block, begun: BlockView, text: str) -> None:
+        number = block.chunk_seq
+        if number is None:
+            return
+        message = self._build.find(block.parent_tool_use_id, block.message_id)
+        grown = message.blocks.get(block.index) if message else None
+        if grown is None:
+            message = self._build.message(_about(frame, block))
+            grown = self._build.start(message, block.index, begun)
+        elif grown.final or grown.status == "frozen" or type(grown.whole) is not type(begun):
+            return
+        if number == grown.number + 1:
+            grown.number = number
+            grown.append(text)
+            if type(begun) is OtherView:
+                grown.whole = begun
+        elif number > grown.number:
+            grown.status = "frozen"
+
+    def _whole(
+        self, frame: _BlockFrame, block: _Block, whole: BlockView, error: str | None = None
+    ) -> None:
+        if block.partial:
+            self._snapshot(frame, block, whole)
+        elif self._takes(block.message_sequence):
+            about = _about(frame, block, block.message_sequence, error)
+            self._build.finish(self._build.message(about), block.index, whole, about)
+
+    def _snapshot(self, frame: _BlockFrame, block: _Block, whole: BlockView) -> None:
+        number = block.chunk_seq
+        if number is None:
+            return
+        message = self._build.message(_about(frame, block))
+        grown = message.blocks.get(block.index)
+        if grown is None or not (grown.final or number < grown.number):
+            self._build.start(message, block.index, whole).number = number
+
+    def _discarded(self, frame: f.AssistantDiscarded) -> None:
+        for block_id in frame.payload.block_ids:
+            self._build.discard(frame.payload.parent_tool_use_id, block_id)
+
+    # --- tools and requests ---------------------------------------------------------------------
+
+    def _tool_progress(self, frame: f.AssistantToolProgress) -> None:
+        told = frame.payload
+        self._build.progress(told.tool_use_id, told.output, told.elapsed_seconds)
+
+    def _tool_result(self, frame: f.AssistantToolResult) -> None:
+        told = frame.payload
+        if self._takes(told.message_sequence):
+            self._build.result(
+                told.tool_use_id,
+                ResultView(told.content, told.is_error, told.details, told.blob, told.details_blob),
+            )
+
+    def _request_input(self, frame: f.AssistantRequestInput) -> None:
+        asked = frame.payload
+        if not self._takes(asked.message_sequence):
+            return
+        call = ToolView(
+            asked.question_id, "complete", asked.tool_name, asked.tool_type, asked.input
+        )
+        about = _about(frame, asked, asked.message_sequence)
+        self._build.finish(self._build.message(about), asked.index, call, about)
+        self._build.ask(
+            OpenRequest(
+                asked.question_id,
+                "question",
+                asked.question_id,
+                asked.tool_name,
+                asked.input,
+                frame.turn_id,
+                asked.message_sequence,
+                asked.inbox_item_id,
+                asked.deadline_at,
+                asked.questions,
+                asked.required,
+                asked.metadata,
+                parent_tool_use_id=asked.parent_tool_use_id,
+                agent_id=asked.agent_id,
+            )
+        )
+
+    def _permission_request(self, frame: f.AssistantPermissionRequest) -> None:
+        asked = frame.payload
+        if not self._takes(asked.message_sequence):
+            return
+        self._build.ask(
+            OpenRequest(
+                asked.request_id,
+                "permission",
+                asked.tool_use_id,
+                asked.tool_name,
+                asked.input,
+                frame.turn_id,
+                asked.message_sequence,
+                asked.inbox_item_id,
+                asked.deadline_at,
+                title=asked.title,
+                description=asked.description,
+                suggestions=asked.suggestions,
+                blocked_path=asked.blocked_path,
+                reason=asked.reason,
+                parent_tool_use_id=asked.parent_tool_use_id,
+                agent_id=asked.agent_id,
+            )
+        )
+
+    def _request_resolved(self, frame: f.AssistantRequestResolved) -> None:
+        ended = frame.payload
+        if self._takes(ended.message_sequence):
+            self._build.resolve(
+                ended.request_id,
+                outcome=ended.outcome,
+                by=ended.by,
+                answer=ended.answer,
+                decision=ended.decision,
+                reason=ended.reason,
+                updated_input=ended.updated_input,
+            )
+
+    # --- messages that are whole ----------------------------------------------------------------
+
+    def _user_message(self, frame: f.UserMessage) -> None:
+        said = frame.payload
+        if not self._takes(said.message_sequence):
+            return
+        name = f"user-{said.message_sequence}"
+        self._build.add(
+            MessageView(
+                name,
+                "user",
+                [_content(f"{name}:{i}", content) for i, content in enumerate(said.content)],
+                False,
+                frame.turn_id,
+                said.message_sequence,
+                frame.timestamp,
+                origin=None if said.origin == "user" else said.origin,
+                by=said.by,
+                client_message_id=said.client_message_id,
+                parent_tool_use_id=said.parent_tool_use_id,
+                agent_id=said.agent_id,
+            )
+        )
+
+    def _system_event(self, frame: f.SessionSystemEvent) -> None:
+        news = frame.payload
+        number = news.message_sequence
+        if number is None or not self._takes(number):
+            return
+        if news.subtype == "plan":
+            items = news.data.get("items") if isinstance(news.data, dict) else None
+            self._build.plan = items if isinstance(items, list) else self._build.plan
+            return
+        event = EventView(
+            f"event-{number}:0", "complete", "system", news.subtype, news.text, news.data
+        )
+        self._happened(frame, number, event, news.parent_tool_use_id, news.agent_id)
+
+    def _interrupted(self, frame: f.ConversationInterrupted) -> None:
+        stop = frame.payload
+        number = stop.message_sequence
+        if self._takes(number):
+            data = msgspec.to_builtins(stop)
+            del data["message_sequence"]
+            event = EventView(f"event-{number}:0", "complete", "interrupted", data=data)
+            self._happened(frame, number, event)
+
+    def _happened(
+        self,
+        frame: f.Frame,
+        number: int,
+        event: EventView,
+        parent: str | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        self._build.add(
+            MessageView(
+                f"event-{number}",
+                "system",
+                [event],
+                False,
+                frame.turn_id,
+                number,
+                frame.timestamp,
+                parent_tool_use_id=parent,
+                agent_id=agent_id,
+            )
+        )
+
+    # --- turns and state ------------------------------------------------------------------------
+
+    def _complete(self, frame: f.AssistantComplete) -> None:
+        if frame.turn_id is not None:
+            self._build.end_turn(frame.turn_id, frame.payload)
+
+    def _state(self, frame: f.SessionState) -> None:
+        self._build.set_status(frame.payload)
+
+    def _updated(self, frame: f.ConversationUpdated) -> None:
+        self._build.title = frame.payload.title or self._build.title
+        self._build.told_totals = frame.payload.totals or self._build.told_totals
+
+
+_Handler: TypeAlias = Callable[[ViewReducer, Any], None]
+
+_REPLAYED: dict[type, _Handler] = {
+    f.UserMessage: ViewReducer._user_message,
+    f.AssistantChunk: ViewReducer._chunk,
+    f.AssistantThinking: ViewReducer._thinking,
+    f.AssistantToolCall: ViewReducer._tool_call,
+    f.AssistantBlock: ViewReducer._other_block,
+    f.AssistantToolResult: ViewReducer._tool_result,
+    f.AssistantRequestInput: ViewReducer._request_input,
+    f.AssistantPermissionRequest: ViewReducer._permission_request,
+    f.AssistantRequestResolved: ViewReducer._request_resolved,
+    f.AssistantComplete: ViewReducer._complete,
+    f.ConversationInterrupted: ViewReducer._interrupted,
+    f.SessionSystemEvent: ViewReducer._system_event,
+}
+
+_HANDLERS: dict[type, _Handler] = {
+    **_REPLAYED,
+    f.AssistantToolProgress: ViewReducer._tool_progress,
+    f.AssistantDiscarded: ViewReducer._discarded,
+    f.MessageReplay: ViewReducer._replay,
+    f.SessionReset: ViewReducer._reset,
+    f.SessionState: ViewReducer._state,
+    f.ConversationUpdated: ViewReducer._updated,
+}
+
+
+def _about(
+    frame: f.Frame,
+    block: _Block | p.RequestInput,
+    number: int | None = None,
+    error: str | None = None,
+) -> MessageView:
+    """What a frame tells of the message that its block is in."""
+    return MessageView(
+        block.message_id,
+        "assistant",
+        [],
+        False,
+        frame.turn_id,
+        number,
+        frame.timestamp if number is not None else None,
+        block.model,
+        error,
+        None,
+        None,
+        None,
+        block.parent_tool_use_id,
+        block.agent_id,
+    )
+
+
+def _status(block: _Block) -> BlockStatus:
+    if block.partial:
+        return "streaming"
+    return "aborted" if block.aborted else "complete"
+
+
+def _content(block_id: str, content: Content) -> BlockView:
+    if isinstance(content, TextContent):
+        return TextView(block_id, "complete", content.text, content.citations, content.blob)
+    return OtherView(block_id, "complete", content)
+
+
+def _whole_number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,259 @@
+"""Recorded streams as what a person sees: the same whichever way it came, and however often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.said import all_messages, said_by_the_frames, said_in_v2, shown_in
+from tests.streams import RECORDED, events_of, rpc_of, ui_of
+from turnwire.core.view import View
+from turnwire.dialects import rpc
+from turnwire.dialects.rpc import RpcBridge, RpcMessage
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.codec import decode, encode
+from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.session import Session
+
+every_stream = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+with_and_without_stream_events = pytest.mark.parametrize(
+    "streamed", [True, False], ids=["streamed", "frames only"]
+)
+
+
+@cache
+def lines_of(path: Path, streamed: bool = True) -> list[bytes]:
+    lines = path.read_bytes().splitlines()
+    return lines if streamed else [raw for raw in lines if b'"type":"stream_event"' not in raw]
+
+
+def new_session() -> Session:
+    return Session("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=True)
+
+
+def sent(frames: Iterable[f.Frame], after: int = 0) -> list[Any]:
+    """The frames as a client reads them from its connection."""
+    return [decode(encode(frame).at(n)) for n, frame in enumerate(frames, after + 1)]
+
+
+@cache
+def v2_frames(path: Path, streamed: bool = True) -> list[Any]:
+    """What a client gets that is there from the start to the end, each piece by itself."""
+    session = new_session()
+    frames = session.connect()
+    for event in events_of(lines_of(path, streamed)):
+        frames += session.feed(event)
+    return sent([*frames, *session.finish()])
+
+
+@cache
+def rpc_messages(path: Path, streamed: bool = True) -> list[RpcMessage]:
+    bridge = RpcBridge(tool_progress="output_delta")
+    messages = rpc_of(ui_of(events_of(lines_of(path, streamed))), bridge)
+    return [rpc.decode(rpc.encode(message)) for message in messages]
+
+
+def v2_view(frames: Iterable[Any]) -> View:
+    reducer = ViewReducer()
+    for frame in frames:
+        reducer.apply(frame)
+    return reducer.view()
+
+
+def rpc_view(messages: Iterable[RpcMessage]) -> View:
+    transcript = rpc.Transcript()
+    for message in messages:
+        transcript.apply(message)
+    return transcript.view()
+
+
+def written(view: View) -> bytes:
+    """A view to compare: two are the same if every byte is."""
+    return msgspec.json.encode(view)
+
+
+def twice_running(things: Iterable[Any]) -> list[Any]:
+    return [thing for thing in things for _ in range(2)]
+
+
+# --- what is shown is what was said -------------------------------------------------------------
+
+
+@every_stream
+@with_and_without_stream_events
+def test_a_v2_client_shows_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+    view = v2_view(v2_frames(path, streamed))
+    assert shown_in(view) == said_in_v2(lines_of(path))
+    assert not view.behind
+    assert not any(message.streaming for message in all_messages(view))
+
+
+@every_stream
+@with_and_without_stream_events
+def test_an_rpc_client_shows_what_the_finished_frames_say(path: Path, streamed: bool) -> None:
+    view = rpc_view(rpc_messages(path, streamed))
+    assert shown_in(view) == said_by_the_frames(lines_of(path))
+    assert not any(message.streaming for message in all_messages(view))
+
+
+@every_stream
+def test_both_clients_show_the_same_messages_in_the_same_order(path: Path) -> None:
+    def names(view: View) -> list[str]:
+        return [m.id for m in view.messages if m.role == "assistant"]
+
+    assert names(v2_view(v2_frames(path))) == names(rpc_view(rpc_messages(path)))
+
+
+@every_stream
+def test_both_clients_count_the_same_turns(path: Path) -> None:
+    v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
+    results = [m for m in rpc_messages(path) if isinstance(m, rpc.messages.RpcResultMessage)]
+    assert len(over_rpc.turns) == len(results)
+    if len(v2.turns) == len(results):  # a turn may end without a result, or pause with one
+        told = [(t.end.is_error, t.end.interrupted, t.end.usage) for t in v2.turns]
+        assert told == [(t.end.is_error, t.end.interrupted, t.end.usage) for t in over_rpc.turns]
+        assert v2.totals == over_rpc.totals
+
+
+# --- whatever comes again changes nothing -------------------------------------------------------
+
+
+@every_stream
+def test_frames_that_come_again_change_nothing(path: Path) -> None:
+    frames = v2_frames(path)
+    once = written(v2_view(frames))
+    assert written(v2_view(twice_running(frames))) == once
+    assert written(v2_view([*frames, *frames])) == once
+
+
+@every_stream
+def test_messages_that_come_again_change_nothing(path: Path) -> None:
+    messages = rpc_messages(path)
+    once = written(rpc_view(messages))
+    assert written(rpc_view(twice_running(messages))) == once
+    assert written(rpc_view([*messages, *messages])) == once
+
+
+# --- a connection that ends anywhere ------------------------------------------------------------
+
+
+def resumed_everywhere(path: Path) -> Iterable[tuple[list[Any], list[Any]]]:
+    """For each place where the connection can end: what came before, and what the next one gets.
+
+    The server has gone on by then: it has sent all that the event meant, heard or not.
+    """
+    before, cursor = new_session(), 0
+    batches: list[list[f.Frame]] = [before.connect()]
+    events = events_of(lines_of(path))
+    hellos: list[tuple[int, int, list[f.Frame]]] = []  # frames heard, batches sent, the answer
+    heard = 0
+    for number, event in enumerate([*events, None]):
+        batch = before.feed(event) if event else before.finish()
+        batches.append(batch)
+        for frame in [*(batches[0] if number == 0 else []), *batch]:
+            heard += 1
+            cursor = getattr(frame.payload, "message_sequence", None) or cursor  # type: ignore[attr-defined]
+            hellos.append((heard, len(batches), before.connect(cursor, epoch="recorded")))
+    frames = [frame for batch in batches for frame in batch]
+    for heard, batches_sent, hello in hellos:
+        rest = [frame for batch in batches[batches_sent:] for frame in batch]
+        yield sent(frames[:heard]), sent([*hello, *rest])
+
+
+@every_stream
+def test_a_client_that_comes_back_sees_what_it_would_have_seen(path: Path) -> None:
+    whole = written(v2_view(v2_frames(path)))
+    places = 0
+    for first, second in resumed_everywhere(path):
+        places += 1
+        assert written(v2_view([*first, *second])) == whole
+        assert written(v2_view(twice_running([*first, *second]))) == whole
+        assert written(v2_view([*first, *second, *first, *second])) == whole
+    assert places == len(v2_frames(path))
+
+
+@every_stream
+def test_who_comes_last_sees_what_those_saw_who_were_there(path: Path) -> None:
+    session = new_session()
+    session.feed_all(events_of(lines_of(path)))
+    session.finish()
+    assert written(v2_view(sent(session.connect()))) == written(v2_view(v2_frames(path)))
+
+
+# --- pieces, however they are cut ---------------------------------------------------------------
+
+
+@every_stream
+def test_pieces_that_are_joined_show_the_same(path: Path) -> None:
+    session = new_session()
+    frames = [*session.connect(), *session.feed_all(events_of(lines_of(path))), *session.finish()]
+    assert written(v2_view(sent(frames))) == written(v2_view(v2_frames(path)))
+
+
+@given(st.data())
+def test_any_joining_shows_the_same(data: st.DataObject) -> None:
+    path = data.draw(st.sampled_from(RECORDED))
+    events = events_of(lines_of(path))
+    sizes = data.draw(st.lists(st.integers(1, 12), min_size=len(events), max_size=len(events)))
+    session = new_session()
+    frames = session.connect()
+    for start, end in pairwise([0, *accumulate(sizes)]):
+        frames += session.feed_all(events[start:end])
+    view = v2_view(sent([*frames, *session.finish()]))
+    assert written(view) == written(v2_view(v2_frames(path)))
+
+
+def is_piece(frame: Any) -> bool:
+    return getattr(frame.payload, "partial", False) and not isinstance(frame, f.AssistantBlock)
+
+
+def cut_anew(frames: list[Any], data: st.DataObject) -> list[Any]:
+    """The same words in other pieces: each is parted at random, and numbered again."""
+    out: list[Any] = []
+    numbers: dict[str, int] = {}
+    for frame in frames:
+        if not is_piece(frame):
+            out.append(frame)
+            continue
+        payload = frame.payload
+        field = "input_text" if isinstance(frame, f.AssistantToolCall) else "text"
+        text = getattr(payload, field) or ""
+        cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=3).map(sorted))
+        for start, end in pairwise([0, *cuts, len(text)]):
+            number = numbers[payload.block_id] = numbers.get(payload.block_id, 0) + 1
+            piece = replace(payload, chunk_seq=number, **{field: text[start:end]})
+            out.append(replace(frame, payload=piece))
+    return [replace(frame, sequence=n) for n, frame in enumerate(out, 1)]
+
+
+@given(st.data())
+def test_any_cutting_shows_the_same_all_the_way(data: st.DataObject) -> None:
+    frames = v2_frames(data.draw(st.sampled_from(RECORDED)))
+    otherwise = iter(cut_anew(frames, data))
+    one, other = ViewReducer(), ViewReducer()
+    for frame in frames:
+        one.apply(frame)
+        if not is_piece(frame):
+            for each in otherwise:
+                other.apply(each)
+                if not is_piece(each):
+                    break
+            assert written(other.view()) == written(one.view())
+
+
+@given(st.data())
+def test_no_piece_that_is_lost_changes_what_is_shown_in_the_end(data: st.DataObject) -> None:
+    frames = v2_frames(data.draw(st.sampled_from(RECORDED)))
+    pieces = [n for n, frame in enumerate(frames) if is_piece(frame)]
+    lost = data.draw(st.sets(st.sampled_from(pieces), max_size=8)) if pieces else set()
+    left = [frame for n, frame in enumerate(frames) if n not in lost]
+    assert written(v2_view(left)) == written(v2_view(frames))
