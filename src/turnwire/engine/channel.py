@@ -86,8 +86,8 @@ class Channel:
     ) -> list[f.Frame]:
         """What only grows, as frames; pieces that are ready together are joined."""
         turn = state.turn
-        ids = (turn.turn_id, turn.trace_id) if turn else (None, None)
-        return self._partials.feed_all(events, *ids, now)
+        turn_id, trace_id = (turn.turn_id, turn.trace_id) if turn else (None, None)
+        return self._partials.feed_all(events, turn_id, trace_id, now)
 
     def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
         """What was committed, as frames, in the order in which it was written."""
@@ -126,7 +126,7 @@ class Channel:
         title = after.title if after.title != before.title else None
         totals = after.totals if after.totals != before.totals else None
         if title is not None or totals is not None:
-            told = p.ConversationUpdated(title, totals)
+            told = p.ConversationNews(title, totals)
             ids = (after.conversation_id, None, None, now, None)
             out.append(f.ConversationUpdated(*ids, told))
         return out
@@ -145,8 +145,10 @@ class Channel:
     def state_frame(self, now: str) -> f.Frame:
         """The whole small state."""
         turn = self.state.turn
-        ids = (turn.turn_id, None, now, turn.trace_id) if turn else (None, None, now, None)
-        return f.SessionState(self.state.conversation_id, *ids, status_of(self.state))
+        turn_id, trace_id = (turn.turn_id, turn.trace_id) if turn else (None, None)
+        return f.SessionState(
+            self.state.conversation_id, turn_id, None, now, trace_id, status_of(self.state)
+        )
 
     def snapshots(self, now: str) -> list[f.Frame]:
         """Each block that grows at this moment, as far as it has grown."""

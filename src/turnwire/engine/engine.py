@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -221,7 +221,7 @@ class Engine:
 
     async def follow(
         self, row: ConversationRow, place: Place, client_id: str
-    ) -> AsyncIterator[Sent]:
+    ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
         fresh = await self.store.conversation(row.conversation_id)
         channel = self._channel(fresh or row)
@@ -258,7 +258,7 @@ class Engine:
             left=lambda: self._left(row.conversation_id),
             limit=self.settings.buffer,
         )
-        async with aclosing(frames):  # type: ignore[type-var]
+        async with aclosing(frames):
             async for sent in frames:
                 yield sent
 
@@ -319,7 +319,7 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Say something to the agent."""
-        said = [TextContent(content)] if isinstance(content, str) else content
+        said = _content(content)
         queue_id, trace_id = self._engine.new_id(), self._engine.new_id()
 
         def make(at: int, _: Outcome | None) -> i.Input:
@@ -420,7 +420,7 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Remove, replace or move what waits, or let a held queue go on."""
-        said = [TextContent(content)] if isinstance(content, str) else content
+        said = None if content is None else _content(content)
 
         def make(at: int, _: Outcome | None) -> i.Input:
             return i.ChangedQueue(
@@ -449,7 +449,7 @@ class Talk:
         epoch: str | None = None,
         tail: int | None = None,
         client_id: str = "local",
-    ) -> AsyncIterator[Frame]:
+    ) -> AsyncGenerator[Frame, None]:
         """Everything after a place in the log, then live, as the frames of protocol v2."""
         place = Place(last_sequence, epoch, tail)
         sequence = 0
@@ -475,3 +475,7 @@ class Talk:
             body=msgspec.json.encode([kind, body]),
             request_id=request_id,
         )
+
+
+def _content(said: str | list[Content]) -> list[Content]:
+    return [TextContent(said)] if isinstance(said, str) else said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
@@ -59,7 +59,7 @@ async def follow(
     info: Callable[[int, int], p.SessionInfo],
     left: Callable[[], None],
     limit: int,
-) -> AsyncIterator[Sent]:
+) -> AsyncGenerator[Sent, None]:
     """The seam: subscribe, take the head, replay up to it, then let go what came meanwhile.
 
     The state and the snapshots are those of the moment of subscribing, because all that happened
@@ -99,7 +99,7 @@ async def follow(
 
 async def _missed(
     store: Store, conversation_id: str, after: int, head: int, now: str
-) -> AsyncIterator[f.Frame]:
+) -> AsyncGenerator[f.Frame, None]:
     """What was missed, page by page; the end of a turn stands behind the entry that it follows."""
     ends = iter(await store.turns(conversation_id, since=after))
     end = next(ends, None)

@@ -18,6 +18,7 @@ from turnwire.core.conversation.state import Conversation, needs_recovery
 from turnwire.core.entries import EntryStream
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.channel import Channel
@@ -61,7 +62,7 @@ class Answer(Struct, frozen=True):
 class Ask(Struct, frozen=True):
     """Something that a person asks for."""
 
-    make: Callable[[int, i.Outcome | None], i.Input]  # the input, given the time and what is known
+    make: Callable[[int, Outcome | None], i.Input]  # the input, given the time and what is known
     done: asyncio.Future[Answer]
     user: str
     client_message_id: str | None = None
