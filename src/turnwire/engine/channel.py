@@ -42,7 +42,7 @@ class Subscriber:
 
     def __init__(self, wake: Callable[[], None], *, limit: int) -> None:
         self.waiting: deque[Sent] = deque()
-        self.overrun = False  # they were too slow: what waited was dropped
+        self.overrun = False  # they were too slow, or nothing more comes: what waited was dropped
         self._wake = wake
         self._limit = limit
 
@@ -51,10 +51,15 @@ class Subscriber:
         if self.overrun:
             return
         if len(self.waiting) >= self._limit:
-            self.overrun = True
-            self.waiting.clear()
+            self.cut_off()
         else:
             self.waiting.append(sent)
+            self._wake()
+
+    def cut_off(self) -> None:
+        """Drop what waits; they have to come again, and will miss nothing."""
+        self.overrun = True
+        self.waiting.clear()
         self._wake()
 
 
@@ -121,6 +126,8 @@ class Channel:
         """The state, if it changed, and the title and totals, if they did."""
         before, self.state = self.state, after
         out: list[f.Frame] = []
+        if after is before:  # almost always, while an answer streams
+            return out
         if status_of(before) != status_of(after):
             out.append(self.state_frame(now))
         title = after.title if after.title != before.title else None
@@ -130,6 +137,11 @@ class Channel:
             ids = (after.conversation_id, None, None, now, None)
             out.append(f.ConversationUpdated(*ids, told))
         return out
+
+    def cut_off(self) -> None:
+        """Nothing more comes from here: whoever follows has to come again."""
+        for subscriber in self._subscribers:
+            subscriber.cut_off()
 
     def publish(self, frames: Iterable[f.Frame]) -> None:
         """Tell everyone."""

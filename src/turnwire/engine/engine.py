@@ -73,6 +73,7 @@ class Engine:
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._keeper: asyncio.Task[None] | None = None
+        self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def __aenter__(self) -> Self:
@@ -100,6 +101,7 @@ class Engine:
         for live in list(self._live.values()):
             await self.store.release(live.claim)
         self._live.clear()
+        await asyncio.gather(*self._releasing)
         if self._keeper is not None:
             self._keeper.cancel()
             with suppress(asyncio.CancelledError):
@@ -188,11 +190,15 @@ class Engine:
 
     def _rest(self, live: Live) -> None:
         """Nothing is left to do: forget what the store knows as well."""
-        if live.dead or (live.is_idle and not self._stopping):
-            if self._live.get(live.row.conversation_id) is live:
-                del self._live[live.row.conversation_id]
-            if not live.channel.is_followed:
-                self._channels.pop(live.row.conversation_id, None)
+        if not live.dead and (self._stopping or not live.is_idle):
+            return
+        if self._live.get(live.row.conversation_id) is live:
+            del self._live[live.row.conversation_id]
+        if not live.channel.is_followed:
+            self._channels.pop(live.row.conversation_id, None)
+        releasing = asyncio.create_task(self.store.release(live.claim))
+        self._releasing.add(releasing)
+        releasing.add_done_callback(self._releasing.discard)
 
     @property
     def _lease(self) -> int:

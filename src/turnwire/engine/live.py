@@ -366,6 +366,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        self.channel.cut_off()
         await self._runner.close()
         while self._inbox:
             item = self._inbox.popleft()
