@@ -156,11 +156,8 @@ class Channel:
 
     def state_frame(self, now: str) -> f.Frame:
         """The whole small state."""
-        turn = self.state.turn
-        turn_id, trace_id = (turn.turn_id, turn.trace_id) if turn else (None, None)
-        return f.SessionState(
-            self.state.conversation_id, turn_id, None, now, trace_id, status_of(self.state)
-        )
+        state = self.state
+        return f.SessionState(state.conversation_id, None, None, now, None, status_of(state))
 
     def snapshots(self, now: str) -> list[f.Frame]:
         """Each block that grows at this moment, as far as it has grown."""

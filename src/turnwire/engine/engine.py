@@ -288,12 +288,13 @@ class Engine:
         client_message_id: str | None = None,
         body: bytes = b"",
         request_id: str | None = None,
+        accepted: Callable[[Answer], None] | None = None,
     ) -> Answer:
         """Hand an input to its conversation and wait for what it says. Raises Refused."""
         live = await self._activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         digest = hashlib.sha256(body).digest()
-        live.post(Ask(make, done, user or "", client_message_id, digest, request_id))
+        live.post(Ask(make, done, user or "", client_message_id, digest, request_id, accepted))
         return await done
 
 

@@ -68,6 +68,7 @@ class Ask(Struct, frozen=True):
     client_message_id: str | None = None
     body: bytes = b""
     request_id: str | None = None  # what it answers
+    accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
 
 
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent]
@@ -180,7 +181,7 @@ class Live:
 
     async def _answer(self, ask: Ask) -> None:
         try:
-            answer = await self._take(ask)
+            await self._take(ask)
         except (Refused, StorageUnavailable) as refused:
             if not ask.done.done():
                 ask.done.set_exception(refused)
@@ -188,11 +189,8 @@ class Live:
             if not ask.done.done():
                 ask.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
             raise
-        else:
-            if not ask.done.done():  # whoever asked may have gone
-                ask.done.set_result(answer)
 
-    async def _take(self, ask: Ask) -> Answer:
+    async def _take(self, ask: Ask) -> None:
         store, conversation_id = self._store, self.row.conversation_id
         receipt: Receipt | None = None
         if ask.client_message_id is not None:
@@ -200,7 +198,8 @@ class Live:
             if before is not None:
                 if before.body != ask.body:
                     raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
-                return Answer(msgspec.json.decode(before.ack, type=e.Ack), True)
+                _accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                return
             receipt = Receipt(ask.user, ask.client_message_id, ask.body, b"")
         ended = None
         if ask.request_id is not None:
@@ -213,9 +212,9 @@ class Live:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
         frames = self.channel.written(effects.writes, iso(now))
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
+        _accept(ask, Answer(ack))
         self._publish(after, frames, now)
         self._do(effects)
-        return Answer(ack)
 
     async def _carry_out(self, happened: i.Input) -> None:
         after, effects = step(self.state, happened)
@@ -372,6 +371,13 @@ class Live:
             item = self._inbox.popleft()
             if isinstance(item, Ask) and not item.done.done():
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+
+
+def _accept(ask: Ask, answer: Answer) -> None:
+    if ask.accepted is not None:
+        ask.accepted(answer)
+    if not ask.done.done():  # whoever asked may have gone
+        ask.done.set_result(answer)
 
 
 def _is_under_way(state: Conversation) -> bool:
