@@ -30,6 +30,7 @@ __all__ = [
     "Claim",
     "Clock",
     "Commit",
+    "Conflict",
     "ConversationRow",
     "Fenced",
     "Hit",
@@ -159,6 +160,12 @@ class Fenced(TurnwireError):
     code = "STORAGE_UNAVAILABLE"
 
 
+class Conflict(TurnwireError):
+    """It contradicts what is stored: numbers with a gap, a name that is taken, a request that has
+    ended. Nothing of it was kept, and it would be refused again.
+    """
+
+
 class Owned(TurnwireError):
     """Another live process owns the conversation. `data` says which, and until when."""
 
@@ -178,6 +185,7 @@ class NewConversation(Struct, frozen=True, omit_defaults=True):
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
     state: Conversation | None = None  # what it begins with; none: an empty one
+    parent_id: str | None = None  # the conversation that it was forked from
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):
@@ -277,6 +285,7 @@ class AuditRow(Struct, frozen=True, omit_defaults=True):
     conversation_id: str | None = None
     by: str | None = None
     data: dict[str, Any] = {}
+    trace_id: str | None = None  # the turn's, where it was a step of one
 
 
 class Hit(Struct, frozen=True):
@@ -298,7 +307,8 @@ class Store(Protocol):
 
     Order: the commits of one conversation are written in the order in which they were called.
     Numbers are given out without a gap: an entry's sequence must be the log's head plus one, and a
-    commit whose numbers are others is refused as a whole.
+    commit whose numbers are others is refused as a whole (Conflict). So is one that ends a request
+    which is not open, or brings a receipt which is there already.
 
     Fencing: every write carries its claim. One whose fence is not the newest raises Fenced and
     writes nothing, however late it comes.
@@ -310,7 +320,9 @@ class Store(Protocol):
     def epoch(self) -> str:
         """The name of this incarnation of the log. A restored copy has another one."""
 
-    async def create(self, conversation: NewConversation) -> ConversationRow: ...
+    async def create(self, conversation: NewConversation) -> ConversationRow:
+        """Begin one. Raises Conflict if there is one of this name."""
+
     async def conversation(self, conversation_id: str) -> ConversationRow | None: ...
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
@@ -325,11 +337,15 @@ class Store(Protocol):
     ) -> None:
         """Change what is not the engine's; what is absent stays."""
 
-    async def delete(self, conversation_id: str) -> None:
-        """Everything of it. The audit trail stays, and says so."""
+    async def delete(
+        self, conversation_id: str, *, at: str | None = None, by: str | None = None
+    ) -> None:
+        """Everything of it. The audit trail stays, and says so: `at`, or now, and by whom."""
 
     async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
-        """Take a conversation over for `lease` milliseconds. Raises Owned while another's lease runs."""
+        """Take a conversation over for `lease` milliseconds. Raises Owned while another's lease runs,
+        and Refused (CONVERSATION_NOT_FOUND) if there is none.
+        """
 
     async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
         """Hold on to them. Returns those that still hold."""
