@@ -1,0 +1,182 @@
+"""The agent `demo`: its sessions, and how they take prompts, answers and interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw, structs
+
+from turnwire.agents.demo.message import Message
+from turnwire.agents.demo.options import DemoOptions
+from turnwire.agents.demo.scenes import play, play_answered, words_of
+from turnwire.agents.demo.script import Place, turn_key
+from turnwire.agents.demo.turn import PROVIDER, Failed, Stopped, Turn
+from turnwire.agents.local import LocalSession
+from turnwire.agents.wire import runs_as_child
+from turnwire.core import events as ev
+from turnwire.core.content import Content, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+__all__ = ["DemoAgent"]
+
+_Script: TypeAlias = Callable[[Turn], Awaitable[None]]
+
+_GARBAGE = [b'{"half": ', b"Segmentation fault (core dumped)", b"\xff\xfe\x00", b'"two\nlines"']
+_FLOOD_PIECE = "All work and no play makes a flood. " * 455  # 16 KB
+
+
+class DemoAgent:
+    """Needs no key and no network. What it does is chosen by words in the prompt."""
+
+    name = "demo"
+    capabilities = AgentCapabilities(questions_survive=True)
+
+    def __init__(self, **options: Any) -> None:
+        self._options = msgspec.convert(options, DemoOptions)
+
+    def unavailable(self) -> str | None:
+        """It is always there."""
+        return None
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session. One that is resumed has the same name, and its questions can be answered."""
+        own = {**structs.asdict(self._options), **start.options}
+        try:
+            options = msgspec.convert(own, DemoOptions)
+        except msgspec.ValidationError as error:
+            raise AgentGone(f"The demo does not understand its options: {error}") from None
+        if options.never_start:
+            await asyncio.Event().wait()
+        name = start.native_session_id or f"demo-{turn_key(start.conversation_id)}"
+        return DemoSession(options, name, start.cwd)
+
+
+class DemoSession(LocalSession):
+    """One conversation with the demo."""
+
+    def __init__(self, options: DemoOptions, session_id: str, cwd: str | None) -> None:
+        super().__init__()
+        self.options = options
+        self.session_id = session_id
+        self.cwd = cwd
+        self.may_delete = False
+        self._floor = asyncio.Lock()  # one turn at a time
+        self._turn: Turn | None = None
+        self._introduced = False
+        self._afterwards: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def native_session_id(self) -> str | None:
+        """The same for the same conversation."""
+        return self.session_id
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Play what the words in it ask for."""
+        self._check_open()
+        text = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        turn = Turn(self, Place.begin(text, turn_uuid), text)
+        if not self.options.silent:
+            self._start(self._run(turn, play))
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """Go on where the question was asked, in this process or in one that is gone."""
+        self._check_open()
+        for reply in replies:
+            waiting = self._turn.waiting.get(reply.request_id) if self._turn else None
+            if waiting is not None and not waiting.done():
+                waiting.set_result(reply)
+            elif resumed:
+                self._start(self._resume(reply))
+
+    async def interrupt(self) -> None:
+        """Stop at the next piece, unless it was told not to listen."""
+        self._check_open()
+        if self._turn is not None and self.options.obey_interrupt:
+            self._turn.stop.set()
+
+    # --- for its turns ------------------------------------------------------------------------
+
+    def say(self, *events: NormalizedStreamEvent) -> None:
+        """Hand these out together."""
+        self._say(*events)
+
+    async def let_read(self) -> None:
+        """Wait for a reader that is behind."""
+        await self._let_read()
+
+    async def perish(self) -> None:
+        """Be gone, as if killed. In a process of its own it really is."""
+        await self._let_read(0)
+        if runs_as_child():
+            os.kill(os.getpid(), signal.SIGKILL)
+        self._die("The demo was killed in the middle of a tool, as it was asked to.")
+        await asyncio.Event().wait()
+
+    def afterwards(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do this when the turn is over."""
+        self._afterwards.append(work)
+
+    # --- turns --------------------------------------------------------------------------------
+
+    async def _resume(self, reply: Reply) -> None:
+        place = Place.from_id(reply.request_id)
+        if place is not None:
+            turn = Turn(self, place)
+            await self._run(turn, partial(play_answered, reply=reply))
+        else:
+            answer = words_of(reply.answer)
+            turn = Turn(self, Place.begin(answer, reply.request_id))
+            await self._run(turn, partial(_tell, text=turn.text("told", answer=answer)))
+
+    async def _run(self, turn: Turn, script: _Script, origin: str | None = None) -> None:
+        """From a turn's first word to its last, whatever happens in between."""
+        async with self._floor:
+            self._turn = turn
+            failed, interrupted = None, False
+            turn.begin(first=not self._introduced)
+            self._introduced = True
+            try:
+                await self._misbehave(turn)
+                await script(turn)
+            except Stopped:
+                interrupted = True
+            except Failed as failure:
+                failed = failure
+            self._turn = None
+            turn.end(failed, interrupted=interrupted, origin=origin)
+            works, self._afterwards = self._afterwards, []
+        for work in works:
+            self._start(self._work_on(turn, work))
+
+    async def _work_on(self, turn: Turn, work: Callable[[], Awaitable[None]]) -> None:
+        """Background work, and then a turn that nobody asked for."""
+        await work()
+        place = structs.replace(turn.place, turn=f"{turn.place.turn}r", number=0)
+        report = Turn(self, place)
+        said = partial(_tell, text=report.text("background_over"))
+        await self._run(report, said, "task-notification")
+
+    async def _misbehave(self, turn: Turn) -> None:
+        options = self.options
+        if options.garbage and runs_as_child():
+            for nonsense in _GARBAGE:
+                await self._let_read(0)  # each in a line of its own, so that nothing else is lost
+                self._say(ev.UnknownEvent(PROVIDER, self.session_id, None, None, "", Raw(nonsense)))
+            await self._let_read(0)
+        if options.flood:
+            each = len(_FLOOD_PIECE) / (options.flood * 1e6)  # seconds
+            async with Message(turn) as message:
+                await message.flood(_FLOOD_PIECE, max(1, round(options.flood_seconds / each)), each)
+
+
+async def _tell(turn: Turn, text: str) -> None:
+    async with Message(turn) as message:
+        await message.text(text)

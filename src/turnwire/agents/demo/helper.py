@@ -1,0 +1,43 @@
+"""A helper of the demo: a sub-agent that speaks with a voice of its own."""
+
+from __future__ import annotations
+
+from turnwire.agents.demo.message import Message
+from turnwire.agents.demo.turn import Stopped, Turn
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+
+__all__ = ["helper_works"]
+
+
+async def helper_works(
+    turn: Turn, call: str, task: str, description: str, texts: tuple[str, str, str]
+) -> str:
+    """What the helper says first, what its command prints, and its report, which is returned.
+
+    An interrupt ends it: the call that it works for gets its result.
+    """
+    starts, printed, report = (turn.text(name) for name in texts)
+    known = {"task_id": task, "tool_use_id": call, "description": description}
+    turn.news("task_started", {**known, "task_type": "local_agent"})
+    whose = turn.whose(call)
+    prompt = turn.text("helper_prompt")
+    turn.say(
+        ev.UserMessage(*whose, [TextBlock(prompt, "completed")], "agent", turn.new_id("prompt"))
+    )
+    try:
+        async with Message(turn, call) as message:
+            await message.text(starts)
+            command = await message.call("Bash", {"command": "wc -w notes.txt"})
+        await turn.output(command, printed, call)
+        turn.result(command, printed, parent=call)
+        turn.news("task_progress", known, ephemeral=True)
+        async with Message(turn, call) as message:
+            await message.text(report)
+    except Stopped:
+        ended = turn.text("interrupted")
+        turn.news("task_notification", {**known, "status": "stopped", "summary": ended})
+        turn.result(call, ended, error=True)
+        raise
+    turn.news("task_notification", {**known, "status": "completed", "summary": report})
+    return report

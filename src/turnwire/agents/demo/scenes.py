@@ -1,0 +1,213 @@
+"""What the demo can show: a function for each scene."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from turnwire.agents.demo.background import background
+from turnwire.agents.demo.helper import helper_works
+from turnwire.agents.demo.message import Message
+from turnwire.agents.demo.turn import Failed, Turn
+from turnwire.core import events as ev
+from turnwire.core.blocks import TodoItem
+from turnwire.core.conversation.state import Reply
+from turnwire.core.questions import questions_of
+
+__all__ = ["play", "play_answered"]
+
+_DELETE = {"command": "rm -r build", "description": "Delete the folder build"}
+
+
+async def play(turn: Turn) -> None:
+    """The scenes of this turn, from its place on."""
+    scenes = turn.place.scenes
+    first = turn.place.position
+    for position in range(first, len(scenes)):
+        turn.place = msgspec.structs.replace(turn.place, position=position)
+        await _SCENES[scenes[position]](turn)
+    if len(scenes) > 1:
+        await _speak(turn, turn.text("done"))
+
+
+async def play_answered(turn: Turn, reply: Reply) -> None:
+    """The rest of a turn whose question was asked by a process that is gone."""
+    _take_answer(turn, reply.request_id, reply)
+    await _speak(turn, turn.text("after_question", answer=turn.answer))
+    turn.place = msgspec.structs.replace(turn.place, position=turn.place.position + 1)
+    await play(turn)
+
+
+async def _speak(turn: Turn, text: str) -> None:
+    async with Message(turn) as message:
+        await message.text(text)
+
+
+async def _answer(turn: Turn) -> None:
+    said = " ".join(turn.prompt.split())[:200]
+    await _speak(turn, turn.text("hello") + (turn.text("you_said", said=said) if said else ""))
+
+
+async def _help(turn: Turn) -> None:
+    await _speak(turn, turn.text("hello"))
+
+
+async def _think(turn: Turn) -> None:
+    async with Message(turn) as message:
+        await message.thinking(turn.text("thinking"))
+        await message.text(turn.text("after_thinking"))
+
+
+async def _tool(turn: Turn) -> None:
+    arguments = {"command": "ls -l", "description": turn.text("tool_description")}
+    async with Message(turn) as message:
+        await message.text(turn.text("before_tool"))
+        call = await message.call("Bash", arguments)
+    printed = turn.text("tool_output")
+    if turn.host.options.die:
+        await turn.output(call, printed.splitlines(keepends=True)[0])
+        await turn.host.perish()
+    await turn.output(call, printed)
+    turn.result(call, printed)
+    await _speak(turn, turn.text("after_tool"))
+
+
+async def _question(turn: Turn) -> None:
+    colours = ("red", "green", "blue")
+    arguments = {
+        "question": turn.text("question"),
+        "header": turn.text("question_header"),
+        "options": [
+            {"label": turn.text(name), "description": turn.text(f"{name}_why")} for name in colours
+        ],
+    }
+    async with Message(turn) as message:
+        await message.text(turn.text("before_question"))
+        call = turn.new_question_id()  # the newest number: whoever goes on counts from there
+        await message.call("request_input", arguments, id=call)
+    asked = ev.QuestionAsked(
+        *turn.whose(), f"{call}_ask", call, "request_input", questions_of(arguments), arguments
+    )
+    _take_answer(turn, call, await turn.ask(asked, reply_to=call))
+    await _speak(turn, turn.text("after_question", answer=turn.answer))
+
+
+def _take_answer(turn: Turn, call: str, reply: Reply) -> None:
+    turn.answer = words_of(reply.answer)
+    turn.result(call, turn.text("answered", answer=turn.answer))
+
+
+def words_of(answer: Any) -> str:
+    """An answer in words: of an object its values, of a list its items."""
+    match answer:
+        case str():
+            return answer
+        case dict():
+            return ", ".join(words_of(value) for value in answer.values())
+        case list():
+            return ", ".join(words_of(item) for item in answer)
+        case _:
+            return msgspec.json.encode(answer).decode()
+
+
+async def _permission(turn: Turn) -> None:
+    async with Message(turn) as message:
+        await message.text(turn.text("before_permission"))
+        call = await message.call("Bash", _DELETE)
+    arguments: Any = _DELETE
+    if not turn.host.may_delete:
+        rule = {"toolName": "Bash", "ruleContent": _DELETE["command"]}
+        request = ev.PermissionRequested(
+            *turn.whose(),
+            request_id=f"{call}_ask",
+            tool_use_id=call,
+            tool_name="Bash",
+            input=_DELETE,
+            title=turn.text("permission_title"),
+            description=turn.text("permission_description"),
+            suggestions=[
+                {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "session"}
+            ],
+            reason=turn.text("permission_reason"),
+        )
+        reply = await turn.ask(request, reply_to=request.request_id)
+        if reply.decision != "allow":
+            reason = reply.reason or turn.text("no_reason")
+            turn.result(call, turn.text("denied_result", reason=reason), error=True)
+            await _speak(turn, turn.text("denied"))
+            return
+        turn.host.may_delete = bool(reply.remember)
+        if reply.updated_input is not None:
+            arguments = reply.updated_input
+    command = arguments.get("command") if isinstance(arguments, dict) else arguments
+    printed = turn.text("deleting") if arguments == _DELETE else f"$ {command}\n"
+    await turn.output(call, printed)
+    turn.result(call, printed)
+    await _speak(turn, turn.text("allowed", command=command))
+
+
+async def _plan(turn: Turn) -> None:
+    await _speak(turn, turn.text("before_plan"))
+    for done in range(4):
+        items = [_step(turn, number, done) for number in range(1, 4)]
+        todos = [
+            {"content": item.content, "status": item.status, "activeForm": item.active_form}
+            for item in items
+        ]
+        async with Message(turn) as message:
+            call = await message.call("TodoWrite", {"todos": todos})
+        turn.result(call, turn.text("plan_saved"))
+        turn.say(ev.PlanUpdated(*turn.whose(), items))
+    await _speak(turn, turn.text("after_plan"))
+
+
+def _step(turn: Turn, number: int, done: int) -> TodoItem:
+    status = "completed" if number <= done else "in_progress" if number == done + 1 else "pending"
+    name = f"step_{number}"
+    return TodoItem(turn.text(name), status, str(number), turn.text(f"{name}_active"))
+
+
+async def _subagent(turn: Turn) -> None:
+    task = turn.text("helper_task")
+    arguments = {
+        "description": task,
+        "prompt": turn.text("helper_prompt"),
+        "subagent_type": "helper",
+    }
+    async with Message(turn) as message:
+        await message.text(turn.text("before_subagent"))
+        call = await message.call("Agent", arguments)
+    report = await helper_works(
+        turn, call, turn.new_id("task"), task, ("helper_starts", "helper_output", "helper_report")
+    )
+    turn.result(call, report)
+    await _speak(turn, turn.text("after_subagent"))
+
+
+async def _long(turn: Turn) -> None:
+    parts = [turn.text("long_part", number=number) for number in range(1, 31)]
+    await _speak(turn, "\n\n".join([turn.text("long_title"), *parts]))
+
+
+async def _error(turn: Turn) -> None:
+    async with Message(turn) as message:
+        await message.begin(turn.text("before_error"))
+        message.abandon()
+        raise Failed("demo_error", turn.text("error"))
+
+
+_SCENES: dict[str, Callable[[Turn], Awaitable[None]]] = {
+    "answer": _answer,
+    "help": _help,
+    "think": _think,
+    "tool": _tool,
+    "plan": _plan,
+    "subagent": _subagent,
+    "question": _question,
+    "permission": _permission,
+    "background": background,
+    "long": _long,
+    "error": _error,
+}

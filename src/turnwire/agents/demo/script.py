@@ -1,0 +1,93 @@
+"""Which scenes a prompt asks for, and how a question remembers where its script goes on."""
+
+from __future__ import annotations
+
+import re
+from hashlib import sha256
+
+from msgspec import Struct
+
+from turnwire.agents.demo.texts import Language, language_of
+
+__all__ = ["SCENES", "Place", "Scene", "scenes_of", "turn_key"]
+
+
+class Scene(Struct, frozen=True):
+    """Something that the demo can show."""
+
+    name: str
+    letter: str  # its name inside an id
+    english: tuple[str, ...]
+    chinese: tuple[str, ...]
+
+
+SCENES = [
+    Scene("answer", "w", (), ()),  # to a prompt without any of these words
+    Scene("help", "h", ("help",), ("帮助",)),
+    Scene("think", "t", ("think", "thinking"), ("思考", "想一想")),
+    Scene("tool", "x", ("tool", "tools", "command"), ("工具", "命令")),
+    Scene("plan", "p", ("plan", "todo"), ("计划", "待办")),
+    Scene("subagent", "s", ("subagent", "sub-agent", "helper"), ("子代理", "助手")),
+    Scene("question", "q", ("ask", "question"), ("问",)),
+    Scene("permission", "a", ("permission", "delete"), ("权限", "许可", "删除")),
+    Scene("background", "b", ("background",), ("后台",)),
+    Scene("long", "l", ("long",), ("长文", "很长")),
+    Scene("error", "e", ("error", "fail"), ("错误", "失败")),
+]
+_TOUR = ["think", "tool", "plan", "subagent", "question", "permission", "background", "long"]
+_EVERYTHING = re.compile(r"\b(?:everything|tour)\b|全部|所有", re.IGNORECASE)
+_NAMES = {scene.letter: scene.name for scene in SCENES}
+_LETTERS = {scene.name: scene.letter for scene in SCENES}
+
+
+def _pattern(scene: Scene) -> re.Pattern[str]:
+    words = "|".join(re.escape(word) for word in scene.english)
+    return re.compile(rf"\b(?:{words})\b|{'|'.join(scene.chinese)}", re.IGNORECASE)
+
+
+_PATTERNS = {scene.name: _pattern(scene) for scene in SCENES if scene.english}
+
+
+def scenes_of(prompt: str) -> list[str]:
+    """The scenes that a prompt names, each once, in the order of their first words."""
+    if _EVERYTHING.search(prompt):
+        return list(_TOUR)
+    found = {
+        name: match.start() for name, word in _PATTERNS.items() if (match := word.search(prompt))
+    }
+    return sorted(found, key=found.__getitem__) or ["answer"]
+
+
+def turn_key(turn_uuid: str) -> str:
+    """Short, and the same for the same turn: every id of a turn begins with it."""
+    return sha256(turn_uuid.encode()).hexdigest()[:10]
+
+
+class Place(Struct, frozen=True):
+    """A place in a script. The id of a question holds it, so that any process can go on from there."""
+
+    turn: str  # the turn's key
+    language: Language
+    scenes: list[str]
+    position: int  # the scene that is being played
+    number: int  # of the ids that were given out in this turn
+
+    @classmethod
+    def begin(cls, prompt: str, turn_uuid: str) -> Place:
+        """Where the script of a prompt begins."""
+        return cls(turn_key(turn_uuid), language_of(prompt), scenes_of(prompt), 0, 0)
+
+    def to_id(self) -> str:
+        """As the id of a tool call: `demo_7f3a9c2e10_en_tqx_1_5`."""
+        letters = "".join(_LETTERS[name] for name in self.scenes)
+        return f"demo_{self.turn}_{self.language}_{letters}_{self.position}_{self.number}"
+
+    @classmethod
+    def from_id(cls, tool_use_id: str) -> Place | None:
+        """Read it back; none if this is no id of ours."""
+        match = re.fullmatch(r"demo_([0-9a-f]{10})_(en|zh)_([a-z]+)_(\d+)_(\d+)", tool_use_id)
+        if match is None or not set(match[3]) <= _NAMES.keys():
+            return None
+        language: Language = "zh" if match[2] == "zh" else "en"
+        scenes = [_NAMES[letter] for letter in match[3]]
+        return cls(match[1], language, scenes, int(match[4]), int(match[5]))

@@ -1,0 +1,96 @@
+"""An agent that runs in this very process: what all of those have in common."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import AgentGone
+
+__all__ = ["LocalSession"]
+
+_MOST = 4096  # events that may wait for the reader before the agent waits for it
+
+
+class LocalSession:
+    """Hands out what its tasks say. Whoever inherits from it adds what a prompt means."""
+
+    def __init__(self) -> None:
+        self._out: list[NormalizedStreamEvent] = []
+        self._ready = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._died: str | None = None
+
+    async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
+        """What happens, in batches of what is ready together."""
+        while True:
+            await self._ready.wait()
+            if self._out:
+                batch, self._out = self._out, []
+                self._taken.set()
+                if not self._is_over:
+                    self._ready.clear()
+                yield batch
+            elif self._died is not None:
+                raise AgentGone(self._died)
+            elif self._closed:
+                return
+            else:
+                self._ready.clear()
+
+    async def close(self) -> list[EndedProcess]:
+        """Stop whatever runs. There is no process of its own to end."""
+        self._closed = True
+        self._ready.set()
+        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        return []
+
+    # --- for those who inherit ----------------------------------------------------------------
+
+    @property
+    def _is_over(self) -> bool:
+        return self._closed or self._died is not None
+
+    def _check_open(self) -> None:
+        if self._is_over:
+            raise AgentGone(self._died or "This session was closed.")
+
+    def _say(self, *events: NormalizedStreamEvent) -> None:
+        """These happened together: they are never split over two batches."""
+        if not self._is_over:
+            self._out.extend(events)
+            self._ready.set()
+
+    async def _let_read(self, most: int = _MOST) -> None:
+        """Wait while more than this is unread, so that memory stays bounded."""
+        while len(self._out) > most and not self._is_over:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def _die(self, why: str) -> None:
+        """End as a process does that crashes."""
+        if not self._is_over:
+            self._died = why
+            self._ready.set()
+            for task in self._tasks:
+                if task is not asyncio.current_task():
+                    task.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._die(f"The agent broke: {type(error).__name__}: {error}")

@@ -1,0 +1,129 @@
+"""What an agent in a process of its own and its server say to each other: JSON, a line each.
+
+A line of events is a batch: what happened together is read together.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import SessionStart
+
+__all__ = [
+    "Deliver",
+    "FromAgent",
+    "Gone",
+    "Interrupt",
+    "Open",
+    "Opened",
+    "Prompt",
+    "Said",
+    "ToAgent",
+    "mark_child",
+    "read_from_agent",
+    "read_to_agent",
+    "runs_as_child",
+    "write",
+]
+
+
+class _Line(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=str.lower):
+    pass
+
+
+# --- to the agent -------------------------------------------------------------------------------
+
+
+class Open(_Line, frozen=True):
+    """The first line: which agent, and how."""
+
+    agent: str  # a name of the registry, or `module:attribute`
+    start: SessionStart
+    options: dict[str, Any] = {}  # what the agent is made with
+
+
+class Prompt(_Line, frozen=True):
+    """Begin a turn."""
+
+    content: list[Content]
+    turn_uuid: str
+
+
+class Deliver(_Line, frozen=True):
+    """A person's answers."""
+
+    replies: list[Reply]
+    resumed: bool
+
+
+class Interrupt(_Line, frozen=True):
+    """Stop the turn."""
+
+
+ToAgent: TypeAlias = Open | Prompt | Deliver | Interrupt
+
+
+# --- from the agent -----------------------------------------------------------------------------
+
+
+class Opened(_Line, frozen=True):
+    """It is there."""
+
+    native_session_id: str | None = None
+
+
+class Said(_Line, frozen=True):
+    """A batch of events."""
+
+    events: list[NormalizedStreamEvent]
+    native_session_id: str | None = None
+
+
+class Gone(_Line, frozen=True):
+    """It cannot go on, or could not begin."""
+
+    message: str
+
+
+FromAgent: TypeAlias = Opened | Said | Gone
+
+_encode = msgspec.json.Encoder().encode
+_to_agent: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
+_from_agent: msgspec.json.Decoder[FromAgent] = msgspec.json.Decoder(FromAgent)
+
+
+def write(line: ToAgent | FromAgent) -> bytes:
+    """A line, with its end."""
+    return _encode(line) + b"\n"
+
+
+def read_to_agent(line: bytes) -> ToAgent:
+    """What the server says. Raises msgspec.DecodeError."""
+    return _to_agent.decode(line)
+
+
+def read_from_agent(line: bytes) -> FromAgent:
+    """What the agent says. Raises msgspec.DecodeError."""
+    return _from_agent.decode(line)
+
+
+# --- who is who ---------------------------------------------------------------------------------
+
+_MARK = "TURNWIRE_AGENT_PID"
+
+
+def mark_child() -> None:
+    """From now on this process is an agent's, and nobody else's."""
+    os.environ[_MARK] = str(os.getpid())
+
+
+def runs_as_child() -> bool:
+    """Whether this process is an agent's own, so that it may do to it what it likes."""
+    return os.environ.get(_MARK) == str(os.getpid())
