@@ -1,0 +1,107 @@
+"""Secrets out of what is kept only for debugging, and only so much of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+__all__ = ["PREVIEW_LENGTH", "RAW_LIMIT", "REDACTED", "raw_event", "redact", "redact_text"]
+
+RAW_LIMIT = 16 * 1024  # bytes of an agent's message that are kept
+PREVIEW_LENGTH = 1000  # characters of a longer one
+REDACTED = "[redacted]"
+
+# A message without any of these has no secret that we could find. Looking for plain bytes is much
+# faster than a pattern, and nearly every message ends here.
+_SIGNS = (b"AKIA", b"ASIA", b"eyJ")
+_LOWER_SIGNS = (
+    *(b"api_key", b"api-key", b"apikey", b"access_key", b"access-key", b"accesskey"),
+    *(b"private key", b"private_key", b"private-key", b"privatekey"),
+    *(b"secret", b"passw", b"authorization", b"credential", b"cookie", b"bearer "),
+    *(b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox"),
+)
+
+_SECRET_KEY = re.compile(
+    r"apikey|secret|passw(or)?d|authorization|credential|cookie|privatekey|accesskey|token$"
+)
+_NAME = r"(?:api[_-]?key|secret|passw(?:or)?d|authorization|access[_-]?key|token(?!s))[\w.-]{0,64}"
+_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
+            re.DOTALL,
+        ),
+        REDACTED,
+    ),
+    (re.compile(r"\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1\2{REDACTED}"),
+    (
+        # name = value, name: "value", also as JSON inside a string. The schemes are dealt with above.
+        re.compile(
+            rf"({_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']?)(?!(?:bearer|basic)\s)[^\s\"',;&}}\\]+",
+            re.IGNORECASE,
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), REDACTED),
+    (re.compile(r"\b(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{16,}"), REDACTED),
+    (re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{10,}"), REDACTED),
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
+    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), REDACTED),
+)
+
+
+def raw_event(raw: bytes, limit: int = RAW_LIMIT) -> Any:
+    """An agent's own message as it is kept: without secrets, and of a long one only the beginning."""
+    raw = bytes(raw)
+    if len(raw) > limit:
+        # More is looked at than is kept, so that no secret is cut before it is seen.
+        begin = raw[: 16 * PREVIEW_LENGTH].decode(errors="replace")
+        preview = redact_text(begin)[:PREVIEW_LENGTH]
+        return {"payload_preview": preview, "raw_size": len(raw)}
+    try:
+        raw.decode()
+        if not _may_hold_secrets(raw):
+            return Raw(raw)
+        return redact(msgspec.json.decode(raw))
+    except (ValueError, RecursionError):  # no UTF-8, `1e999`, too deep
+        return redact_text(raw.decode(errors="replace"))
+
+
+def redact(value: Any) -> Any:
+    """Decoded JSON without secrets: the values of telling keys, and what looks like one anywhere."""
+    match value:
+        case str():
+            return redact_text(value)
+        case list():
+            return [redact(item) for item in value]
+        case dict():
+            return {
+                key: REDACTED if _is_secret(key, item) else redact(item)
+                for key, item in value.items()
+            }
+        case _:
+            return value
+
+
+def redact_text(text: str) -> str:
+    """Text without what looks like a secret."""
+    for pattern, instead in _PATTERNS:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    if value is None or value == "" or isinstance(value, bool):  # that there is one is no secret
+        return False
+    return _SECRET_KEY.search(re.sub(r"[\W_]", "", key.lower())) is not None
+
+
+def _may_hold_secrets(raw: bytes) -> bool:
+    low = raw.lower()
+    # Every message of a model counts its tokens.
+    if low.count(b"token") > low.count(b"tokens"):
+        return True
+    return any(sign in raw for sign in _SIGNS) or any(sign in low for sign in _LOWER_SIGNS)

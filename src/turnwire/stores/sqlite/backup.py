@@ -1,0 +1,46 @@
+"""A copy of the file while it is in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from turnwire.stores.sqlite.schema import new_epoch, transaction
+
+__all__ = ["copy_to"]
+
+
+def copy_to(source: apsw.Connection, path: str) -> str:
+    """Copy everything as it is now, and return the copy's own epoch.
+
+    The copy gets its name only when it is whole. Writers do not wait for it.
+    """
+    target = Path(path)
+    if target.exists():
+        raise FileExistsError(f"{path} is there already")
+    unfinished = target.with_name(target.name + ".unfinished")
+    unfinished.unlink(missing_ok=True)
+    try:
+        epoch = _copy(source, unfinished)
+        unfinished.rename(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return epoch
+
+
+def _copy(source: apsw.Connection, path: Path) -> str:
+    path.touch(mode=0o600)
+    epoch = new_epoch()
+    copy = apsw.Connection(str(path))
+    try:
+        with copy.backup("main", source, "main") as backup:
+            backup.step(-1)  # at once: it sees one state of the log, and is not begun again
+        copy.pragma("journal_mode", "delete")  # one file, with nothing beside it
+        with transaction(copy):
+            copy.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
+            # Nobody owns the conversations of a copy.
+            copy.execute("UPDATE conversations SET owner = NULL, lease_until = 0")
+    finally:
+        copy.close()
+    return epoch

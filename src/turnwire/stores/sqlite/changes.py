@@ -1,0 +1,161 @@
+"""Everything else that is written: conversations come and go, owners change, blobs, the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+from msgspec import structs
+
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.error_codes import Refused
+from turnwire.ports import Claim, Conflict, NewConversation, Owned
+from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row, is_unsettled, opened
+from turnwire.stores.text import clean, json_text
+
+__all__ = [
+    "add_conversation",
+    "change_conversation",
+    "claim_conversation",
+    "delete_conversation",
+    "put_blob",
+    "release_claim",
+    "renew_claims",
+]
+
+
+# --- conversations ------------------------------------------------------------------------------
+
+
+def add_conversation(db: apsw.Connection, new: NewConversation) -> None:
+    """Begin one, with an empty log."""
+    state = new.state or Conversation(new.conversation_id)
+    state = structs.replace(
+        state,
+        model=state.model or new.model,
+        permission_mode=state.permission_mode or new.permission_mode,
+        title=state.title or new.title,
+    )
+    if state.head != 0 or state.conversation_id != new.conversation_id:
+        raise Conflict("A conversation begins with an empty log and its own name.")
+    conversation_id = clean(new.conversation_id)
+    db.execute(
+        "INSERT INTO conversations (conversation_id, agent, user, title, state_title, cwd, options,"
+        " parent_id, created_at, updated_at, head, unsettled, state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            conversation_id,
+            clean(new.agent),
+            clean(new.user),
+            clean(state.title),
+            clean(state.title),
+            clean(new.cwd),
+            json_text(new.options),
+            clean(new.parent_id),
+            new.created_at,
+            new.created_at,
+            is_unsettled(state),
+            json_text(state),
+        ),
+    )
+    if not db.changes():
+        raise Conflict(f"There is a conversation {conversation_id} already.")
+    for request in state.requests:
+        for sql, row in opened(conversation_id, request, new.created_at):
+            db.execute(sql, row)
+
+
+def change_conversation(
+    db: apsw.Connection, conversation_id: str, title: str | None, archived: bool | None
+) -> None:
+    """Change what is not the engine's."""
+    db.execute(
+        "UPDATE conversations SET title = coalesce(?, title), archived = coalesce(?, archived)"
+        " WHERE conversation_id = ?",
+        (clean(title), archived, clean(conversation_id)),
+    )
+    if not db.changes():
+        raise _not_found(conversation_id)
+
+
+def delete_conversation(db: apsw.Connection, conversation_id: str, at: str, by: str | None) -> None:
+    """Everything of it goes; that it went is written down."""
+    conversation_id = clean(conversation_id)
+    db.execute(
+        "DELETE FROM search WHERE rowid IN (SELECT number FROM messages WHERE conversation_id = ?)",
+        (conversation_id,),
+    )
+    db.execute("DELETE FROM conversations WHERE conversation_id = ?", (conversation_id,))
+    if not db.changes():
+        raise _not_found(conversation_id)
+    db.execute(ADD_AUDIT, audit_row(at, "deleted", conversation_id, by, None, None))
+
+
+def _not_found(conversation_id: str) -> Refused:
+    return Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+
+
+# --- owners -------------------------------------------------------------------------------------
+
+
+def claim_conversation(
+    db: apsw.Connection, conversation_id: str, owner: str, now: int, lease: int
+) -> Claim:
+    """Give it to this owner, unless another one's lease still runs."""
+    owner = clean(owner)
+    row = db.execute(
+        "SELECT fence, owner, lease_until FROM conversations WHERE conversation_id = ?",
+        (clean(conversation_id),),
+    ).fetchone()
+    if row is None:
+        raise _not_found(conversation_id)
+    fence, other, until = row
+    if other is not None and other != owner and until > now:
+        raise Owned(f"The conversation belongs to {other}.", owner=other, lease_until=until)
+    db.execute(
+        "UPDATE conversations SET fence = ?, owner = ?, lease_until = ? WHERE conversation_id = ?",
+        (fence + 1, owner, now + lease, clean(conversation_id)),
+    )
+    return Claim(conversation_id, owner, fence + 1)
+
+
+def renew_claims(db: apsw.Connection, claims: Sequence[Claim], now: int, lease: int) -> list[Claim]:
+    """Extend the leases of those that nobody else has taken."""
+    held = []
+    for claim in claims:
+        db.execute(
+            "UPDATE conversations SET lease_until = ?"
+            " WHERE conversation_id = ? AND fence = ? AND owner = ?",
+            (now + lease, clean(claim.conversation_id), claim.fence, clean(claim.owner)),
+        )
+        if db.changes():
+            held.append(claim)
+    return held
+
+
+def release_claim(db: apsw.Connection, claim: Claim) -> None:
+    """Let go of it; somebody else's claim stays."""
+    db.execute(
+        "UPDATE conversations SET owner = NULL, lease_until = 0"
+        " WHERE conversation_id = ? AND fence = ?",
+        (clean(claim.conversation_id), claim.fence),
+    )
+
+
+# --- blobs --------------------------------------------------------------------------------------
+
+
+def put_blob(db: apsw.Connection, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
+    """Keep it. The same again changes nothing; something else under its name is refused."""
+    db.execute(
+        "INSERT INTO blobs (blob_id, mime_type, data, created_at) VALUES (?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (clean(blob_id), clean(mime_type), data, at),
+    )
+    if db.changes():
+        return
+    (same,) = db.execute(
+        "SELECT data = ? FROM blobs WHERE blob_id = ?", (data, clean(blob_id))
+    ).fetchall()[0]
+    if not same:
+        raise Conflict(f"There is another blob {blob_id} already.")

@@ -1,0 +1,275 @@
+"""A commit as rows. They are made where it was asked for; the writer's thread only writes them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import apsw
+
+from turnwire.core.conversation.effects import (
+    AddEntry,
+    Audit,
+    BeginTurn,
+    EndRequest,
+    EndTurn,
+    OpenRequestRow,
+    Write,
+)
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message_codec import encode
+from turnwire.core.status import OpenRequest
+from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
+from turnwire.stores.entry_row import message_type, metadata_json
+from turnwire.stores.sqlite.writer import Job
+from turnwire.stores.text import clean, encode_clean, json_text
+from turnwire.stores.words import indexed, text_of
+
+__all__ = ["ADD_AUDIT", "CommitJob", "audit_row", "is_unsettled", "source_id"]
+
+Row: TypeAlias = tuple[Any, ...]
+
+# The fence and the numbers are checked by the statement that moves the head. A title is written only
+# when the machine's own title has changed: somebody may have given another one since.
+_MOVE = """
+UPDATE conversations SET
+    head = ?1, state_json = ?2, updated_at = ?3, unsettled = ?4,
+    native_session_id = coalesce(?5, native_session_id),
+    title = CASE WHEN ?6 IS NULL OR ?6 IS state_title THEN title ELSE ?6 END, state_title = ?6
+WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
+"""
+_ADD_ENTRY = """
+INSERT INTO messages (
+    conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
+    trace_id, created_at
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_ADD_WORDS = "INSERT INTO search (rowid, words) VALUES (?, ?)"
+# A turn that goes on, or is handed over again, began when it began.
+_BEGIN_TURN = """
+INSERT INTO turns (
+    conversation_id, turn_id, trace_id, origin, queue_id, client_message_id, started_at
+) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_END_TURN = """
+INSERT INTO turns (
+    conversation_id, turn_id, trace_id, origin, ended_at, end_json, after_sequence, input_tokens,
+    output_tokens, cache_creation_input_tokens, cache_read_input_tokens, cost_usd, duration_ms
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    ended_at = excluded.ended_at, end_json = excluded.end_json,
+    after_sequence = excluded.after_sequence, input_tokens = excluded.input_tokens,
+    output_tokens = excluded.output_tokens,
+    cache_creation_input_tokens = excluded.cache_creation_input_tokens,
+    cache_read_input_tokens = excluded.cache_read_input_tokens,
+    cost_usd = excluded.cost_usd, duration_ms = excluded.duration_ms
+"""
+# An agent may ask the same again in a new process: the row, and its item in the inbox, are reused.
+_OPEN_REQUEST = """
+INSERT INTO requests (conversation_id, request_id, kind, request_json, opened_at, deadline_at)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    kind = excluded.kind, request_json = excluded.request_json, opened_at = excluded.opened_at,
+    deadline_at = excluded.deadline_at, outcome = NULL, ended_at = NULL, ended_by = NULL
+"""
+_OPEN_ITEM = """
+INSERT INTO inbox_items (
+    source_id, inbox_item_id, kind, conversation_id, request_id, created_at
+) VALUES (?, ?, 'await_user_input', ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    inbox_item_id = excluded.inbox_item_id, created_at = excluded.created_at, closed_at = NULL
+"""
+_END_REQUEST = """
+UPDATE requests SET outcome = ?, ended_at = ?, ended_by = ?
+WHERE conversation_id = ? AND request_id = ? AND outcome IS NULL
+"""
+_CLOSE_ITEM = """
+UPDATE inbox_items SET closed_at = ?
+WHERE conversation_id = ? AND request_id = ? AND closed_at IS NULL
+"""
+_ADD_RECEIPT = """
+INSERT INTO receipts (conversation_id, user, client_message_id, body, ack_json, created_at)
+VALUES (?, ?, ?, ?, ?, ?)
+"""
+ADD_AUDIT = """
+INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES (?, ?, ?, ?, ?, ?)
+"""
+
+
+class CommitJob(Job[None]):
+    """All that one step writes."""
+
+    def __init__(self, commit: Commit, *, raw_limit: int) -> None:
+        self._claim = commit.claim
+        self._conversation_id = clean(commit.claim.conversation_id)
+        self._at = commit.at
+        self._trace_id = _trace_of(commit)
+        self._entries: list[tuple[Row, str | None]] = []
+        self._others: list[tuple[str, Row]] = []
+        self._words: list[tuple[int, str]] = []
+        for write in commit.writes:
+            if isinstance(write, AddEntry):
+                self._entries.append(self._entry(write, raw_limit))
+            else:
+                self._others += self._other(write)
+        if commit.receipt is not None:
+            self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
+        state = commit.state
+        before = state.head - len(self._entries)
+        _check_dense(commit, before)
+        self._move: Row = (
+            state.head,
+            json_text(state),
+            commit.at,
+            is_unsettled(state),
+            clean(commit.native_session_id),
+            clean(state.title),
+            self._conversation_id,
+            self._claim.fence,
+            before,
+        )
+
+    def run(self, db: apsw.Connection) -> None:
+        self._words.clear()
+        db.execute(_MOVE, self._move)
+        if not db.changes():
+            _say_why(db, self._claim, self._move[-1])
+        for row, words in self._entries:
+            db.execute(_ADD_ENTRY, row)
+            if words:
+                self._words.append((db.last_insert_rowid(), words))
+        for sql, row in self._others:
+            db.execute(sql, row)
+            if sql is _END_REQUEST and not db.changes():
+                raise Conflict(f"The request {row[-1]} is not open.")
+
+    def settle(self, db: apsw.Connection) -> None:
+        for row in self._words:
+            db.execute(_ADD_WORDS, row)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _entry(self, add: AddEntry, raw_limit: int) -> tuple[Row, str | None]:
+        entry = add.entry
+        uuid = entry.meta.get("uuid")
+        row = (
+            self._conversation_id,
+            add.sequence,
+            entry.role,
+            message_type(entry),
+            encode_clean(encode, entry),
+            metadata_json(add, raw_limit),
+            clean(uuid) if isinstance(uuid, str) else None,
+            add.turn_id,
+            clean(add.trace_id),
+            self._at,
+        )
+        text = text_of(entry)
+        return row, clean(indexed(text)) if text else None
+
+    def _other(self, write: Write) -> list[tuple[str, Row]]:
+        match write:
+            case BeginTurn(turn):
+                item = turn.item
+                queue_id = clean(item.queue_id) if item else None
+                message_id = clean(item.client_message_id) if item else None
+                name = (self._conversation_id, turn.turn_id, clean(turn.trace_id))
+                return [(_BEGIN_TURN, (*name, turn.origin, queue_id, message_id, self._at))]
+            case EndTurn():
+                return [(_END_TURN, self._end(write))]
+            case OpenRequestRow(request):
+                return opened(self._conversation_id, request, self._at)
+            case EndRequest(request_id, outcome, by):
+                named = (self._conversation_id, clean(request_id))
+                return [
+                    (_END_REQUEST, (outcome, self._at, clean(by), *named)),
+                    (_CLOSE_ITEM, (self._at, *named)),
+                ]
+            case Audit(action, by, data):
+                row = audit_row(self._at, action, self._conversation_id, by, self._trace_id, data)
+                return [(ADD_AUDIT, row)]
+            case _:
+                raise TypeError(f"no such write: {write!r}")
+
+    def _end(self, write: EndTurn) -> Row:
+        end, usage = write.end, write.end.usage
+        return (
+            self._conversation_id,
+            write.turn_id,
+            clean(write.trace_id),
+            end.origin,
+            self._at,
+            json_text(end),
+            end.after_sequence,
+            usage and usage.input_tokens,
+            usage and usage.output_tokens,
+            usage and usage.cache_creation_input_tokens,
+            usage and usage.cache_read_input_tokens,
+            end.cost_usd,
+            end.duration_ms,
+        )
+
+    def _receipt(self, receipt: Receipt) -> Row:
+        named = (self._conversation_id, clean(receipt.user), clean(receipt.client_message_id))
+        return (*named, receipt.body, receipt.ack.decode(), self._at)
+
+
+def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[str, Row]]:
+    """A request and its item in the inbox."""
+    request_id = clean(request.request_id)
+    source = source_id(conversation_id, request)
+    deadline_at = clean(request.deadline_at)
+    row = (conversation_id, request_id, request.kind, json_text(request), at, deadline_at)
+    item = (source, clean(request.inbox_item_id) or source, conversation_id, request_id, at)
+    return [(_OPEN_REQUEST, row), (_OPEN_ITEM, item)]
+
+
+def source_id(conversation_id: str, request: OpenRequest) -> str:
+    """What an item of the inbox is about."""
+    return f"conversation:{conversation_id}:{request.kind}:{clean(request.request_id)}"
+
+
+def audit_row(
+    at: str,
+    action: str,
+    conversation_id: str | None,
+    by: str | None,
+    trace_id: str | None,
+    data: dict[str, Any] | None,
+) -> Row:
+    """A row of the audit trail."""
+    return at, clean(action), conversation_id, clean(by), clean(trace_id), json_text(data or {})
+
+
+def is_unsettled(state: Conversation) -> bool:
+    """Whether somebody has to look after it when the server starts again."""
+    return bool(state.turn or state.queue or state.requests or state.replies or state.tools)
+
+
+def _trace_of(commit: Commit) -> str | None:
+    if commit.state.turn is not None:
+        return commit.state.turn.trace_id
+    return next((w.trace_id for w in commit.writes if isinstance(w, EndTurn)), None)
+
+
+def _check_dense(commit: Commit, before: int) -> None:
+    numbers = [write.sequence for write in commit.writes if isinstance(write, AddEntry)]
+    if numbers != list(range(before + 1, commit.state.head + 1)):
+        raise Conflict(
+            f"The numbers of the entries must lead to the head {commit.state.head} without a gap.",
+            numbers=numbers,
+        )
+
+
+def _say_why(db: apsw.Connection, claim: Claim, before: int) -> None:
+    """Nothing was changed: either the claim is old, or the numbers are wrong."""
+    conversation_id = clean(claim.conversation_id)
+    found = db.execute(
+        "SELECT fence, head FROM conversations WHERE conversation_id = ?", (conversation_id,)
+    ).fetchone()
+    if found is None or found[0] != claim.fence:
+        raise Fenced(
+            "Another owner has taken the conversation over, or it was deleted.",
+            fence=claim.fence,
+            newest=found and found[0],
+        )
+    raise Conflict(f"The log ends at {found[1]}, not at {before}.", head=found[1])

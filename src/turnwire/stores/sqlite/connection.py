@@ -1,0 +1,70 @@
+"""Connections to the file, all opened alike, and what SQLite's errors mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from turnwire.ports import Conflict, StorageUnavailable
+
+__all__ = ["STORAGE_ERRORS", "connect", "storage_errors"]
+
+# The disk's fault, or another process's: nothing was written, and later it may work.
+STORAGE_ERRORS = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.LockedError,
+    apsw.NoMemError,
+    apsw.NotADBError,
+    apsw.PermissionsError,
+    apsw.ProtocolError,
+    apsw.ReadOnlyError,
+)
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Say SQLite's errors in the words of the port."""
+    try:
+        yield
+    except STORAGE_ERRORS as failure:
+        raise StorageUnavailable(
+            f"The log cannot be used: {failure}", cause=type(failure).__name__
+        ) from failure
+    except apsw.ConstraintError as refused:
+        raise Conflict(f"It contradicts what is stored: {refused}") from refused
+
+
+def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection:
+    """Open the file, or make it. Only its owner may read it: it holds what people said."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        os.close(os.open(path, flags, 0o600))
+    except OSError as failure:
+        raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+    with storage_errors():
+        connection = apsw.Connection(path)
+        try:
+            _prepare(connection, busy_ms, writes)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:
+    connection.set_busy_timeout(busy_ms)
+    mode = connection.pragma("journal_mode", "wal")
+    if mode != "wal":
+        raise StorageUnavailable(f"The log's disk allows no write-ahead log, only `{mode}`.")
+    connection.pragma("synchronous", "full")  # a commit that has returned survives a power cut
+    connection.pragma("foreign_keys", True)
+    connection.pragma("temp_store", "memory")
+    if not writes:
+        connection.pragma("query_only", True)

@@ -1,0 +1,58 @@
+"""Reads, in threads of their own: the event loop does not wait for the disk, nor for the writer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock, local
+from typing import TypeVar
+
+import apsw
+
+from turnwire.ports import StorageUnavailable
+from turnwire.stores.sqlite.connection import connect, storage_errors
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+
+class Reader:
+    """A few threads, each with a connection, which it opens when it first needs one."""
+
+    def __init__(self, path: str, *, threads: int, busy_ms: int) -> None:
+        self._path = path
+        self._busy_ms = busy_ms
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="turnwire-reader")
+        self._own = local()
+        self._lock = Lock()
+        self._opened: list[apsw.Connection] = []
+
+    async def read(self, query: Callable[[apsw.Connection], T]) -> T:
+        """Run a query. It sees everything that was committed before."""
+        loop = asyncio.get_running_loop()
+        try:
+            future = loop.run_in_executor(self._pool, self._run, query)
+        except RuntimeError as closed:
+            raise StorageUnavailable("The store is closed.") from closed
+        return await future
+
+    def close(self) -> None:
+        """Finish what is being read, then close every connection."""
+        self._pool.shutdown()
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+
+    def _run(self, query: Callable[[apsw.Connection], T]) -> T:
+        with storage_errors():
+            return query(self._connection())
+
+    def _connection(self) -> apsw.Connection:
+        connection: apsw.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = connect(self._path, busy_ms=self._busy_ms)
+            with self._lock:
+                self._opened.append(connection)
+        return connection

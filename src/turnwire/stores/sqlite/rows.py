@@ -1,0 +1,211 @@
+"""Rows as what they mean, and the queries that find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+import msgspec
+
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message_codec import decode_message
+from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.ports import (
+    AuditRow,
+    ConversationRow,
+    Hit,
+    InboxItem,
+    Receipt,
+    RequestRow,
+    StoredEntry,
+    StoredTurn,
+)
+from turnwire.stores.text import clean
+from turnwire.stores.words import match_expression, snippet, text_of
+
+__all__ = [
+    "find_audit",
+    "find_blob",
+    "find_conversation",
+    "find_conversations",
+    "find_entries",
+    "find_inbox",
+    "find_receipt",
+    "find_request",
+    "find_turns",
+    "find_unsettled",
+    "find_words",
+]
+
+_state = msgspec.json.Decoder(Conversation).decode
+_end = msgspec.json.Decoder(TurnEnd).decode
+_request = msgspec.json.Decoder(OpenRequest).decode
+_json = msgspec.json.Decoder().decode
+
+_CONVERSATION = """
+SELECT conversation_id, agent, created_at, updated_at, head, state_json, user, title, cwd,
+    native_session_id, options, archived, parent_id
+FROM conversations
+"""
+
+
+def _conversation(row: tuple[Any, ...]) -> ConversationRow:
+    return ConversationRow(
+        conversation_id=row[0],
+        agent=row[1],
+        created_at=row[2],
+        updated_at=row[3],
+        head=row[4],
+        state=_state(row[5]),
+        user=row[6],
+        title=row[7],
+        cwd=row[8],
+        native_session_id=row[9],
+        options=_json(row[10]),
+        archived=bool(row[11]),
+        parent_id=row[12],
+    )
+
+
+def find_conversation(db: apsw.Connection, conversation_id: str) -> ConversationRow | None:
+    """One."""
+    found = db.execute(f"{_CONVERSATION} WHERE conversation_id = ?", (clean(conversation_id),))
+    row = found.fetchone()
+    return None if row is None else _conversation(row)
+
+
+def find_conversations(
+    db: apsw.Connection, user: str | None, archived: bool, limit: int, offset: int
+) -> list[ConversationRow]:
+    """A list of them, the one with the newest entry first."""
+    found = db.execute(
+        f"{_CONVERSATION} WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
+        " ORDER BY updated_at DESC, rowid DESC LIMIT ?3 OFFSET ?4",
+        (archived, clean(user), limit, offset),
+    )
+    return [_conversation(row) for row in found]
+
+
+def find_unsettled(db: apsw.Connection) -> list[str]:
+    """Those that somebody has to look after."""
+    found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
+    return [conversation_id for (conversation_id,) in found]
+
+
+def find_entries(
+    db: apsw.Connection,
+    conversation_id: str,
+    after: int,
+    before: int | None,
+    limit: int,
+    newest: bool,
+) -> list[StoredEntry]:
+    """Entries in order."""
+    found = db.execute(
+        "SELECT sequence_num, message_json, turn_id, trace_id FROM messages"
+        " WHERE conversation_id = ? AND sequence_num > ? AND sequence_num < ?"
+        f" ORDER BY sequence_num {'DESC' if newest else 'ASC'} LIMIT ?",
+        (clean(conversation_id), after, 2**62 if before is None else before, limit),
+    )
+    entries = [
+        StoredEntry(sequence, decode_message(message), turn_id, trace_id)
+        for sequence, message, turn_id, trace_id in found
+    ]
+    if newest:
+        entries.reverse()
+    return entries
+
+
+def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[StoredTurn]:
+    """Turns that are over."""
+    found = db.execute(
+        "SELECT turn_id, trace_id, ended_at, end_json FROM turns"
+        " WHERE conversation_id = ? AND ended_at IS NOT NULL AND after_sequence >= ?"
+        " ORDER BY after_sequence, turn_id",
+        (clean(conversation_id), since),
+    )
+    return [StoredTurn(turn, trace, ended, _end(end)) for turn, trace, ended, end in found]
+
+
+def find_receipt(
+    db: apsw.Connection, conversation_id: str, user: str, client_message_id: str
+) -> Receipt | None:
+    """What this frame was answered with."""
+    row = db.execute(
+        "SELECT body, ack_json FROM receipts"
+        " WHERE conversation_id = ? AND user = ? AND client_message_id = ?",
+        (clean(conversation_id), clean(user), clean(client_message_id)),
+    ).fetchone()
+    return None if row is None else Receipt(user, client_message_id, row[0], row[1].encode())
+
+
+def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> RequestRow | None:
+    """A question or a permission, open or not."""
+    row = db.execute(
+        "SELECT request_json, opened_at, outcome, ended_at, ended_by FROM requests"
+        " WHERE conversation_id = ? AND request_id = ?",
+        (clean(conversation_id), clean(request_id)),
+    ).fetchone()
+    return None if row is None else RequestRow(conversation_id, _request(row[0]), *row[1:])
+
+
+def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[InboxItem]:
+    """What waits for a person, the oldest first."""
+    found = db.execute(
+        "SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json,"
+        " i.created_at, c.title, i.closed_at"
+        " FROM inbox_items i JOIN requests r USING (conversation_id, request_id)"
+        " JOIN conversations c USING (conversation_id)"
+        f" WHERE (?1 IS NULL OR c.user = ?1) {'AND i.closed_at IS NULL' if open_only else ''}"
+        " ORDER BY i.created_at, i.rowid",
+        (clean(user),),
+    )
+    return [
+        InboxItem(item, conversation_id, kind, source, _request(request), created, title, closed)
+        for item, conversation_id, kind, source, request, created, title, closed in found
+    ]
+
+
+def find_audit(
+    db: apsw.Connection, conversation_id: str | None, after: int, limit: int
+) -> list[AuditRow]:
+    """The trail, in order."""
+    found = db.execute(
+        "SELECT number, at, action, conversation_id, by, data_json, trace_id FROM audit"
+        f" WHERE number > ?1 {'AND conversation_id = ?2' if conversation_id is not None else ''}"
+        " ORDER BY number LIMIT ?3",
+        (after, clean(conversation_id), limit),
+    )
+    return [
+        AuditRow(number, at, action, about, by, _json(data), trace_id)
+        for number, at, action, about, by, data, trace_id in found
+    ]
+
+
+def find_words(db: apsw.Connection, words: str, user: str | None, limit: int) -> list[Hit]:
+    """Entries that have all the words, the newest first."""
+    words = clean(words)
+    expression = match_expression(words)
+    if expression is None:
+        return []
+    found = db.execute(
+        "SELECT m.conversation_id, m.sequence_num, c.title, m.message_json FROM search"
+        " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
+        " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
+        " ORDER BY search.rowid DESC LIMIT ?3",
+        (expression, clean(user), limit),
+    )
+    hits = []
+    for conversation_id, sequence, title, message in found:
+        entry = decode_message(message)
+        shown = snippet(text_of(entry), words)
+        hits.append(Hit(conversation_id, sequence, title, shown, entry.timestamp))
+    return hits
+
+
+def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:
+    """Its bytes, and of what kind they are."""
+    row = db.execute(
+        "SELECT data, mime_type FROM blobs WHERE blob_id = ?", (clean(blob_id),)
+    ).fetchone()
+    return None if row is None else (row[0], row[1])

@@ -1,0 +1,212 @@
+"""The port Store on one SQLite file, which several processes may share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from turnwire.core.times import iso
+from turnwire.ports import (
+    AuditRow,
+    Claim,
+    Commit,
+    ConversationRow,
+    Hit,
+    InboxItem,
+    NewConversation,
+    Receipt,
+    RequestRow,
+    StoredEntry,
+    StoredTurn,
+)
+from turnwire.stores.redact import RAW_LIMIT
+from turnwire.stores.sqlite import changes, rows
+from turnwire.stores.sqlite.backup import copy_to
+from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
+from turnwire.stores.sqlite.connection import connect, storage_errors
+from turnwire.stores.sqlite.reader import Reader
+from turnwire.stores.sqlite.schema import migrate, read_meta
+from turnwire.stores.sqlite.writer import Writer
+from turnwire.stores.text import clean
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore:
+    """See `turnwire.ports.Store`. Open it with `open`, and close it."""
+
+    def __init__(self, writer: Writer, reader: Reader, epoch: str, raw_limit: int) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._epoch = epoch
+        self._raw_limit = raw_limit
+
+    @classmethod
+    async def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        raw_limit: int = RAW_LIMIT,
+        busy_seconds: float = 5.0,
+        readers: int = 4,
+        max_bytes: int | None = None,
+    ) -> SqliteStore:
+        """Open the file, make it if it is not there, and bring its tables up to date.
+
+        `raw_limit`: bytes of an agent's own message that are kept with an entry.
+        `busy_seconds`: how long a write waits for another process.
+        `max_bytes`: how large the file may become; none: as large as the disk allows.
+        """
+        busy_ms = round(busy_seconds * 1000)
+
+        def opened() -> SqliteStore:
+            connection = connect(os.fspath(path), busy_ms=busy_ms, writes=True)
+            try:
+                with storage_errors():
+                    migrate(connection)
+                    epoch = read_meta(connection, "epoch")
+                    if max_bytes is not None:
+                        pages = max(1, max_bytes // connection.pragma("page_size"))
+                        connection.pragma("max_page_count", pages)
+            except BaseException:
+                connection.close()
+                raise
+            reader = Reader(os.fspath(path), threads=readers, busy_ms=busy_ms)
+            return cls(Writer(connection), reader, epoch, raw_limit)
+
+        return await asyncio.to_thread(opened)
+
+    async def close(self) -> None:
+        """Write what was asked for, and let go of the file."""
+        await asyncio.to_thread(self._writer.close)
+        await asyncio.to_thread(self._reader.close)
+
+    @property
+    def epoch(self) -> str:
+        """The name of this incarnation of the log."""
+        return self._epoch
+
+    # --- conversations --------------------------------------------------------------------------
+
+    async def create(self, conversation: NewConversation) -> ConversationRow:
+        await self._writer.call(lambda db: changes.add_conversation(db, conversation))
+        row = await self.conversation(conversation.conversation_id)
+        assert row is not None
+        return row
+
+    async def conversation(self, conversation_id: str) -> ConversationRow | None:
+        return await self._reader.read(lambda db: rows.find_conversation(db, conversation_id))
+
+    async def conversations(
+        self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
+    ) -> list[ConversationRow]:
+        return await self._reader.read(
+            lambda db: rows.find_conversations(db, user, archived, limit, offset)
+        )
+
+    async def unsettled(self) -> list[str]:
+        return await self._reader.read(rows.find_unsettled)
+
+    async def change(
+        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
+    ) -> None:
+        await self._writer.call(
+            lambda db: changes.change_conversation(db, conversation_id, title, archived)
+        )
+
+    async def delete(
+        self, conversation_id: str, *, at: str | None = None, by: str | None = None
+    ) -> None:
+        when = at or iso(round(datetime.now(UTC).timestamp() * 1000))
+        await self._writer.call(
+            lambda db: changes.delete_conversation(db, conversation_id, when, by)
+        )
+
+    # --- owners ---------------------------------------------------------------------------------
+
+    async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
+        return await self._writer.call(
+            lambda db: changes.claim_conversation(db, conversation_id, owner, now, lease)
+        )
+
+    async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
+        return await self._writer.call(lambda db: changes.renew_claims(db, claims, now, lease))
+
+    async def release(self, claim: Claim) -> None:
+        await self._writer.call(lambda db: changes.release_claim(db, claim))
+
+    # --- the log --------------------------------------------------------------------------------
+
+    async def commit(self, commit: Commit) -> None:
+        await self._writer.write(CommitJob(commit, raw_limit=self._raw_limit))
+
+    async def entries(
+        self,
+        conversation_id: str,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 500,
+        newest: bool = False,
+    ) -> list[StoredEntry]:
+        return await self._reader.read(
+            lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest)
+        )
+
+    async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
+        return await self._reader.read(lambda db: rows.find_turns(db, conversation_id, since))
+
+    async def receipt(
+        self, conversation_id: str, user: str, client_message_id: str
+    ) -> Receipt | None:
+        return await self._reader.read(
+            lambda db: rows.find_receipt(db, conversation_id, user, client_message_id)
+        )
+
+    async def request(self, conversation_id: str, request_id: str) -> RequestRow | None:
+        return await self._reader.read(
+            lambda db: rows.find_request(db, conversation_id, request_id)
+        )
+
+    async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
+        return await self._reader.read(lambda db: rows.find_inbox(db, user, open_only))
+
+    async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
+        return await self._reader.read(lambda db: rows.find_words(db, words, user, limit))
+
+    # --- beside it ------------------------------------------------------------------------------
+
+    async def audit(
+        self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
+    ) -> list[AuditRow]:
+        return await self._reader.read(
+            lambda db: rows.find_audit(db, conversation_id, after, limit)
+        )
+
+    async def note(
+        self,
+        action: str,
+        *,
+        at: str,
+        by: str | None = None,
+        conversation_id: str | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        row = audit_row(at, action, clean(conversation_id), by, None, data)
+
+        def add(db: Any) -> None:
+            db.execute(ADD_AUDIT, row)
+
+        await self._writer.call(add)
+
+    async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None:
+        await self._writer.call(lambda db: changes.put_blob(db, blob_id, data, mime_type, at))
+
+    async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None:
+        return await self._reader.read(lambda db: rows.find_blob(db, blob_id))
+
+    async def backup(self, path: str) -> str:
+        return await self._reader.read(lambda db: copy_to(db, path))

@@ -1,0 +1,187 @@
+"""One thread that writes. What is asked for at the same time is written to the disk at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from turnwire.ports import StorageUnavailable
+from turnwire.stores.sqlite.connection import STORAGE_ERRORS, storage_errors
+from turnwire.stores.sqlite.schema import transaction
+
+__all__ = ["Job", "Writer"]
+
+T = TypeVar("T")
+
+_BATCH = 1024  # jobs in one transaction
+
+
+class Job(Generic[T]):
+    """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
+
+    def run(self, db: apsw.Connection) -> T:
+        """Write it. Whatever this raises takes back what it wrote, and nothing else."""
+        raise NotImplementedError
+
+    def settle(self, db: apsw.Connection) -> None:
+        """Write what can wait for the end of the transaction, after every job has run.
+
+        The search index belongs here: it writes all that it has whenever a savepoint is set, so an
+        entry between two savepoints costs three times as much as one of many at the end.
+        """
+
+
+class _Call(Job[T]):
+    def __init__(self, run: Callable[[apsw.Connection], T]) -> None:
+        self._run = run
+
+    def run(self, db: apsw.Connection) -> T:
+        return self._run(db)
+
+
+class _Asked:
+    """A job, who waits for it, and what came of it."""
+
+    __slots__ = ("error", "future", "job", "loop", "result")
+
+    def __init__(self, job: Job[Any], loop: asyncio.AbstractEventLoop) -> None:
+        self.job = job
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class Writer:
+    """Takes jobs from any number of tasks and event loops, in the order in which they come."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._db = connection
+        self._waiting: SimpleQueue[_Asked | None] = SimpleQueue()  # None: the end
+        self._gate = Lock()
+        self._closed = False
+        self._thread = Thread(target=self._work, name="turnwire-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, job: Job[T]) -> asyncio.Future[T]:
+        """Ask for it. The future is done when it is on disk, or is known not to be."""
+        asked = _Asked(job, asyncio.get_running_loop())
+        with self._gate:
+            if self._closed:
+                raise StorageUnavailable("The store is closed.")
+            self._waiting.put(asked)
+        return asked.future
+
+    def call(self, run: Callable[[apsw.Connection], T]) -> asyncio.Future[T]:
+        """The same for a function."""
+        return self.write(_Call(run))
+
+    def close(self) -> None:
+        """Write what was asked for, then end. Waits for it."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._waiting.put(None)
+        self._thread.join()
+
+    # --- in the thread --------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        going = True
+        while going:
+            batch: list[_Asked] = []
+            asked = self._waiting.get()
+            while asked is not None:
+                batch.append(asked)
+                if len(batch) == _BATCH:
+                    break
+                try:
+                    asked = self._waiting.get_nowait()
+                except Empty:
+                    break
+            going = asked is not None
+            if batch:
+                self._write_all(batch)
+                _tell(batch)
+            # Nothing is kept alive while the next job is waited for.
+            del batch, asked
+        self._db.close()
+
+    def _write_all(self, batch: list[_Asked]) -> None:
+        """All in one transaction; if that fails, each in its own: one may not fit where another does."""
+        try:
+            self._attempt(batch)
+            return
+        except apsw.BusyError as busy:
+            _fail(batch, busy)
+            return
+        except Exception as failure:
+            if len(batch) == 1:
+                _fail(batch, failure)
+                return
+        for number, asked in enumerate(batch):
+            try:
+                self._attempt([asked])
+            except apsw.BusyError as busy:  # it was waited for long enough
+                _fail(batch[number:], busy)
+                return
+            except Exception as failure:
+                _fail([asked], failure)
+
+    def _attempt(self, batch: list[_Asked]) -> None:
+        db = self._db
+        with transaction(db):
+            for asked in batch:
+                asked.error = None
+                db.execute("SAVEPOINT one")
+                try:
+                    asked.result = asked.job.run(db)
+                except STORAGE_ERRORS:
+                    raise  # everything is in doubt, and may be rolled back already
+                except Exception as refused:
+                    asked.error = _in_our_words(refused)
+                    db.execute("ROLLBACK TO one")
+                db.execute("RELEASE one")
+            for asked in batch:
+                if asked.error is None:
+                    asked.job.settle(db)
+
+
+def _fail(batch: list[_Asked], failure: Exception) -> None:
+    for asked in batch:
+        asked.error = _in_our_words(failure)
+
+
+def _in_our_words(failure: Exception) -> Exception:
+    try:
+        with storage_errors():
+            raise failure
+    except Exception as said:
+        return said
+
+
+def _tell(batch: list[_Asked]) -> None:
+    """Wake up those who wait, each loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
+    for asked in batch:
+        by_loop.setdefault(asked.loop, []).append(asked)
+    for loop, told in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, told)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _resolve(batch: list[_Asked]) -> None:
+    for asked in batch:
+        if asked.future.done():  # whoever waited was cancelled; it is written all the same
+            continue
+        if asked.error is None:
+            asked.future.set_result(asked.result)
+        else:
+            asked.future.set_exception(asked.error)
