@@ -21,6 +21,7 @@ __all__ = [
     "FromAgent",
     "Gone",
     "Interrupt",
+    "LineSplitter",
     "Open",
     "Opened",
     "Prompt",
@@ -112,6 +113,35 @@ def read_to_agent(line: bytes) -> ToAgent:
 def read_from_agent(line: bytes) -> FromAgent:
     """What the agent says. Raises msgspec.DecodeError."""
     return _from_agent.decode(line)
+
+
+class LineSplitter:
+    """Bytes as they come in, whole lines out. A line that is too long is passed by."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._pieces: list[bytes] = []  # of a line that is not complete yet
+        self._length = 0
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that are complete now, without their ends."""
+        first, *others = data.split(b"\n")
+        if not others:
+            self._keep(first)
+            return []
+        self._keep(first)
+        lines = [b"".join(self._pieces)] if self._length <= self._longest else []
+        self._pieces.clear()
+        self._length = 0
+        self._keep(others.pop())
+        return lines + others
+
+    def _keep(self, piece: bytes) -> None:
+        self._length += len(piece)
+        if self._length <= self._longest:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
 
 
 # --- who is who ---------------------------------------------------------------------------------

@@ -150,10 +150,11 @@ class Turn:
         """Wait for a person. An interrupt takes the request back and gives the call its result."""
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting[reply_to] = reply
-        stopped = asyncio.ensure_future(self.stop.wait())
+        stopped: asyncio.Future[Any] = asyncio.ensure_future(self.stop.wait())
+        either: set[asyncio.Future[Any]] = {reply, stopped}
         self.say(request)
         try:
-            await asyncio.wait({reply, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if reply.done():
                 return reply.result()
             self.say(ev.RequestWithdrawn(*self.whose(), request.request_id))

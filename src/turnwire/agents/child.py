@@ -1,0 +1,191 @@
+"""Any agent in a process of its own, under the guard: it can neither block its server nor outlive it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from turnwire.agents import wire
+from turnwire.agents.process import GuardedProcess
+from turnwire.agents.registry import make
+from turnwire.core.content import Content
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import (
+    NormalizedStreamEvent,
+    TurnCompleted,
+    TurnFailed,
+    TurnStarted,
+)
+from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+__all__ = ["ChildAgent"]
+
+_LONGEST = 64 << 20  # bytes of one line; what is longer is passed by
+_LEAVE = 2.0  # seconds that an idle agent has to leave by itself
+
+
+class ChildAgent:
+    """Runs another agent as a child process. `options` are what that agent is made with."""
+
+    def __init__(
+        self,
+        agent: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        start_seconds: float = 30.0,
+        grace: float = 3.0,
+        **options: Any,
+    ) -> None:
+        self._target = agent
+        self._env = env
+        self._start_seconds = start_seconds
+        self._grace = grace
+        self._options = options
+        self._agent: Agent = make(agent, **options)  # for what it says about itself
+        self.name = self._agent.name
+
+    @property
+    def capabilities(self) -> AgentCapabilities:
+        """What the agent itself can do."""
+        return self._agent.capabilities
+
+    def unavailable(self) -> str | None:
+        """Why the agent itself cannot be used."""
+        return self._agent.unavailable()
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """Start the process, and the agent in it."""
+        # -P: nothing in the conversation's folder may take the place of a module.
+        command = [sys.executable, "-P", "-m", "turnwire.agents.run_child"]
+        process = await GuardedProcess.start(
+            command, cwd=start.cwd, env=self._env, grace=self._grace
+        )
+        session = ChildSession(process)
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                await session.begin(wire.Open(self._target, start, self._options))
+        except BaseException as error:
+            await process.end()
+            if isinstance(error, TimeoutError):
+                seconds = f"{self._start_seconds:g} seconds"
+                raise AgentGone(f"The agent gave no sign of life for {seconds}.") from None
+            raise
+        return session
+
+
+class ChildSession:
+    """One conversation with an agent in a process of its own."""
+
+    def __init__(self, process: GuardedProcess) -> None:
+        self._process = process
+        self._split = wire.LineSplitter(_LONGEST)
+        self._lines: list[wire.FromAgent] = []
+        self._name: str | None = None
+        self._gone: str | None = None
+        self._closed = False
+        self._in_turn = False
+
+    @property
+    def native_session_id(self) -> str | None:
+        """What the agent calls it."""
+        return self._name
+
+    async def begin(self, opening: wire.Open) -> None:
+        """Have the agent opened. Raises AgentGone if it cannot be."""
+        self._process.write(wire.write(opening))
+        while not self._lines:
+            if not await self._read():
+                raise await self._death()
+        match self._lines.pop(0):
+            case wire.Opened(native_session_id=name):
+                self._name = name
+            case wire.Gone(message=why):
+                raise AgentGone(why)
+            case wire.Said():
+                raise AgentGone("The agent spoke before it was opened.")
+
+    async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
+        """What happens: all lines that have come together are one batch."""
+        while True:
+            batch = self._batch()
+            if batch:
+                yield batch
+            elif self._gone is not None:
+                raise AgentGone(self._gone)
+            elif not await self._read():
+                if self._closed:
+                    return
+                raise await self._death()
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Begin a turn."""
+        self._tell(wire.Prompt(content, turn_uuid))
+        self._in_turn = True
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """A person's answers."""
+        self._tell(wire.Deliver(list(replies), resumed))
+        self._in_turn = self._in_turn or resumed
+
+    async def interrupt(self) -> None:
+        """Stop the turn."""
+        self._tell(wire.Interrupt())
+
+    async def close(self) -> list[EndedProcess]:
+        """End the process with everything that it started."""
+        self._closed = True
+        if self._in_turn:
+            return await self._process.end()
+        self._process.hang_up()
+        return await self._process.end(leave=_LEAVE)
+
+    # --- lines --------------------------------------------------------------------------------
+
+    def _tell(self, line: wire.ToAgent) -> None:
+        if self._closed:
+            raise AgentGone("This session was closed.")
+        if self._gone is not None:
+            raise AgentGone(self._gone)
+        self._process.write(wire.write(line))
+
+    async def _read(self) -> bool:
+        """Take all that has come; false: there is nothing more to come."""
+        data = await self._process.read()
+        if not data:
+            return False
+        for line in self._split.feed(data):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):  # it is not the agent's
+                self._lines.append(wire.read_from_agent(line))
+        return True
+
+    def _batch(self) -> list[NormalizedStreamEvent]:
+        """Everything that was said in the lines that are there, and what follows from it."""
+        batch: list[NormalizedStreamEvent] = []
+        for line in self._lines:
+            match line:
+                case wire.Said(events=events, native_session_id=name):
+                    batch += events
+                    self._name = name or self._name
+                case wire.Gone(message=why):
+                    self._gone = why
+                case wire.Opened():
+                    pass
+        self._lines.clear()
+        for event in batch:
+            if isinstance(event, TurnStarted):
+                self._in_turn = True
+            elif isinstance(event, TurnCompleted | TurnFailed):
+                self._in_turn = False
+        return batch
+
+    async def _death(self) -> AgentGone:
+        """It has ended by itself: the guard ends what it left behind, and tells how it was."""
+        await self._process.wait()
+        self._gone = self._process.how_it_ended()
+        return AgentGone(self._gone)

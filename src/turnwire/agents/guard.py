@@ -1,0 +1,367 @@
+"""A small process between a server and an agent. Whatever the agent starts, this ends.
+
+    python guard.py --control FD [--grace SECONDS] -- command ...
+
+The command gets this process's standard input, output and error. It ends, with every process that
+it or its children started and in whatever session those are, when the server asks for it over the
+control socket, when that socket closes because the server is gone, or when the command itself ends.
+`FD` is an inherited socket, or the path of a Unix socket to connect to.
+
+On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}.
+The guard: {"started": pid} or {"failed": why}; {"exited": {pid, code, signal}} when the command has
+ended; at last {"ended": [{pid, name, signal}], "left": [...]}.
+
+On Linux it is a child subreaper, so no descendant can get away. Elsewhere it remembers what it has
+seen: a process that leaves its parent and its group between two looks is lost.
+
+It is run as a file and imports only what it needs, so that an agent starts without delay.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+from typing import Any, NamedTuple
+
+__all__ = ["Running", "descendants_of", "running"]
+
+_GRACE = 3.0  # seconds between SIGTERM and SIGKILL
+_KILLING = 5.0  # seconds after which what SIGKILL does not end is reported as left
+_LOOK = 2.0  # seconds between two looks where there is no subreaper
+_SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl(2)
+
+
+# --- what runs ----------------------------------------------------------------------------------
+
+
+class Running(NamedTuple):
+    """A process, as the machine's table has it."""
+
+    pid: int
+    parent: int
+    group: int
+    began: str  # with the pid it is unique: pids are used again
+    name: str
+    dead: bool  # ended, but its parent has not asked how
+
+
+def running() -> dict[int, Running]:
+    """Every process of this machine, by pid."""
+    found = _from_proc() if sys.platform == "linux" else _from_ps()
+    return {process.pid: process for process in found}
+
+
+def _from_proc() -> list[Running]:
+    found = []
+    for entry in os.listdir("/proc"):  # noqa: PTH208  # no pathlib here: it takes long to import
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as file:  # noqa: PTH123
+                text = file.read().decode(errors="replace")
+        except OSError:
+            continue  # it has ended meanwhile
+        name = text[text.index("(") + 1 : text.rindex(")")]
+        rest = text[text.rindex(")") + 2 :].split()
+        parent, group, began = int(rest[1]), int(rest[2]), rest[19]
+        found.append(Running(int(entry), parent, group, began, name, rest[0] in "ZX"))
+    return found
+
+
+def _from_ps() -> list[Running]:
+    columns = "pid=,ppid=,pgid=,stat=,lstart=,comm="
+    found = []
+    with os.popen(f"ps -axo {columns}") as table:
+        for line in table:
+            fields = line.split(None, 9)
+            if len(fields) == 10:
+                pid, parent, group = (int(field) for field in fields[:3])
+                name = os.path.basename(fields[9].strip())  # noqa: PTH119
+                dead = fields[3].startswith("Z")
+                found.append(Running(pid, parent, group, " ".join(fields[4:9]), name, dead))
+    return found
+
+
+def descendants_of(pid: int, table: dict[int, Running]) -> list[Running]:
+    """Children, their children, and so on; parents first."""
+    children: dict[int, list[Running]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process)
+    found: list[Running] = []
+    todo = [pid]
+    while todo:
+        below = children.pop(todo.pop(), [])
+        found += below
+        todo += [process.pid for process in below]
+    return found
+
+
+# --- the guard ----------------------------------------------------------------------------------
+
+
+class Guard:
+    """Runs one command, and outlives everything that comes of it."""
+
+    def __init__(self, control: Any, *, grace: float, subreaper: bool) -> None:
+        self._control = control  # a socket
+        self._grace = grace
+        self._leave = 0.0
+        self._heard = b""
+        self._asked = False  # to end
+        self._subreaper = subreaper and _prctl(_SUBREAPER, 1)
+        self._child = 0
+        self._seen: dict[tuple[int, str], Running] = {}  # where there is no subreaper
+        self._statuses: dict[int, int] = {}  # by pid: how it ended
+        self._signalled: dict[int, tuple[str, signal.Signals]] = {}  # by pid: name, last signal
+        self._wake = _wake_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        self._poll.register(self._wake, select.POLLIN)
+        self._parent = _watch_parent()
+        if self._parent is not None:
+            self._poll.register(self._parent, select.POLLIN)
+
+    def run(self, command: list[str]) -> int:
+        """From the command's start to the end of its last descendant."""
+        try:
+            self._child = _start(command)
+        except OSError as error:
+            self._tell({"failed": f"{command[0]}: {error.strerror}"})
+            return 1
+        self._tell({"started": self._child, "subreaper": self._subreaper})
+        _let_go_of_stdio()
+        while not self._asked and self._child not in self._statuses:
+            self._wait(None if self._subreaper else _LOOK)
+        self._until(lambda: self._child in self._statuses, self._leave)
+        left = self._end_all()
+        self._tell({"ended": self._report(), "left": left})
+        return 0
+
+    # --- ending -------------------------------------------------------------------------------
+
+    def _end_all(self) -> list[dict[str, Any]]:
+        """Politely, then not. Returns what cannot be ended."""
+        self._signal_all(signal.SIGTERM, signal.SIGCONT)  # a stopped process has to wake up to end
+        if self._until(self._none_left, self._grace):
+            return []
+        deadline = time.monotonic() + _KILLING
+        while time.monotonic() < deadline:  # again and again: what is killed may have forked
+            self._signal_all(signal.SIGKILL)
+            if self._until(self._none_left, 0.05):
+                return []
+        return [{"pid": process.pid, "name": process.name} for process in self._descendants()]
+
+    def _signal_all(self, *signals: signal.Signals) -> None:
+        for process in self._descendants():
+            for each in signals:
+                try:
+                    os.kill(process.pid, each)
+                except OSError:
+                    break  # gone already, or not ours to end: then it is reported as left
+                if each != signal.SIGCONT:
+                    self._signalled[process.pid] = (process.name, each)
+
+    def _none_left(self) -> bool:
+        if self._subreaper:
+            try:
+                os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return True  # whatever lost its parent is our child, so this is all of them
+            return False
+        return not self._descendants()
+
+    def _descendants(self) -> list[Running]:
+        table = running()
+        found = {process.pid: process for process in descendants_of(os.getpid(), table)}
+        if not self._subreaper:
+            for process in found.values():
+                self._seen[process.pid, process.began] = process
+            groups = {process.group for process in self._seen.values()} - {os.getpgrp()}
+            for process in table.values():
+                if process.group in groups or (process.pid, process.began) in self._seen:
+                    found[process.pid] = process
+                    found.update((p.pid, p) for p in descendants_of(process.pid, table))
+        return [process for process in found.values() if not process.dead]
+
+    def _report(self) -> list[dict[str, Any]]:
+        report = []
+        for pid, (name, sent) in self._signalled.items():
+            status = self._statuses.get(pid)
+            by = sent.name
+            if status is not None and os.WIFSIGNALED(status):
+                by = signal.Signals(os.WTERMSIG(status)).name
+            report.append({"pid": pid, "name": name, "signal": by})
+        return report
+
+    # --- waiting ------------------------------------------------------------------------------
+
+    def _until(self, done: Any, seconds: float) -> bool:
+        """Wait for something, but not longer than this."""
+        deadline = time.monotonic() + seconds
+        while not done():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            # Without a subreaper nothing tells that a grandchild has ended.
+            self._wait(left if self._subreaper else min(left, 0.02))
+        return True
+
+    def _wait(self, seconds: float | None) -> None:
+        """Until something happens: a child ends, a signal comes, the server speaks or is gone."""
+        for fd, _ in self._poll.poll(None if seconds is None else max(1, round(seconds * 1000))):
+            if fd == self._wake:
+                self._on_signals()
+            elif fd == self._parent:
+                self._poll.unregister(fd)
+                self._asked = True
+            else:
+                self._listen()
+        self._reap()
+        if not self._subreaper and not self._asked:
+            self._descendants()  # a look, so that they are known when their parents are gone
+
+    def _on_signals(self) -> None:
+        numbers = os.read(self._wake, 4096)
+        if set(numbers) - {signal.SIGCHLD}:
+            self._asked = True
+
+    def _listen(self) -> None:
+        try:
+            data = self._control.recv(65536)
+        except OSError:
+            data = b""
+        if not data:  # the server is gone
+            self._poll.unregister(self._control)
+            self._asked = True
+            return
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        import json
+
+        for line in lines:
+            how = json.loads(line)["end"]
+            self._asked = True
+            self._leave = how.get("leave", 0.0)
+            self._grace = how.get("grace", self._grace)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._statuses[pid] = status
+            if pid == self._child:
+                self._tell({"exited": {"pid": pid, **_how(status)}})
+
+    def _tell(self, said: dict[str, Any]) -> None:
+        import json
+
+        try:
+            self._control.sendall(json.dumps(said).encode() + b"\n")
+        except OSError:
+            return  # nobody listens any more
+
+
+# --- small things -------------------------------------------------------------------------------
+
+
+def _how(status: int) -> dict[str, Any]:
+    if os.WIFSIGNALED(status):
+        return {"code": None, "signal": signal.Signals(os.WTERMSIG(status)).name}
+    return {"code": os.WEXITSTATUS(status), "signal": None}
+
+
+def _prctl(option: int, value: int) -> bool:
+    """Whether it worked; only Linux has it."""
+    if sys.platform != "linux":
+        return False
+    import ctypes
+
+    try:
+        return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
+    except (OSError, AttributeError):
+        return False
+
+
+def _wake_on(*signals: signal.Signals) -> int:
+    """A pipe from which the numbers of these signals can be read."""
+    readable, writable = os.pipe()
+    os.set_blocking(readable, False)
+    os.set_blocking(writable, False)
+    for each in signals:
+        signal.signal(each, lambda number, frame: None)
+    signal.set_wakeup_fd(writable, warn_on_full_buffer=False)
+    return readable
+
+
+def _watch_parent() -> int | None:
+    """Readable when whoever started us has ended, even if a copy of its socket lives on."""
+    try:
+        return os.pidfd_open(os.getppid())
+    except (AttributeError, OSError):
+        return None
+
+
+def _start(command: list[str]) -> int:
+    """The command, in a session of its own. Raises OSError if there is no such program."""
+    readable, writable = os.pipe()  # closes by itself if the program starts
+    me = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(each, signal.SIG_DFL)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            _prctl(_DEATH_SIGNAL, signal.SIGKILL)  # should somebody kill the guard itself
+            if os.getppid() == me:
+                os.execvp(command[0], command)
+        except OSError as error:
+            os.write(writable, str(error.errno).encode())
+        finally:
+            os._exit(127)
+    os.close(writable)
+    with os.fdopen(readable, "rb") as answer:
+        problem = answer.read()
+    if problem:
+        os.waitpid(pid, 0)
+        raise OSError(int(problem), os.strerror(int(problem)))
+    return pid
+
+
+def _let_go_of_stdio() -> None:
+    """They are the command's: if it closes one, the server has to notice."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    os.close(nothing)
+    os.chdir("/")
+
+
+def main(arguments: list[str]) -> int:
+    """See the top of this file."""
+    import socket
+
+    at = arguments.index("--")
+    given, command = arguments[:at], arguments[at + 1 :]
+    options = dict(zip(given[::2], given[1::2], strict=True))
+    where = options["--control"]
+    if where.isdigit():
+        control = socket.socket(fileno=int(where))
+    else:
+        control = socket.socket(socket.AF_UNIX)
+        control.connect(where)
+    control.set_inheritable(False)
+    grace = float(options.get("--grace", _GRACE))
+    guard = Guard(control, grace=grace, subreaper=options.get("--subreaper") != "no")
+    return guard.run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,266 @@
+"""A command that runs under the guard, as its server sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+
+from turnwire.agents import guard
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.ports import AgentGone
+
+__all__ = ["GuardedProcess", "plain_environment"]
+
+_MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
+_LAST = 4096  # bytes of its standard error that are remembered
+_TOKEN = "TURNWIRE_AGENT_TOKEN"  # in the environment of everything that the command starts
+_PLAIN = (
+    *("HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL"),
+    *("TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
+)
+
+
+_GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # starts in no time
+
+
+def plain_environment() -> dict[str, str]:
+    """What any program may know of this machine: no key, no token, no address."""
+    return {name: os.environ[name] for name in _PLAIN if name in os.environ}
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """What the command writes: its output until it is read, of its errors the end."""
+
+    def __init__(self) -> None:
+        self.output: list[bytes] = []
+        self.waiting = 0  # bytes
+        self.ready = asyncio.Event()
+        self.over = asyncio.Event()  # no more output
+        self.exited = asyncio.Event()  # the guard has
+        self.last = bytearray()
+        self.paused = False
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.last += data
+            del self.last[:-_LAST]
+            return
+        self.output.append(data)
+        self.waiting += len(data)
+        self.ready.set()
+        if self.waiting > _MOST and not self.paused:
+            self._stdout.pause_reading()
+            self.paused = True
+
+    def take(self) -> bytes:
+        """All that has come."""
+        data = b"".join(self.output)
+        self.output.clear()
+        self.waiting = 0
+        if not self.over.is_set():
+            self.ready.clear()
+        if self.paused:
+            self.paused = False
+            self._stdout.resume_reading()
+        return data
+
+    @property
+    def _stdout(self) -> asyncio.ReadTransport:
+        assert self._transport is not None
+        pipe = self._transport.get_pipe_transport(1)
+        assert isinstance(pipe, asyncio.ReadTransport)
+        return pipe
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.paused = False
+            self.over.set()
+            self.ready.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+
+class GuardedProcess:
+    """A command and everything that it starts. `start` makes one; `end` ends all of it."""
+
+    def __init__(self, control: socket.socket, token: str) -> None:
+        self._control = control
+        self._token = token
+        self._pipes = _Pipes()
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._guard: asyncio.StreamWriter | None = None
+        self._listener: asyncio.Task[None] | None = None
+        self._begun: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._ending: asyncio.Task[list[EndedProcess]] | None = None
+        self._ended: list[EndedProcess] | None = None  # none: the guard has not told yet
+        self._exited: dict[str, Any] | None = None
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        grace: float = 3.0,
+        subreaper: bool = True,
+    ) -> Self:
+        """Start it; `env` is all that it knows. Raises AgentGone if there is no such program."""
+        ours, theirs = socket.socketpair()
+        token = secrets.token_hex(16)
+        environment = dict(plain_environment() if env is None else env)
+        self = cls(ours, token)
+        try:
+            with theirs:
+                await self._spawn(
+                    [
+                        *(*_GUARD, "--control", str(theirs.fileno()), "--grace", str(grace)),
+                        *("--subreaper", "yes" if subreaper else "no", "--", *command),
+                    ],
+                    cwd=cwd,
+                    env={**environment, _TOKEN: token},
+                    pass_fds=[theirs.fileno()],
+                )
+            await self._begun
+        except BaseException as error:
+            await self.end()
+            if isinstance(error, OSError):
+                raise AgentGone(f"The agent could not be started: {error}") from error
+            raise
+        return self
+
+    async def _spawn(self, command: list[str], **how: Any) -> None:
+        reader, self._guard = await asyncio.open_connection(sock=self._control, limit=_MOST)
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.subprocess_exec(
+            lambda: self._pipes, *command, start_new_session=True, **how
+        )
+        self._transport = transport
+        self._listener = asyncio.create_task(self._listen(reader))
+
+    # --- talking ------------------------------------------------------------------------------
+
+    async def read(self) -> bytes:
+        """All output that is there, at least a byte of it; empty: there will be no more."""
+        await self._pipes.ready.wait()
+        return self._pipes.take()
+
+    def write(self, data: bytes) -> None:
+        """To its standard input. Raises AgentGone if nobody can read it."""
+        pipe = self._transport and self._transport.get_pipe_transport(0)
+        if not isinstance(pipe, asyncio.WriteTransport) or pipe.is_closing():
+            raise AgentGone(self.how_it_ended())
+        pipe.write(data)
+
+    def hang_up(self) -> None:
+        """Close its standard input: there will be nothing more to do."""
+        pipe = self._transport and self._transport.get_pipe_transport(0)
+        if pipe is not None:
+            pipe.close()
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to its standard error."""
+        return bytes(self._pipes.last).decode(errors="replace").strip()
+
+    def how_it_ended(self) -> str:
+        """In words, for a person."""
+        how = "The agent's process has ended"
+        if self._exited is not None:
+            signalled, code = self._exited["signal"], self._exited["code"]
+            how += f" by {signalled}" if signalled else f" with exit code {code}"
+        return f"{how}. It said last: {self.last_words}" if self.last_words else f"{how}."
+
+    # --- ending -------------------------------------------------------------------------------
+
+    async def end(self, *, leave: float = 0.0, grace: float | None = None) -> list[EndedProcess]:
+        """End everything; what had to be ended is returned.
+
+        It has `leave` seconds to go by itself, then `grace` seconds after SIGTERM, then SIGKILL.
+        """
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end(leave, grace))
+        return await asyncio.shield(self._ending)
+
+    async def wait(self) -> None:
+        """Until it and everything that it started is gone."""
+        await self._pipes.exited.wait()
+        if self._listener is not None:
+            await asyncio.wait([self._listener])
+
+    async def _end(self, leave: float, grace: float | None) -> list[EndedProcess]:
+        if self._transport is not None and self._guard is not None:
+            how = {"leave": leave} if grace is None else {"leave": leave, "grace": grace}
+            self._guard.write(msgspec.json.encode({"end": how}) + b"\n")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(leave + (grace or 10.0) + 10.0):
+                    await self.wait()
+            if not self._pipes.exited.is_set():
+                self._transport.kill()  # the guard itself is stuck; its command dies with it
+                await self.wait()
+            self._transport.close()
+        if self._guard is not None:
+            self._guard.close()
+            with suppress(OSError):
+                await self._guard.wait_closed()
+        self._control.close()
+        return self._ended or []
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        """What the guard says, to its last word."""
+        with suppress(OSError, ValueError):
+            while line := await reader.readline():
+                self._hear(msgspec.json.decode(line))
+        if not self._begun.done():
+            self._begun.set_exception(AgentGone(f"The guard could not start. {self.last_words}"))
+        elif self._ended is None and self._begun.exception() is None:
+            # Somebody has killed the guard. Nobody else would end what it watched over.
+            self._ended = _sweep(self._token)
+            if self._transport is not None:
+                self._transport.close()
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        match said:
+            case {"started": int(pid)} if not self._begun.done():
+                self._begun.set_result(pid)
+            case {"failed": str(why)} if not self._begun.done():
+                self._begun.set_exception(AgentGone(f"The agent could not be started: {why}"))
+            case {"exited": {"pid": _} as exited}:
+                self._exited = exited
+            case {"ended": ended}:
+                self._ended = msgspec.convert(ended, list[EndedProcess])
+            case _:
+                pass
+
+
+def _sweep(token: str) -> list[EndedProcess]:
+    """End whatever has this token in its environment, without a guard.
+
+    Only Linux shows that. What was started with an environment of its own is not found.
+    """
+    mark = f"{_TOKEN}={token}".encode()
+    ended: list[EndedProcess] = []
+    if not Path("/proc/self/environ").exists():
+        return ended
+    for process in guard.running().values():
+        with suppress(OSError):
+            if mark in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0"):
+                os.kill(process.pid, signal.SIGKILL)
+                ended.append(EndedProcess(process.pid, process.name, "SIGKILL"))
+    return ended

@@ -1,0 +1,109 @@
+"""The process of an agent that runs by itself: commands come in, events go out, a line each."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from turnwire.agents import wire
+from turnwire.agents.registry import make
+from turnwire.errors import TurnwireError
+from turnwire.ports import AgentGone, AgentSession
+
+__all__: list[str] = []
+
+
+class _Output:
+    """Writes lines, and lets the agent wait for a reader that is behind."""
+
+    def __init__(self, transport: asyncio.WriteTransport, flow: _Flow) -> None:
+        self._transport = transport
+        self._flow = flow
+
+    async def write(self, line: wire.FromAgent) -> None:
+        self._transport.write(wire.write(line))
+        await self._flow.free.wait()
+
+
+class _Flow(asyncio.BaseProtocol):
+    def __init__(self) -> None:
+        self.closed = asyncio.Event()
+        self.free = asyncio.Event()
+        self.free.set()
+
+    def pause_writing(self) -> None:
+        self.free.clear()
+
+    def resume_writing(self) -> None:
+        self.free.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.free.set()
+        self.closed.set()
+
+
+async def _run(commands: asyncio.StreamReader, output: _Output) -> None:
+    opening = wire.read_to_agent(await commands.readline())
+    assert isinstance(opening, wire.Open)
+    agent = make(opening.agent, **opening.options)
+    session = await agent.open(opening.start)
+    await output.write(wire.Opened(session.native_session_id))
+    speaking = asyncio.create_task(_speak(session, output))
+    obeying = asyncio.create_task(_obey(session, commands))
+    await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
+    await session.close()
+    for task in (speaking, obeying):
+        task.cancel()
+    for result in await asyncio.gather(speaking, obeying, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _speak(session: AgentSession, output: _Output) -> None:
+    async for batch in session.events():
+        await output.write(wire.Said(batch, session.native_session_id))
+
+
+async def _obey(session: AgentSession, commands: asyncio.StreamReader) -> None:
+    """Until the server hangs up."""
+    while line := await commands.readline():
+        match wire.read_to_agent(line):
+            case wire.Prompt(content=content, turn_uuid=turn_uuid):
+                await session.prompt(content, turn_uuid=turn_uuid)
+            case wire.Deliver(replies=replies, resumed=resumed):
+                await session.deliver(replies, resumed=resumed)
+            case wire.Interrupt():
+                await session.interrupt()
+            case wire.Open():
+                raise AgentGone("The agent is open already.")
+
+
+async def _main() -> int:
+    loop = asyncio.get_running_loop()
+    commands = asyncio.StreamReader(limit=256 << 20)  # a prompt may hold pictures
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
+    # What the agent or a library prints must not come between the lines: it goes with the errors.
+    wire_out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    transport, flow = await loop.connect_write_pipe(_Flow, wire_out)
+    output = _Output(transport, flow)
+    code = 0
+    try:
+        await _run(commands, output)
+    except TurnwireError as error:
+        await output.write(wire.Gone(error.message))
+        code = 1
+    transport.close()
+    await flow.closed.wait()  # the last line is out, or nobody reads it
+    return code
+
+
+def main() -> int:
+    """Run the agent that the first line names."""
+    wire.mark_child()
+    return asyncio.run(_main())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
