@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import groupby
 
 from msgspec import structs
 
@@ -90,9 +91,15 @@ class Channel:
         self, events: Iterable[NormalizedStreamEvent], state: Conversation, now: str
     ) -> list[f.Frame]:
         """What only grows, as frames; pieces that are ready together are joined."""
-        turn = state.turn
-        turn_id, trace_id = (turn.turn_id, turn.trace_id) if turn else (None, None)
-        return self._partials.feed_all(events, turn_id, trace_id, now)
+        out: list[f.Frame] = []
+        for voice, some in groupby(events, key=lambda event: event.parent_tool_use_id):
+            turn = state.turn
+            turn_id = state.voices.get(voice) if voice is not None else None
+            if turn is not None and turn_id in (None, turn.turn_id):
+                out += self._partials.feed_all(some, turn.turn_id, turn.trace_id, now)
+            else:  # background work, whose turn is over
+                out += self._partials.feed_all(some, turn_id, None, now)
+        return out
 
     def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
         """What was committed, as frames, in the order in which it was written."""

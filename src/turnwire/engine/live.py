@@ -233,7 +233,7 @@ class Live:
         done: list[e.Effects] = []
         growing: list[NormalizedStreamEvent] = []
         for number, event in enumerate(events, 1):
-            if type(event) in _GROWS and _is_under_way(state):
+            if type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id):
                 growing.append(event)
                 self._entries.feed(event, run_id="", now=text)  # gives none, but follows
                 continue
@@ -380,10 +380,9 @@ def _accept(ask: Ask, answer: Answer) -> None:
         ask.done.set_result(answer)
 
 
-def _is_under_way(state: Conversation) -> bool:
-    """Whether the agent's next word changes nothing but what grows."""
-    return (
-        state.turn is not None
-        and state.turn.phase in ("running", "stopping")
-        and state.state != "active"
-    )
+def _is_under_way(state: Conversation, voice: str | None) -> bool:
+    """Whether the next word of this voice changes nothing but what grows."""
+    if voice is not None:
+        return voice in state.voices
+    turn = state.turn
+    return turn is not None and turn.phase in ("running", "stopping") and state.state != "active"
