@@ -10,7 +10,16 @@ from turnwire.core import events as ev
 from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import EventName, Message, to_json
-from turnwire.core.status import OpenRequest, Outcome, RunState, Status, Totals, TurnEnd, TurnOrigin
+from turnwire.core.status import (
+    BackgroundTask,
+    OpenRequest,
+    Outcome,
+    RunState,
+    Status,
+    Totals,
+    TurnEnd,
+    TurnOrigin,
+)
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.figures import add, turn_end
@@ -18,6 +27,7 @@ from turnwire.dialects.v2.opening import opening, start_of, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
 from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.tasks import background_tasks
 
 __all__ = ["Session"]
 
@@ -77,6 +87,7 @@ class Session:
         self._ending: ev.TurnCompleted | ev.TurnFailed | None = None
         self._figures: list[ev.ResultSummary] = []
         # The state.
+        self._tasks: list[BackgroundTask] = []
         self._last_turn: TurnEnd | None = None
         self._last_turn_id: int | None = None
         self._totals: Totals | None = None
@@ -309,10 +320,13 @@ class Session:
     def _on_system(self, e: ev.SystemEvent, out: _Frames) -> None:
         if e.ephemeral:
             self._on_live(e, out)
-            return
-        if e.subtype == "task_notification":
-            self._woken = not self._running
-        self._write_all(e, out)
+            if e.subtype == "background_tasks_changed":
+                self._tasks = background_tasks(e, self._tasks, self._here[0])
+                self._changed = True
+        else:
+            if e.subtype == "task_notification":
+                self._woken = not self._running
+            self._write_all(e, out)
 
     # --- what waits for a person --------------------------------------------------------------
 
@@ -379,7 +393,7 @@ class Session:
             None,
             self._turn if self._running or self._deferred else None,
             False,
-            [],
+            self._tasks,
             self._model,
             self._permission_mode,
             last,
