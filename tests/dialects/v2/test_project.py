@@ -215,7 +215,7 @@ def test_a_large_block_of_another_kind() -> None:
 def test_a_part_of_a_newer_version() -> None:
     part = m.UnknownPart("hologram", {"kind": "hologram", "beams": 3})
     for role in ("assistant", "tool"):
-        frame = told(entry(role, part))  # type: ignore[arg-type]
+        frame = told(entry(role, part))
         assert frame["type"] == "assistant.block"
         assert frame["payload"]["block"] == {
             "type": "unknown",
