@@ -18,6 +18,8 @@ from turnwire.core.message import TextPart, TextPayload
 from turnwire.core.message_codec import decode_delta, decode_message
 from turnwire.core.message_codec import encode as encode_message
 from turnwire.dialects.claude import encode
+from turnwire.dialects.v2.codec import decode as decode_frame
+from turnwire.dialects.v2.fold import ViewReducer
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
 HELLO = {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "one"}]}}
@@ -296,3 +298,21 @@ def test_an_odd_line_is_an_entry_that_can_be_read(
     assert (result.exit_code, result.stderr) == (0, "")
     for entry in result.stdout_bytes.splitlines():
         assert encode_message(decode_message(entry)) == entry
+
+
+# --- what a client shows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_view_is_what_the_frames_of_v2_become(path: Path, run: Run) -> None:
+    reducer = ViewReducer()
+    for raw in run("convert", "--to", "v2", path).stdout_bytes.splitlines():
+        reducer.apply(decode_frame(raw))
+    result = run("convert", "--to", "view", path)
+    assert result.exit_code == 0
+    assert result.stdout_bytes == encode(reducer.view()) + b"\n"
+
+
+def test_a_view_of_nothing_is_empty(run: Run, recording: Callable[[bytes], Path]) -> None:
+    result = run("convert", "--to", "view", recording(b""))
+    assert lines_of(result.stdout) == [{"messages": [], "turns": []}]
