@@ -225,12 +225,13 @@ def test_a_block_that_was_finished_before_it_began_does_not_begin() -> None:
 
 def test_what_was_growing_in_a_discarded_message_is_void() -> None:
     growing = Growing()
-    growing.feed(begins(0, TEXT), begins(1, call("toolu_1")), begins(2, TEXT))
+    growing.feed(begins(0, TEXT), begins(1, call("toolu_1")), begins(2, TEXT), begins(3, TEXT))
+    growing.feed(piece(0, "a"), piece(2, "b"))  # of the last one nothing has been seen
     growing.partials.closed("msg_1", 0)
     assert growing.feed(discarded(1, "restarted")) == [
         {"block_ids": ["toolu_1", "msg_1:2"], "reason": "restarted"}
     ]
-    assert growing.feed(piece(1, "x", "tool_input"), begins(3, TEXT), discarded(0)) == []
+    assert growing.feed(piece(1, "x", "tool_input"), begins(4, TEXT), discarded(0)) == []
 
 
 def test_nothing_is_said_of_a_message_that_showed_nothing() -> None:

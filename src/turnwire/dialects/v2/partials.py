@@ -295,7 +295,11 @@ class Partials:
         now: str,
     ) -> _Frames:
         message = self._messages.get(e.message_id) or self._message(e.message_id)
-        void = [growing for growing in message.blocks.values() if growing is not None]
+        void = [
+            growing
+            for growing in message.blocks.values()
+            if growing is not None and growing.chunk_seq
+        ]
         message.blocks = {}
         message.ended = True
         if not void:
