@@ -5,19 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from tests.model_events import (
-    SUB,
-    WHO,
-    begins,
-    call,
-    completed,
-    discarded,
-    frame,
-    piece,
-    said,
-    started,
-)
-from tests.sessions import (
+from tests.live_sessions import (
     ASKS,
     END,
     FIGURES,
@@ -34,6 +22,18 @@ from tests.sessions import (
     session,
     told,
     words,
+)
+from tests.model_events import (
+    SUB,
+    WHO,
+    begins,
+    call,
+    completed,
+    discarded,
+    frame,
+    piece,
+    said,
+    started,
 )
 from tests.streams import events_of, recorded
 from turnwire.core import events as ev
@@ -166,6 +166,7 @@ def test_a_failed_turn() -> None:
 def test_an_end_without_a_start_is_a_turn_all_the_same() -> None:
     assert told(ev.TurnFailed(*WHO, "agent_error", "broken"), finish=True) == [
         "turn.started",
+        "streaming",
         "assistant.complete",
         "error",
     ]
@@ -419,6 +420,25 @@ def test_a_deferred_question_does_not_end_its_turn() -> None:
         "cache_read_input_tokens": 6,
     }
     assert "origin" not in end  # it was a person's
+
+
+def test_a_call_at_which_a_turn_waits_has_to_be_allowed() -> None:
+    paused = ev.TurnCompleted(*WHO, "tool_deferred", False, "toolu_1")
+    begun: Events = [TURN, frame(0, call("toolu_1", {"path": "a"})), paused, FIGURES]
+    frames = live(*begun)
+    assert only(frames, "assistant.permission_request") == [
+        {
+            "request_id": "toolu_1",
+            "tool_use_id": "toolu_1",
+            "tool_name": "Read",
+            "input": {"path": "a"},
+            "message_sequence": 2,
+        }
+    ]
+    assert frames[-1]["payload"]["state"] == "waiting_input"
+    resumed = live(*begun, TURN, answered("toolu_1"), END, FIGURES)
+    assert [each["outcome"] for each in only(resumed, "assistant.request_resolved")] == ["answered"]
+    assert len(only(resumed, "assistant.tool_result")) == 1
 
 
 def test_figures_that_nobody_gave_are_not_made_up() -> None:

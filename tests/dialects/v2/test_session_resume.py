@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.live_sessions import END, FIGURES, NOW, TURN, Wire, on_the_wire, only, session, words
 from tests.model_events import WHO, any_event, begins, frame, piece, said
-from tests.sessions import END, FIGURES, NOW, TURN, Wire, on_the_wire, only, session, words
 from tests.streams import RECORDED, events_of
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.v2 import codec
+from turnwire.dialects.v2.check import SessionCheck
 
 # --- connecting -------------------------------------------------------------------------------
 
@@ -218,6 +220,32 @@ def test_whoever_comes_in_the_middle_of_a_recorded_stream_has_the_same(path: Pat
     replayed = only(on_the_wire(conversation.connect()), "message.replay")
     assert [each["event"] for each in replayed] == kept
     assert on_the_wire(conversation.connect())[-1]["payload"] == only(wire, "session.state")[-1]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_recorded_stream_breaks_no_rule_of_the_protocol_wherever_its_client_drops(
+    path: Path,
+) -> None:
+    events = events_of(path.read_bytes().splitlines())
+    for cut in range(0, len(events), 5):
+        conversation = session(keep=True)
+        before = on_the_wire(conversation.connect() + conversation.feed_all(events[:cut]))
+        cursor = max(each["payload"].get("message_sequence") or 0 for each in before)
+        again = conversation.connect(cursor, epoch="recorded")
+        after = on_the_wire(again + conversation.feed_all(events[cut:]) + conversation.finish())
+        address = "/ws/conversations/conv-1?protocol=v2"
+        lines = [
+            {"connect": address},
+            *({"server": each} for each in before),
+            {"close": 1006},
+            {"connect": f"{address}&last_sequence={cursor}&epoch=recorded"},
+            *({"server": each} for each in after),
+        ]
+        check_of_the_page = SessionCheck()
+        for number, line in enumerate(lines, 1):
+            check_of_the_page.feed(json.dumps(line).encode(), number)
+        check_of_the_page.finish()
+        assert check_of_the_page.report().violations == []
 
 
 @given(st.lists(st.lists(any_event(), max_size=8), max_size=8))

@@ -259,12 +259,20 @@ class Session:
         stopped = isinstance(e, ev.TurnCompleted) and e.interrupted
         if isinstance(e, ev.TurnFailed) or e.deferred_tool_use_id is None:
             self._close(e, "interrupt" if stopped else "agent", out)
+        elif call := self._pending.unasked(e.deferred_tool_use_id):
+            # The turn waits at this call, so somebody has to be asked.
+            data = {
+                "request_id": call.tool_use_id,
+                "tool_use_id": call.tool_use_id,
+                "tool_name": call.tool_name,
+                "input": call.input,
+            }
+            self._event("permission_request", call.tool_name, call, data, self._inside, out)
         if stopped:
-            data = {"reason": "user", "acknowledged": True}
-            self._event("interrupted", "Interrupted", e, data, self._inside, out)
+            receipt = {"reason": "user", "acknowledged": True}
+            self._event("interrupted", "Interrupted", e, receipt, self._inside, out)
         self._ending = e
         self._waits = True
-        self._changed = False  # told with the end
 
     def _close(self, e: NormalizedStreamEvent, by: str, out: _Frames) -> None:
         """Every request ends, and every call gets a result, however the turn ends."""
@@ -379,7 +387,7 @@ class Session:
     def _status_now(self) -> Status:
         requests, last = self._pending.requests, self._last_turn
         state: RunState = "active"
-        if requests or self._deferred:
+        if requests:
             state = "waiting_input"
         elif self._running:
             state = "streaming"
@@ -423,7 +431,7 @@ class Session:
         self,
         name: EventName,
         text: str,
-        whose: NormalizedStreamEvent | OpenRequest,
+        whose: NormalizedStreamEvent | OpenRequest | Call,
         data: dict[str, Any],
         place: _Place,
         out: _Frames,
@@ -458,7 +466,14 @@ class Session:
         call = frame.payload
         self._partials.closed(call.message_id, call.index)
         self._pending.called(
-            Call(call.tool_use_id, frame.turn_id, call.parent_tool_use_id, call.agent_id)
+            Call(
+                call.tool_use_id,
+                frame.turn_id,
+                call.parent_tool_use_id,
+                call.agent_id,
+                call.tool_name,
+                call.input,
+            )
         )
 
     def _note_question(self, frame: f.AssistantRequestInput) -> None:
