@@ -17,7 +17,6 @@ from turnwire.dialects.v2.check_server import ServerCheck, envelope_fault
 from turnwire.dialects.v2.close_codes import may_reconnect
 from turnwire.dialects.v2.recording import (
     ClientLine,
-    ClosedLine,
     ConnectLine,
     ServerLine,
     read_line,
@@ -61,11 +60,10 @@ RULES = {
     "snapshot_missing": "On a new connection a block that grows begins with its snapshot.",
     "snapshot_differs": "A snapshot holds all pieces so far, and reaches at least as far as they.",
     "piece_after_finish": "A finished block does not grow.",
-    "block_finished_twice": "A block is finished once.",
+    "block_finished_twice": "A block is finished once, and its id names no other.",
     "block_left_open": "Every block has been finished or discarded when its turn ends.",
     "discarded_not_growing": "Only blocks that grow are discarded.",
     # Tools, questions and permissions.
-    "call_twice": "A tool_use_id names one call.",
     "question_as_tool_call": "A question comes as assistant.request_input, not as a tool call.",
     "progress_out_of_place": "A tool's progress comes between its call and its result.",
     "result_without_call": "A tool result answers a call or a question.",
@@ -147,8 +145,8 @@ class SessionCheck:
                 self._client(line)
             case ServerLine():
                 self._server_frame(line)
-            case ClosedLine(code):
-                self._close(code)
+            case _:
+                self._close(line.code)
 
     def bad_line(self, bad: BadLine) -> None:
         """A line that could not be read."""
@@ -226,6 +224,8 @@ class SessionCheck:
         value = line.value
         if fault := envelope_fault(value, replayed=False):
             self._say("bad_envelope", fault)
+            if isinstance(value, dict) and self._connection is not None:
+                self._server.skip(value, self._connection)
             return
         connection = self._connection
         if line.bare and (connection is None or _begins_again(value, connection)):

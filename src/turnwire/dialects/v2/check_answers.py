@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, structs
@@ -97,12 +98,10 @@ class AnswerCheck:
         sent = self._sent[own_id]
         if answer.duplicate:
             self._check_duplicate(command, answer, sent)
-        else:
-            if sent.answer is not None:
-                self._say("wrong_duplicate", f"{own_id} was accepted before")
-            # Known by its own id, or by the request that it answers.
-            if own_id in self._happened or (answer.request_id or "") in self._happened:
-                self._say("answer_after_effect", own_id)
+        elif sent.answer is not None:
+            self._say("wrong_duplicate", f"{own_id} was accepted before")
+        elif own_id in self._happened or answer.request_id in self._happened:
+            self._say("answer_after_effect", own_id)
         sent.answer = sent.answer or answer
 
     def _check_duplicate(self, command: c.ClientFrame, answer: p.Accepted, sent: _Sent) -> None:
@@ -162,27 +161,21 @@ class AnswerCheck:
         return command
 
     def _check_fields(self, command: c.ClientFrame, answer: p.Accepted) -> None:
-        match command:
-            case c.SendMessage():
-                right = (answer.turn_id is None) is not (answer.queue_id is None)
-            case c.InputResponse():
-                right = answer.request_id == command.payload.question_id
-            case c.PermissionResponse():
-                right = answer.request_id == command.payload.request_id
-            case c.Interrupt():
-                right = answer.turn_id == command.payload.turn_id and answer.outcome is not None
-            case c.QueueCommand():
-                right = answer.queue_id == command.payload.queue_id
-            case c.Rewind():
-                right = answer.files is not None
-            case c.SetModel():
-                right = answer.model == command.payload.model
-            case c.SetPermissionMode():
-                right = answer.mode == command.payload.mode
-            case _:  # a heartbeat, which has an ack of its own
-                right = False
-        if not right:
+        if not _RIGHT[type(command)](command.payload, answer):
             self._say("wrong_answer", f"{_named(command)}: its ack is not the one it asks for")
+
+
+# Whether an ack has what its frame asks for. A heartbeat has an ack of another kind.
+_RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
+    c.SendMessage: lambda _, a: (a.turn_id is None) is not (a.queue_id is None),
+    c.InputResponse: lambda asked, a: a.request_id == asked.question_id,
+    c.PermissionResponse: lambda asked, a: a.request_id == asked.request_id,
+    c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
+    c.QueueCommand: lambda asked, a: a.queue_id == asked.queue_id,
+    c.Rewind: lambda _, a: a.files is not None,
+    c.SetModel: lambda asked, a: a.model == asked.model,
+    c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,
+}
 
 
 def _tag(command: c.ClientFrame) -> str:

@@ -112,9 +112,9 @@ class LogCheck:
     def turn_started(self, frame: f.TurnStarted) -> None:
         """turn.started, which is never replayed."""
         start = frame.payload
-        turn_id = start.turn_id
-        if frame.turn_id != turn_id:
-            self._say("turn_started_wrongly", f"turn {turn_id} in a frame of turn {frame.turn_id}")
+        turn_id = frame.turn_id or start.turn_id
+        if start.turn_id != turn_id:
+            self._say("turn_started_wrongly", f"turn {start.turn_id} in a frame of turn {turn_id}")
         if start.origin == "resume":
             if turn_id in self._ends or turn_id != (self._open_turn or turn_id):
                 self._say("turn_started_wrongly", f"turn {turn_id} cannot go on")
@@ -137,6 +137,7 @@ class LogCheck:
             return
         if live and turn_id > self._last_turn:
             self._say("turn_not_started", f"turn {turn_id}")
+            self._open_turn = turn_id  # said once
         self._note_turn(turn_id)
         if (
             live
@@ -199,6 +200,8 @@ class LogCheck:
             case f.AssistantRequestInput():
                 asked = frame.payload
                 self._call(frame, asked.question_id)
+                if asked.block_id != asked.question_id:
+                    self._say("wrong_block", f"block_id is {asked.block_id}, not the question's id")
                 self.blocks.finish(asked.block_id)
                 self._request(frame, asked.question_id, asked.question_id)
             case f.AssistantPermissionRequest():
@@ -213,8 +216,6 @@ class LogCheck:
                 pass
 
     def _call(self, frame: f.AssistantToolCall | f.AssistantRequestInput, call_id: str) -> None:
-        if call_id in self._calls or call_id in self._answered:
-            self._say("call_twice", call_id)
         self.tools += 1
         self._calls[call_id] = frame.turn_id
         if frame.payload.parent_tool_use_id is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 import msgspec
 from msgspec import Raw, Struct, ValidationError
@@ -74,9 +74,20 @@ class ServerCheck:
         if frame is not None:
             self._frame(frame, value, connection)
         elif connection.stage == "live":
-            number = value["payload"].get("message_sequence")
-            if _counts(number):  # an entry of a kind that is not known here is still an entry
-                self._log.is_new(number, value, live=True)
+            self._skip_entry(value)
+
+    def skip(self, value: dict[str, Any], connection: Connection) -> None:
+        """A frame with a broken envelope: only its numbers count, so that one fault is one."""
+        if _counts(value.get("sequence")):
+            connection.sequence = value["sequence"]
+        self._skip_entry(value)
+
+    def _skip_entry(self, value: dict[str, Any]) -> None:
+        """An entry that is not understood is still an entry."""
+        payload = value.get("payload")
+        number = payload.get("message_sequence") if isinstance(payload, dict) else None
+        if _counts(number):
+            self._log.is_new(number, value, live=True)
 
     def _read(self, raw: bytes, value: dict[str, Any]) -> Any:
         """The frame as its type; None where that is not known, or the payload not right."""
@@ -238,7 +249,7 @@ def envelope_fault(value: Any, *, replayed: bool) -> str | None:
     )
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
