@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import payloads as p
@@ -12,7 +14,7 @@ __all__ = ["Call", "Pending"]
 _MAX_KNOWN = 4096  # tool calls whose turn is remembered, for background work that speaks later
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True, gc=False):
     """A tool call that has no result yet."""
 
     tool_use_id: str

@@ -9,7 +9,7 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import EventName, Message, to_json
+from turnwire.core.message import EventName, Message
 from turnwire.core.status import (
     BackgroundTask,
     OpenRequest,
@@ -347,7 +347,7 @@ class Session:
             "tool_use_id": e.tool_use_id,
             "tool_name": e.tool_name,
             "input": e.input,
-            "suggestions": to_json(e.suggestions),
+            "suggestions": e.suggestions or None,
             "title": e.title,
             "description": e.description,
             "blocked_path": e.blocked_path,
