@@ -9,7 +9,8 @@
 
 All but the last two pass on everything that they understand, system messages included.
 
-Then the memory it takes to convert a large stream, which must not grow with the stream.
+Then what a frame costs a client at the end of a long conversation, against the beginning; and the
+memory it takes to convert a large stream. Neither must grow.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.system import SystemMessage
-from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.codec import decode, encode
+from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.session import Session
 
@@ -326,6 +328,56 @@ def speed() -> bool:
     return met
 
 
+FRAMES, SAMPLE, VIEW_ROUNDS = 100_000, 10_000, 5
+
+
+def growth() -> bool:
+    """Print what a frame costs in a long conversation; say whether it stays what it was."""
+    adapter, session, ui_adapter = claude.ClaudeStreamAdapter(), new_session(), UiStreamAdapter()
+    bridge = rpc.RpcBridge()
+    frames: list[Any] = []
+    messages: list[Any] = []
+    for line in map(claude.decode, recorded_lines(2 * FRAMES)):
+        events = adapter.feed(line)
+        frames += [decode(encode(frame).replayed()) for frame in session.feed_all(events)]
+        messages += bridge.feed_all(ui_adapter.feed_all(events))
+        if min(len(frames), len(messages)) >= FRAMES:
+            break
+    gc.collect()
+    gc.freeze()  # what is fed is not what is measured
+    met = [growth_of("v2", ViewReducer, frames), growth_of("rpc", rpc.Transcript, messages)]
+    gc.unfreeze()
+    return all(met)
+
+
+def growth_of(name: str, new: Callable[[], Any], fed: list[Any]) -> bool:
+    """The last frames of a conversation against its first ones."""
+    first, between, last = (
+        fed[:SAMPLE],
+        fed[SAMPLE : FRAMES - SAMPLE],
+        fed[FRAMES - SAMPLE : FRAMES],
+    )
+    rounds = []
+    for _ in range(VIEW_ROUNDS):
+        apply = new().apply
+        early = seconds_of(apply, first)
+        seconds_of(apply, between)
+        rounds.append((early, seconds_of(apply, last)))
+    early, late = (statistics.median(times) / SAMPLE * 1e6 for times in zip(*rounds, strict=True))
+    ratio = statistics.median(late / early for early, late in rounds)
+    print(f"  {name:<4} {early:5.2f} us for each of the first {SAMPLE}, {late:5.2f} of the last")
+    print(f"  {name + ' last / first':<18} {ratio:5.2f}    (target at most 1.30)")
+    return ratio <= 1.3
+
+
+def seconds_of(apply: Callable[[Any], None], fed: list[Any]) -> float:
+    """Processor seconds of applying all of it."""
+    start = time.process_time()
+    for each in fed:
+        apply(each)
+    return time.process_time() - start
+
+
 def peak_mib(size: int, folder: Path) -> float:
     """Peak memory of a process of its own that converts a stream of about `size` bytes."""
     stream = folder / f"{size}.jsonl"
@@ -367,9 +419,11 @@ def run() -> int:
     logging.disable()
     print(f"speed: {LINES} recorded lines, median of {ROUNDS} interleaved rounds")
     fast = speed()
+    print(f"views: a conversation of {FRAMES} frames, median of {VIEW_ROUNDS} rounds")
+    steady = growth()
     print("memory: peak of a process that converts to RPC")
     lean = memory()
-    return 0 if fast and lean else 1
+    return 0 if fast and steady and lean else 1
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from turnwire.core import message_codec
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamEvent
+from turnwire.core.view import View
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
 from turnwire.dialects.v2.frames import UnknownFrame
@@ -52,6 +53,7 @@ VOCABULARIES = {
     "turnwire.core.content": "docs/protocol/v2.md",
     "turnwire.core.error_codes": "docs/protocol/v2.md",
     "turnwire.core.status": "docs/protocol/v2.md",
+    "turnwire.core.view": "docs/protocol/view.md",
     "turnwire.dialects.v2.close_codes": "docs/protocol/v2.md",
     "turnwire.dialects.v2.commands": "docs/protocol/v2.md",
     "turnwire.dialects.v2.frames": "docs/protocol/v2.md",
@@ -171,6 +173,7 @@ READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/rpc.md": lambda raw: rpc.encode(rpc.decode(raw)),
     "docs/protocol/ui.md": _through(UiStreamEvent),
     "docs/protocol/v2.md": _v2,
+    "docs/protocol/view.md": _through(View),
 }
 
 EXAMPLES = [

@@ -31,7 +31,8 @@ class TurnwireError(Exception):
 class BadLine(TurnwireError):
     """One line that is not a JSON object. The lines after it are read as if it had not been there.
 
-    `reason` is one of invalid_json, invalid_utf8, not_an_object, too_deep, too_long, truncated.
+    `reason` is one of invalid_json, invalid_utf8, not_an_object, too_deep, too_long, truncated; in a
+    recorded session also no_frame: it is an object, but neither a frame nor a line about one.
     """
 
     code = "INVALID_FORMAT"

@@ -18,6 +18,9 @@ from turnwire.core.message import TextPart, TextPayload
 from turnwire.core.message_codec import decode_delta, decode_message
 from turnwire.core.message_codec import encode as encode_message
 from turnwire.dialects.claude import encode
+from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.codec import decode as decode_frame
+from turnwire.dialects.v2.fold import ViewReducer
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
 HELLO = {"type": "assistant", "message": {"id": "m1", "content": [{"type": "text", "text": "one"}]}}
@@ -296,3 +299,75 @@ def test_an_odd_line_is_an_entry_that_can_be_read(
     assert (result.exit_code, result.stderr) == (0, "")
     for entry in result.stdout_bytes.splitlines():
         assert encode_message(decode_message(entry)) == entry
+
+
+# --- what a client shows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_a_view_is_what_the_frames_of_v2_become(path: Path, run: Run) -> None:
+    reducer = ViewReducer()
+    for raw in run("convert", "--to", "v2", path).stdout_bytes.splitlines():
+        reducer.apply(decode_frame(raw))
+    result = run("convert", "--to", "view", path)
+    assert result.exit_code == 0
+    assert result.stdout_bytes == encode(reducer.view()) + b"\n"
+
+
+def test_a_view_of_nothing_is_empty(run: Run, recording: Callable[[bytes], Path]) -> None:
+    result = run("convert", "--to", "view", recording(b""))
+    assert lines_of(result.stdout) == [{"messages": [], "turns": []}]
+
+
+# --- protocol v2 --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_v2_is_what_a_client_gets_that_was_there_from_the_start(path: Path, run: Run) -> None:
+    result = run("convert", "--to", "v2", path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    check = SessionCheck()
+    for number, line in enumerate(result.stdout_bytes.splitlines(), 1):
+        check.feed(line, number)
+    check.finish()
+    assert check.report().violations == []
+
+
+def test_v2_frames_have_the_sessions_name_its_times_and_a_trace_for_each_turn(run: Run) -> None:
+    path = FIXTURES / "claude" / "14_multi_turn.jsonl"
+    frames = lines_of(run("convert", "--to", "v2", path).stdout)
+    assert [frame["sequence"] for frame in frames] == [*range(1, len(frames) + 1)]
+    assert [frame["type"] for frame in frames[:3]] == [
+        "session.connected",
+        "session.replay_complete",
+        "session.state",
+    ]
+    names = {frame["conversation_id"] for frame in frames}
+    assert names == {"04824079-9625-47d2-8bdb-f4348ca4abf4"}
+    ends = [frame for frame in frames if frame["type"] == "assistant.complete"]
+    assert [frame["turn_id"] for frame in ends] == [1, 2, 3, 4]
+    assert ends[0]["timestamp"] == "2026-11-15T19:35:17.316Z"
+    traces = [frame["trace_id"] for frame in ends]
+    assert len(set(traces)) == 4
+    assert all(len(trace) == 32 and int(trace, 16) for trace in traces)
+    again = lines_of(run("convert", "--to", "v2", path).stdout)
+    assert again == frames
+
+
+def test_v2_of_nothing_is_nothing(run: Run, recording: Callable[[bytes], Path]) -> None:
+    result = run("convert", "--to", "v2", recording(b""))
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_v2_of_a_stream_that_breaks_off_says_that_the_agent_was_lost(
+    run: Run, recording: Callable[[bytes], Path]
+) -> None:
+    broken_off = b"\n".join(recorded("01_text")[:8])
+    frames = lines_of(run("convert", "--to", "v2", recording(broken_off)).stdout)
+    assert [frame["type"] for frame in frames[-3:]] == [
+        "assistant.discarded",
+        "assistant.complete",
+        "session.state",
+    ]
+    assert frames[-2]["payload"]["error"]["code"] == "agent_lost"
+    assert frames[-1]["payload"]["state"] == "error"

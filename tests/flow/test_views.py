@@ -257,3 +257,44 @@ def test_no_piece_that_is_lost_changes_what_is_shown_in_the_end(data: st.DataObj
     lost = data.draw(st.sets(st.sampled_from(pieces), max_size=8)) if pieces else set()
     left = [frame for n, frame in enumerate(frames) if n not in lost]
     assert written(v2_view(left)) == written(v2_view(frames))
+
+
+# --- whatever comes -----------------------------------------------------------------------------
+
+SOME = [path for path in RECORDED if path.stem.startswith(("05", "06_", "07_", "09", "22b"))]
+FRAMES = [frame for path in SOME for frame in v2_frames(path)]
+MESSAGES = [message for path in SOME for message in rpc_messages(path)]
+
+
+def bent(frame: Any, data: st.DataObject) -> Any:
+    """A frame whose block is somewhere else, or of somebody else."""
+    payload = frame.payload
+    changes = {
+        name: data.draw(values)
+        for name, values in {
+            "block_id": st.sampled_from("ab"),
+            "message_id": st.sampled_from("ab"),
+            "index": st.integers(0, 2),
+            "partial": st.booleans(),
+            "snapshot": st.booleans(),
+            "chunk_seq": st.none() | st.integers(0, 3),
+            "tool_use_id": st.sampled_from("ab"),
+            "parent_tool_use_id": st.none() | st.sampled_from("ab"),
+            "message_sequence": st.none() | st.integers(1, 5),
+        }.items()
+        if hasattr(payload, name)
+    }
+    return replace(frame, sequence=None, payload=replace(payload, **changes))
+
+
+@given(st.data())
+def test_frames_that_make_no_sense_never_break_a_view(data: st.DataObject) -> None:
+    reducer = ViewReducer()
+    for frame in data.draw(st.lists(st.sampled_from(FRAMES), max_size=30)):
+        reducer.apply(bent(frame, data))
+        msgspec.json.encode(reducer.view())
+
+
+@given(st.lists(st.sampled_from(MESSAGES), max_size=40))
+def test_messages_in_any_order_never_break_a_view(messages: list[RpcMessage]) -> None:
+    msgspec.json.encode(rpc_view(messages))

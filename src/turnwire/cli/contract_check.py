@@ -9,7 +9,7 @@ from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import DoneDelta, ErrorDelta, MessageDelta, UnknownDelta
-from turnwire.dialects.claude.check import Violation
+from turnwire.core.violations import Violation
 
 __all__ = ["CONTRACT_RULES", "ContractCheck"]
 

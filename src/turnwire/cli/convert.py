@@ -20,7 +20,8 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.rpc import RpcBridge, ToolProgressMode
-from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.codec import decode, encode
+from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.session import Session
 from turnwire.errors import BadLine
@@ -35,11 +36,11 @@ _SHOWN = 10  # bad lines told one by one; a file that is no stream at all has th
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["events", "ui", "rpc", "delta", "messages", "v2"]),
+    type=click.Choice(["events", "ui", "rpc", "delta", "messages", "v2", "view"]),
     required=True,
     help="events: normalized events. ui: what a front end consumes. rpc: RPC messages. "
     "delta: message deltas. messages: finished messages, as a log keeps them. "
-    "v2: the frames that a client of protocol v2 gets.",
+    "v2: the frames that a client of protocol v2 gets. view: what that client shows in the end.",
 )
 @click.option(
     "--tool-progress",
@@ -189,6 +190,27 @@ class _ToV2(_Translation):
         return [Raw(encode(frame).at(number)) for number, frame in enumerate(frames, first)]
 
 
+class _ToView(_ToV2):
+    """What a client has on its screen when all is said. Until then nothing is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reducer = ViewReducer()
+
+    def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
+        self._show(self.frames(events))
+        return []
+
+    def finish(self) -> list[Any]:
+        self._show(self.last_frames())
+        return [self._reducer.view()]
+
+    def _show(self, frames: list[Frame]) -> None:
+        for frame in frames:
+            # Through bytes and back, because that is what a client gets.
+            self._reducer.apply(decode(encode(frame).replayed()))
+
+
 def _trace(conversation: str, turn: int) -> str:
     """32 hex digits, the same for the same turn of the same recording."""
     return hashlib.sha256(f"{conversation}:{turn}".encode()).hexdigest()[:32]
@@ -206,6 +228,8 @@ def _translation(target: str, *, tool_progress: ToolProgressMode, system: bool) 
             return _ToMessages(EntryStream())
         case "v2":
             return _ToV2()
+        case "view":
+            return _ToView()
         case _:
             return _Translation()
 

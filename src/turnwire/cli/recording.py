@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal, TypeAlias
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -20,7 +20,7 @@ from turnwire.dialects.claude.control import ControlRequest, Interrupt
 from turnwire.dialects.claude.messages import UnknownMessage
 from turnwire.errors import BadLine, UnreadableInput
 
-__all__ = ["Direction", "Entry", "Recording", "events_of", "open_recording"]
+__all__ = ["Direction", "Entry", "RawLine", "Recording", "events_of", "open_recording"]
 
 Direction: TypeAlias = Literal["out", "in"]
 
@@ -35,6 +35,13 @@ class Entry(Struct, frozen=True, gc=False):
     line: Line | BadLine
     direction: Direction = "out"  # out: the agent speaks; in: the host speaks to it
     time: float | None = None  # seconds, where the recording says
+
+
+class RawLine(NamedTuple):
+    """A line as it stands in the file, without the white space around it."""
+
+    raw: bytes
+    number: int
 
 
 class Recording:
@@ -57,23 +64,31 @@ class Recording:
 
     def batches(self) -> Iterator[list[Entry]]:
         """What was there to read, line by line; each batch is ready when it arrives."""
+        for lines in self.raw_batches():
+            batch: list[Entry] = []
+            for line in lines:
+                if isinstance(line, BadLine):
+                    batch.append(Entry(line))
+                else:
+                    self._add(line.raw, line.number, batch)
+            yield batch
+
+    def raw_batches(self) -> Iterator[list[RawLine | BadLine]]:
+        """The same lines as bytes, for other streams than an agent's."""
         number = 0
         unended = _UnendedLine(self._max_line)
         while chunk := self._next_chunk():
             self.position += len(chunk)
             first, *others = chunk.split(b"\n")
             unended.add(first)
-            batch: list[Entry] = []
+            batch: list[RawLine | BadLine] = []
             if others:
                 *whole, last = others
                 number += 1
                 self._take(unended, number, batch)
                 for raw in whole:
                     number += 1
-                    if len(raw) <= self._max_line:
-                        self._add(raw, number, batch)
-                    else:
-                        batch.append(Entry(_too_long(raw[:_HEAD], len(raw), number)))
+                    self._add_raw(raw, len(raw), number, batch)
                 unended.add(last)
             yield batch
         batch = []
@@ -87,19 +102,19 @@ class Recording:
         except OSError as error:
             raise _unreadable(self.name, error) from None
 
-    def _take(self, unended: _UnendedLine, number: int, batch: list[Entry]) -> None:
+    def _take(self, unended: _UnendedLine, number: int, batch: list[RawLine | BadLine]) -> None:
         raw, size = unended.take()
         if number == 1:
             raw = raw.removeprefix(_BOM)
+        self._add_raw(raw, size, number, batch)
+
+    def _add_raw(self, raw: bytes, size: int, number: int, batch: list[RawLine | BadLine]) -> None:
         if size > self._max_line:
-            batch.append(Entry(_too_long(raw, size, number)))
-        else:
-            self._add(raw, number, batch)
+            batch.append(_too_long(raw[:_HEAD], size, number))
+        elif raw := raw.strip(b" \t\r"):
+            batch.append(RawLine(raw, number))
 
     def _add(self, raw: bytes, number: int, batch: list[Entry]) -> None:
-        raw = raw.strip(b" \t\r")
-        if not raw:
-            return
         try:
             line = decode(raw, number)
         except BadLine as bad:

@@ -11,13 +11,14 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.cli.contract_check import CONTRACT_RULES, ContractCheck
-from turnwire.cli.options import files_argument, from_option, max_line_option
+from turnwire.cli.options import files_argument, max_line_option
 from turnwire.cli.output_check import OUTPUT_RULES, OutputCheck
-from turnwire.cli.progress import batches_with_progress
+from turnwire.cli.progress import batches_with_progress, with_progress
 from turnwire.cli.recording import Recording, events_of, open_recording
 from turnwire.cli.words import NARROWEST, counted, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.claude.check import RULES, StreamCheck, StreamReport
+from turnwire.dialects.v2 import check as v2
 from turnwire.errors import BadLine, UnreadableInput
 
 __all__ = ["FileReport", "command"]
@@ -31,7 +32,7 @@ class FileReport(Struct, frozen=True, gc=False):
 
     file: str
     notes: int  # remarks of the recorder, not counted as lines
-    report: StreamReport | None
+    report: StreamReport | v2.SessionReport | None
     unreadable: str | None = None
 
     @property
@@ -49,7 +50,14 @@ class FileReport(Struct, frozen=True, gc=False):
 
 
 @click.command("validate")
-@from_option
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["claude", "v2"]),
+    default="claude",
+    show_default=True,
+    help="What it is: an agent's stream, or a session of conversation protocol v2.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per file.")
 @max_line_option
 @files_argument
@@ -61,11 +69,16 @@ def command(
 
     The lines are checked against the rules of the agent's protocol; then they are translated down
     to RPC messages, and what those show must be what the agent said; and to messages and deltas,
-    which must keep their contract. Exit code: 0 clean, 1 violations, 2 a file could not be read.
+    which must keep their contract.
+
+    With --from v2 the lines are a recorded session of protocol v2, or bare frames as `convert
+    --to v2` writes them, and are checked against the rules of that protocol.
+
+    Exit code: 0 clean, 1 violations, 2 a file could not be read.
     """
     reports = []
     for file in files:
-        report = _check(file, max_line)
+        report = _check(file, source, max_line)
         reports.append(report)
         if as_json:
             click.echo(report.as_json())
@@ -81,10 +94,11 @@ def command(
         ctx.exit(1)
 
 
-def _check(file: str, max_line: int) -> FileReport:
+def _check(file: str, source: str, max_line: int) -> FileReport:
+    check = check_session if source == "v2" else check_recording
     try:
         with open_recording(file, max_line=max_line) as recording:
-            report = check_recording(recording)
+            report = check(recording)
             return FileReport(recording.name, recording.notes, report)
     except UnreadableInput as error:
         return FileReport(error.data["path"], 0, None, error.message)
@@ -112,10 +126,23 @@ def check_recording(recording: Recording) -> StreamReport:
     return check.report()
 
 
+def check_session(recording: Recording) -> v2.SessionReport:
+    """Run the check of protocol v2 on a recorded session."""
+    check = v2.SessionCheck()
+    for batch in with_progress(recording, recording.raw_batches()):
+        for line in batch:
+            if isinstance(line, BadLine):
+                check.bad_line(line)
+            else:
+                check.feed(line.raw, line.number)
+    check.finish()
+    return check.report()
+
+
 # --- for people -------------------------------------------------------------------------------
 
 
-def _print(file: FileReport, report: StreamReport) -> None:
+def _print(file: FileReport, report: StreamReport | v2.SessionReport) -> None:
     if not report.lines:
         verdict = click.style("no lines", fg="yellow")
     elif file.ok:
@@ -131,6 +158,28 @@ def _print(file: FileReport, report: StreamReport) -> None:
         f"{report.lines:,} = {report.typed:,} typed + {report.unknown:,} unknown"
         f" + {counted(report.errors, 'error')}{notes}",
     )
+    if isinstance(report, v2.SessionReport):
+        _print_session(report)
+    else:
+        _print_content(report)
+    if report.unknown_kinds:
+        kinds = [f"{kind} ({times:,})" for kind, times in report.unknown_kinds.items()]
+        _row("unknown", some(kinds, _SHOWN), fg="yellow")
+    if isinstance(report, StreamReport) and report.open_tools:
+        tools = [f"{tool.name} {tool.id} (line {tool.line:,})" for tool in report.open_tools]
+        _row("left open", some(tools, _SHOWN), fg="yellow")
+    rules = v2.RULES if isinstance(report, v2.SessionReport) else _RULES
+    explained: set[str] = set()
+    for violation in report.violations[:_SHOWN]:
+        _row(f"line {violation.line:,}", f"{violation.code}: {violation.message}", fg="red")
+        if violation.code not in explained:
+            explained.add(violation.code)
+            _row("", rules[violation.code])
+    if report.violation_count > _SHOWN:
+        _row("", f"and {report.violation_count - _SHOWN:,} more; --json tells the first 1,000")
+
+
+def _print_content(report: StreamReport) -> None:
     _row(
         "content",
         f"{counted(report.messages, 'message')}, {counted(report.blocks, 'block')},"
@@ -139,20 +188,19 @@ def _print(file: FileReport, report: StreamReport) -> None:
     if report.inputs_rewritten:
         inputs = counted(report.inputs_rewritten, "tool input")
         _row("rewritten", f"{inputs} by the agent, after the model had streamed them")
-    if report.unknown_kinds:
-        kinds = [f"{kind} ({times:,})" for kind, times in report.unknown_kinds.items()]
-        _row("unknown", some(kinds, _SHOWN), fg="yellow")
-    if report.open_tools:
-        tools = [f"{tool.name} {tool.id} (line {tool.line:,})" for tool in report.open_tools]
-        _row("left open", some(tools, _SHOWN), fg="yellow")
-    explained: set[str] = set()
-    for violation in report.violations[:_SHOWN]:
-        _row(f"line {violation.line:,}", f"{violation.code}: {violation.message}", fg="red")
-        if violation.code not in explained:
-            explained.add(violation.code)
-            _row("", _RULES[violation.code])
-    if report.violation_count > _SHOWN:
-        _row("", f"and {report.violation_count - _SHOWN:,} more; --json tells the first 1,000")
+
+
+def _print_session(report: v2.SessionReport) -> None:
+    _row(
+        "frames",
+        f"{report.server_frames:,} of the server, {report.client_frames:,} of the client,"
+        f" on {counted(report.connections, 'connection')}",
+    )
+    entries = f"{report.entries:,} {'entry' if report.entries == 1 else 'entries'}"
+    _row(
+        "content",
+        f"{entries} of the log, {counted(report.turns, 'turn')}, {counted(report.tools, 'tool')}",
+    )
 
 
 def _print_sum(reports: list[FileReport]) -> None:

@@ -134,9 +134,9 @@ def parts_of(content: str | list[Content]) -> tuple[list[MessagePart], list[Kept
             case FileContent(path, mime_type, size, blob):
                 ref = _ref(blob, mime_type or "application/octet-stream")
                 parts.append(m.FileRefPart(m.FileRefPayload(path, mime_type, size, ref)))
-            case OtherContent(kind, data):
-                block = {"type": "unknown", "originalType": kind, "data": data}
-                rest.append(KeptBlock(position, block))
+            case _:
+                other = {"type": "unknown", "originalType": item.original_type, "data": item.data}
+                rest.append(KeptBlock(position, other))
     return parts, rest
 
 

@@ -217,9 +217,11 @@ class EntryStream:
     def _on_completed(self, e: ev.MessageCompleted, run_id: str, now: str) -> list[Message]:
         key = (e.parent_tool_use_id, e.message_id)
         self._streamed.discard(key)
-        left = sorted(self._waiting.pop(key, {}).items())
+        left = self._waiting.pop(key, None)
+        if not left:  # almost always: each of its blocks was said for good before
+            return []
         known = {"finish_reason": e.stop_reason, "usage": e.usage and token_usage(e.usage)}
-        return self._tell(e, left, run_id, now, known)
+        return self._tell(e, sorted(left.items()), run_id, now, known)
 
     def _on_discarded(self, e: ev.MessageDiscarded, run_id: str, now: str) -> list[Message]:
         key = (e.parent_tool_use_id, e.message_id)

@@ -171,7 +171,7 @@ class ViewBuilder:
         self.place(message)
         if not message.is_told:
             message.is_told = True
-            message.about = structs.replace(about, id=message.about.id)
+            message.about = about
         elif about.model or about.error or about.agent_id:
             known = message.about
             message.about = structs.replace(

@@ -510,6 +510,13 @@ def test_a_result_that_comes_before_its_call_is_kept_for_it() -> None:
     assert card(view, "toolu_1").result == ResultView("hi", False)
 
 
+def test_a_result_can_be_asked_for_though_its_call_is_not_shown() -> None:
+    transcript = Transcript()
+    transcript.apply(read(user(result("toolu_1", "hi"))))
+    assert transcript.result_of("toolu_1") == ResultView("hi", False)
+    assert transcript.view().messages == []
+
+
 def test_a_tool_of_a_message_that_was_not_streamed_has_a_card_too() -> None:
     view = fold(assistant(text("Hm"), tool("toolu_1", {}), id="msg_1", index=0))
     assert card(view, "toolu_1").result is None

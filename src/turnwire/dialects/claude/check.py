@@ -12,11 +12,12 @@ from typing import Any, assert_never
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from turnwire.core.violations import Violation, Violations
 from turnwire.dialects.claude import blocks, control, messages, stream, system
 from turnwire.dialects.claude.lines import Line
 from turnwire.errors import BadLine
 
-__all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport", "Violation"]
+__all__ = ["RULES", "OpenTool", "StreamCheck", "StreamReport"]
 
 RULES = {
     "bad_line": "Every line is a JSON object.",
@@ -37,18 +38,8 @@ RULES = {
 }
 """Every rule by the code of its violation."""
 
-_KEPT = 1000  # violations kept one by one; a file that is no stream at all has millions
-
 _CALLS = (blocks.ToolUseBlock, blocks.ServerToolUseBlock, blocks.McpToolUseBlock)
 _RESULTS = (blocks.ToolResultBlock, blocks.ServerToolResultBlock)
-
-
-class Violation(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A broken rule."""
-
-    code: str
-    line: int
-    message: str
 
 
 class OpenTool(Struct, frozen=True, gc=False):
@@ -86,8 +77,7 @@ class StreamCheck:
         self._lines = self._unknown = self._errors = 0
         self._messages = self._blocks = self._tools = self._inputs_rewritten = 0
         self._unknown_kinds: Counter[str] = Counter()
-        self._violations: list[Violation] = []
-        self._violation_count = 0
+        self._violations = Violations()
         self._open: dict[str, OpenTool] = {}
         self._known_calls: set[str] = set()  # of all processes: a later one may answer them
         self._requests: set[str] = set()
@@ -142,9 +132,7 @@ class StreamCheck:
 
     def violation(self, code: str, line: int, message: str) -> None:
         """Note a broken rule. Only the first ones are kept, all are counted."""
-        self._violation_count += 1
-        if len(self._violations) < _KEPT:
-            self._violations.append(Violation(code, line, message))
+        self._violations.add(code, line, message)
 
     def report(self) -> StreamReport:
         """All there is to say about the lines so far."""
@@ -159,8 +147,8 @@ class StreamCheck:
             self._inputs_rewritten,
             dict(self._unknown_kinds.most_common()),
             list(self._open.values()),
-            self._violation_count,
-            sorted(self._violations, key=lambda violation: violation.line),
+            self._violations.count,
+            self._violations.in_order(),
         )
 
     # --- processes and turns ------------------------------------------------------------------

@@ -131,7 +131,15 @@ class Transcript:
     def _start(self, body: rpc.RpcMessageContent, parent: str | None, agent_id: str | None) -> None:
         streaming = self._build.find(parent, body.id) if body.id else None
         if streaming is None:
-            streaming = self._build.message(self._about(body, parent, agent_id))
+            about = MessageView(
+                self._name(body),
+                "assistant",
+                [],
+                model=body.model,
+                parent_tool_use_id=parent,
+                agent_id=agent_id,
+            )
+            streaming = self._build.message(about)
         before = self._streaming.get(parent)
         if before is not None and before is not streaming:
             self._close(before)
@@ -199,10 +207,18 @@ class Transcript:
             message = self._waiting(body.id, parent)
             if message is not None and body.id and body.content:
                 self._build.call(message, body.id)
-        about = self._about(body, parent, said.agent_id, sequence, said.error)
+        about = MessageView(
+            message.about.id if message else self._name(body),
+            "assistant",
+            [],
+            sequence=sequence,
+            model=body.model or (message.about.model if message else None),
+            error=said.error,
+            parent_tool_use_id=parent,
+            agent_id=said.agent_id,
+        )
         if message is None:
             message = self._build.message(about)
-        about = msgspec.structs.replace(about, model=about.model or message.about.model)
         status: BlockStatus = "aborted" if said.aborted else "complete"
         for offset, block in enumerate(body.content or ()):
             index = _place(message, block) if body.index is None else body.index + offset
@@ -220,28 +236,11 @@ class Transcript:
         waits = not message.blocks or any(not block.final for block in message.blocks.values())
         return message if waits else None
 
-    def _about(
-        self,
-        body: rpc.RpcMessageContent,
-        parent: str | None,
-        agent_id: str | None,
-        sequence: int | None = None,
-        error: str | None = None,
-    ) -> MessageView:
-        name = body.id
-        if not name:
-            self._nameless += 1
-            name = f"{_NAMELESS}{self._nameless}"
-        return MessageView(
-            name,
-            "assistant",
-            [],
-            sequence=sequence,
-            model=body.model,
-            error=error,
-            parent_tool_use_id=parent,
-            agent_id=agent_id,
-        )
+    def _name(self, body: rpc.RpcMessageContent) -> str:
+        if body.id:
+            return body.id
+        self._nameless += 1
+        return f"{_NAMELESS}{self._nameless}"
 
     # --- section 5.3: user messages -------------------------------------------------------------
 

@@ -135,12 +135,12 @@ class Partials:
             message.blocks[index] = None
 
     def snapshots(self, now: str) -> _Frames:
-        """One frame for each block that grows: all of it so far."""
+        """One frame for each block of which something has gone out: all of it so far."""
         return [
             self._piece_of(growing, "".join(growing.pieces), now, True)
             for message in self._messages.values()
             for growing in message.blocks.values()
-            if growing is not None
+            if growing is not None and growing.chunk_seq
         ]
 
     # --- blocks -------------------------------------------------------------------------------
@@ -295,7 +295,11 @@ class Partials:
         now: str,
     ) -> _Frames:
         message = self._messages.get(e.message_id) or self._message(e.message_id)
-        void = [growing for growing in message.blocks.values() if growing is not None]
+        void = [
+            growing
+            for growing in message.blocks.values()
+            if growing is not None and growing.chunk_seq
+        ]
         message.blocks = {}
         message.ended = True
         if not void:

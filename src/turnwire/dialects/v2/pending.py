@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import payloads as p
@@ -12,13 +14,15 @@ __all__ = ["Call", "Pending"]
 _MAX_KNOWN = 4096  # tool calls whose turn is remembered, for background work that speaks later
 
 
-class Call(NamedTuple):
+class Call(Struct, frozen=True, gc=False):
     """A tool call that has no result yet."""
 
     tool_use_id: str
     turn_id: int | None
     parent_tool_use_id: str | None
     agent_id: str | None
+    tool_name: str
+    input: Any
 
 
 class Pending:
@@ -51,7 +55,16 @@ class Pending:
 
     def question(self, asked: p.RequestInput, turn_id: int | None) -> None:
         """A question was asked; it is a call as well."""
-        self.called(Call(asked.question_id, turn_id, asked.parent_tool_use_id, asked.agent_id))
+        self.called(
+            Call(
+                asked.question_id,
+                turn_id,
+                asked.parent_tool_use_id,
+                asked.agent_id,
+                asked.tool_name,
+                asked.input,
+            )
+        )
         self._requests[asked.question_id] = OpenRequest(
             asked.question_id,
             "question",
@@ -94,6 +107,12 @@ class Pending:
         """The agent calls this question by an id of its own."""
         if question_id in self._requests:
             self._names[own_id] = question_id
+
+    def unasked(self, tool_use_id: str) -> Call | None:
+        """An open call about which nobody has been asked."""
+        if any(each.tool_use_id == tool_use_id for each in self._requests.values()):
+            return None
+        return self._calls.get(tool_use_id)
 
     # --- ending -------------------------------------------------------------------------------
 

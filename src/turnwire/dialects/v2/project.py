@@ -236,22 +236,26 @@ def _unknown(kind: str, data: Any) -> dict[str, Any]:
 
 def _system(entry: Message, meta: Meta, number: int) -> _Made:
     """An event. Its particulars are in `meta.data` under the names that the payload has for them."""
-    name = meta.message_type
-    payload_of = _EVENTS.get(name or "")
-    if payload_of is not None and isinstance(meta.data, dict):
-        kind, payload = payload_of
-        value = {
-            **meta.data,
-            "message_sequence": number,
-            "parent_tool_use_id": meta.parent_tool_use_id,
-            "agent_id": meta.agent_id,
-        }
-        try:
-            return kind, salvage(payload, value, [])
-        except ValidationError:
-            pass  # a part that it needs is missing: then it is news, so that nothing is lost
-    text = "".join(part.payload.text for part in entry.parts if isinstance(part, m.TextPart))
-    subtype, data = _news(name, meta.data)
+    name, data = meta.message_type, meta.data
+    subtype: str = name or "system"
+    if isinstance(data, dict):
+        if name in _EVENTS:
+            kind, payload = _EVENTS[name]
+            value = {
+                **data,
+                "message_sequence": number,
+                "parent_tool_use_id": meta.parent_tool_use_id,
+                "agent_id": meta.agent_id,
+            }
+            try:
+                return kind, salvage(payload, value, [])
+            except ValidationError:
+                pass  # a part that it needs is missing: then it is news, so that nothing is lost
+        elif name == "system" and isinstance(data.get("subtype"), str):
+            subtype = data["subtype"]
+            if len(data) - ("data" in data) == 1:  # nothing but the agent's own message
+                data = data.get("data")
+    text = "".join([part.payload.text for part in entry.parts if isinstance(part, m.TextPart)])
     news = p.SystemNews(
         subtype,
         number,
@@ -264,16 +268,7 @@ def _system(entry: Message, meta: Meta, number: int) -> _Made:
     return f.SessionSystemEvent, news
 
 
-def _news(name: str | None, data: Any) -> tuple[str, Any]:
-    """What news is called, and its particulars; the agent's own message where that is all."""
-    match data:
-        case {"subtype": str(subtype), **rest} if name == "system":
-            return subtype, rest.get("data") if rest.keys() <= {"data"} else rest
-        case _:
-            return name or "system", data
-
-
-_EVENTS: dict[str, tuple[type[f.Frame], type[Struct]]] = {
+_EVENTS: dict[str | None, tuple[type[f.Frame], type[Struct]]] = {
     "permission_request": (f.AssistantPermissionRequest, p.PermissionAsked),
     "request_resolved": (f.AssistantRequestResolved, p.RequestResolved),
     "interrupted": (f.ConversationInterrupted, p.Interrupted),

@@ -9,8 +9,17 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import EventName, Message, to_json
-from turnwire.core.status import OpenRequest, Outcome, RunState, Status, Totals, TurnEnd, TurnOrigin
+from turnwire.core.message import EventName, Message
+from turnwire.core.status import (
+    BackgroundTask,
+    OpenRequest,
+    Outcome,
+    RunState,
+    Status,
+    Totals,
+    TurnEnd,
+    TurnOrigin,
+)
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.figures import add, turn_end
@@ -18,6 +27,7 @@ from turnwire.dialects.v2.opening import opening, start_of, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
 from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.tasks import background_tasks
 
 __all__ = ["Session"]
 
@@ -77,6 +87,7 @@ class Session:
         self._ending: ev.TurnCompleted | ev.TurnFailed | None = None
         self._figures: list[ev.ResultSummary] = []
         # The state.
+        self._tasks: list[BackgroundTask] = []
         self._last_turn: TurnEnd | None = None
         self._last_turn_id: int | None = None
         self._totals: Totals | None = None
@@ -248,12 +259,20 @@ class Session:
         stopped = isinstance(e, ev.TurnCompleted) and e.interrupted
         if isinstance(e, ev.TurnFailed) or e.deferred_tool_use_id is None:
             self._close(e, "interrupt" if stopped else "agent", out)
+        elif call := self._pending.unasked(e.deferred_tool_use_id):
+            # The turn waits at this call, so somebody has to be asked.
+            data = {
+                "request_id": call.tool_use_id,
+                "tool_use_id": call.tool_use_id,
+                "tool_name": call.tool_name,
+                "input": call.input,
+            }
+            self._event("permission_request", call.tool_name, call, data, self._inside, out)
         if stopped:
-            data = {"reason": "user", "acknowledged": True}
-            self._event("interrupted", "Interrupted", e, data, self._inside, out)
+            receipt = {"reason": "user", "acknowledged": True}
+            self._event("interrupted", "Interrupted", e, receipt, self._inside, out)
         self._ending = e
         self._waits = True
-        self._changed = False  # told with the end
 
     def _close(self, e: NormalizedStreamEvent, by: str, out: _Frames) -> None:
         """Every request ends, and every call gets a result, however the turn ends."""
@@ -309,10 +328,13 @@ class Session:
     def _on_system(self, e: ev.SystemEvent, out: _Frames) -> None:
         if e.ephemeral:
             self._on_live(e, out)
-            return
-        if e.subtype == "task_notification":
-            self._woken = not self._running
-        self._write_all(e, out)
+            if e.subtype == "background_tasks_changed":
+                self._tasks = background_tasks(e, self._tasks, self._here[0])
+                self._changed = True
+        else:
+            if e.subtype == "task_notification":
+                self._woken = not self._running
+            self._write_all(e, out)
 
     # --- what waits for a person --------------------------------------------------------------
 
@@ -325,7 +347,7 @@ class Session:
             "tool_use_id": e.tool_use_id,
             "tool_name": e.tool_name,
             "input": e.input,
-            "suggestions": to_json(e.suggestions),
+            "suggestions": e.suggestions or None,
             "title": e.title,
             "description": e.description,
             "blocked_path": e.blocked_path,
@@ -365,7 +387,7 @@ class Session:
     def _status_now(self) -> Status:
         requests, last = self._pending.requests, self._last_turn
         state: RunState = "active"
-        if requests or self._deferred:
+        if requests:
             state = "waiting_input"
         elif self._running:
             state = "streaming"
@@ -379,7 +401,7 @@ class Session:
             None,
             self._turn if self._running or self._deferred else None,
             False,
-            [],
+            self._tasks,
             self._model,
             self._permission_mode,
             last,
@@ -409,7 +431,7 @@ class Session:
         self,
         name: EventName,
         text: str,
-        whose: NormalizedStreamEvent | OpenRequest,
+        whose: NormalizedStreamEvent | OpenRequest | Call,
         data: dict[str, Any],
         place: _Place,
         out: _Frames,
@@ -444,7 +466,14 @@ class Session:
         call = frame.payload
         self._partials.closed(call.message_id, call.index)
         self._pending.called(
-            Call(call.tool_use_id, frame.turn_id, call.parent_tool_use_id, call.agent_id)
+            Call(
+                call.tool_use_id,
+                frame.turn_id,
+                call.parent_tool_use_id,
+                call.agent_id,
+                call.tool_name,
+                call.input,
+            )
         )
 
     def _note_question(self, frame: f.AssistantRequestInput) -> None:

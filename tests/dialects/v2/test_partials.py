@@ -1,0 +1,377 @@
+"""What grows, piece by piece: frames that nobody has to keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from tests.model_events import SUB, WHO, any_event, begins, call, completed, discarded, piece
+from turnwire.core import events as ev
+from turnwire.core.blocks import (
+    ErrorBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.dialects.v2 import codec
+from turnwire.dialects.v2.frames import Frame
+from turnwire.dialects.v2.partials import Partials
+
+NOW = "2026-01-01T12:00:00.000Z"
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+TEXT = TextBlock("", "in_progress")
+THINKING = ThinkingBlock("", "in_progress")
+ASKS = ToolUseBlock("toolu_1", "AskUserQuestion", "CLAUDE_ASK", None, "in_progress")
+
+
+def on_the_wire(frames: Iterable[Frame]) -> list[dict[str, Any]]:
+    return [json.loads(codec.encode(frame).replayed()) for frame in frames]
+
+
+class Growing:
+    """Partials whose frames are read as a client reads them."""
+
+    def __init__(self) -> None:
+        self.partials = Partials("conv-1")
+
+    def feed(self, *events: NormalizedStreamEvent) -> list[dict[str, Any]]:
+        """Each event by itself."""
+        frames = [f for e in events for f in self.partials.feed(e, 3, TRACE, NOW)]
+        return [frame["payload"] for frame in on_the_wire(frames)]
+
+    def together(self, *events: NormalizedStreamEvent) -> list[dict[str, Any]]:
+        """All of them at once."""
+        frames = self.partials.feed_all(events, 3, TRACE, NOW)
+        return [frame["payload"] for frame in on_the_wire(frames)]
+
+    def snapshots(self) -> list[dict[str, Any]]:
+        return [frame["payload"] for frame in on_the_wire(self.partials.snapshots(NOW))]
+
+
+def pieces(*texts: str, index: int = 0, kind: ev.DeltaKind = "text") -> list[ev.ContentDelta]:
+    return [piece(index, text, kind) for text in texts]
+
+
+# --- text and thinking ------------------------------------------------------------------------
+
+
+def test_a_piece_of_text_says_where_it_belongs() -> None:
+    partials = Partials("conv-1")
+    assert partials.feed(begins(0, TEXT), 3, TRACE, NOW) == []
+    assert on_the_wire(partials.feed(piece(0, "Hi "), 3, TRACE, NOW)) == [
+        {
+            "type": "assistant.chunk",
+            "conversation_id": "conv-1",
+            "turn_id": 3,
+            "sequence": None,
+            "timestamp": NOW,
+            "trace_id": TRACE,
+            "payload": {
+                "block_id": "msg_1:0",
+                "message_id": "msg_1",
+                "index": 0,
+                "partial": True,
+                "text": "Hi ",
+                "chunk_seq": 1,
+            },
+        }
+    ]
+
+
+def test_pieces_of_a_block_are_counted() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), begins(1, THINKING))
+    found = growing.feed(
+        piece(0, "a"), piece(1, "x", "thinking"), piece(0, "b"), piece(1, "y", "thinking")
+    )
+    assert [(each["block_id"], each["text"], each["chunk_seq"]) for each in found] == [
+        ("msg_1:0", "a", 1),
+        ("msg_1:1", "x", 1),
+        ("msg_1:0", "b", 2),
+        ("msg_1:1", "y", 2),
+    ]
+
+
+def test_thinking_is_a_frame_of_its_own_type() -> None:
+    partials = Partials("conv-1")
+    partials.feed(begins(0, THINKING), 3, TRACE, NOW)
+    (frame,) = on_the_wire(partials.feed(piece(0, "hm", "thinking"), 3, TRACE, NOW))
+    assert frame["type"] == "assistant.thinking"
+    assert frame["payload"]["text"] == "hm"
+
+
+def test_what_a_block_begins_with_is_its_first_piece() -> None:
+    growing = Growing()
+    found = growing.feed(
+        begins(0, TextBlock("Hi ", "in_progress")),
+        piece(0, "there"),
+        begins(1, ThinkingBlock("hm", "in_progress")),
+    )
+    assert [(each["text"], each["chunk_seq"]) for each in found] == [
+        ("Hi ", 1),
+        ("there", 2),
+        ("hm", 1),
+    ]
+
+
+def test_a_sub_agent_is_named_and_keeps_its_turn() -> None:
+    partials = Partials("conv-1")
+    partials.feed(ev.ContentStarted(*SUB, "msg_9", 0, TEXT), 3, TRACE, NOW)
+    later = ev.ContentDelta(*SUB, "msg_9", 0, "text", "Hi")
+    (frame,) = on_the_wire(partials.feed(later, 4, "another", NOW))
+    assert (frame["turn_id"], frame["trace_id"]) == (3, TRACE)
+    assert frame["payload"]["parent_tool_use_id"] == "toolu_task"
+    assert frame["payload"]["agent_id"] == "agent-7"
+
+
+def test_pieces_that_are_there_together_are_joined() -> None:
+    growing = Growing()
+    found = growing.together(
+        begins(0, TEXT),
+        *pieces("a", "b", "c"),
+        begins(1, THINKING),
+        *pieces("x", "y", index=1, kind="thinking"),
+        *pieces("d", "e"),
+    )
+    assert [(each["text"], each["chunk_seq"]) for each in found] == [
+        ("abc", 1),
+        ("xy", 1),
+        ("de", 2),
+    ]
+
+
+# --- tool calls and other blocks --------------------------------------------------------------
+
+
+def test_a_tool_call_is_shown_before_its_arguments() -> None:
+    growing = Growing()
+    found = growing.feed(
+        begins(1, call("toolu_1")), *pieces('{"a"', ":1}", index=1, kind="tool_input")
+    )
+    common = {
+        "block_id": "toolu_1",
+        "message_id": "msg_1",
+        "index": 1,
+        "partial": True,
+        "tool_use_id": "toolu_1",
+        "tool_name": "Read",
+        "tool_type": "CLAUDE_READ",
+    }
+    assert found == [
+        {**common, "input_text": "", "chunk_seq": 1},
+        {**common, "input_text": '{"a"', "chunk_seq": 2},
+        {**common, "input_text": ":1}", "chunk_seq": 3},
+    ]
+
+
+def test_a_question_does_not_grow() -> None:
+    growing = Growing()
+    assert growing.feed(begins(0, ASKS), *pieces("{", "}", kind="tool_input")) == []
+    assert growing.snapshots() == []
+    assert growing.feed(discarded(0)) == []
+
+
+def test_another_block_is_shown_when_it_begins() -> None:
+    partials = Partials("conv-1")
+    (frame,) = on_the_wire(partials.feed(begins(0, ErrorBlock("no", "failed")), 3, TRACE, NOW))
+    assert frame["type"] == "assistant.block"
+    assert frame["payload"] == {
+        "block_id": "msg_1:0",
+        "message_id": "msg_1",
+        "index": 0,
+        "partial": True,
+        "block": {"type": "error", "message": "no", "status": "failed"},
+        "chunk_seq": 1,
+    }
+
+
+def test_a_result_inside_of_a_message_does_not_grow() -> None:
+    growing = Growing()
+    result = ToolResultBlock("toolu_1", "ok", False, "completed")
+    assert growing.feed(begins(0, result), piece(0, "x")) == []
+
+
+def test_a_piece_that_does_not_fit_its_block_is_left_out() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), begins(1, call("toolu_1")))
+    assert growing.feed(piece(0, "{", "tool_input"), piece(1, "x"), piece(2, "y")) == []
+    assert growing.feed(ev.ContentDelta(*WHO, "msg_2", 0, "text", "z")) == []
+
+
+# --- the end of blocks ------------------------------------------------------------------------
+
+
+def test_a_finished_block_takes_no_more_pieces() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), piece(0, "a"))
+    growing.partials.closed("msg_1", 0)
+    assert growing.feed(piece(0, "b"), begins(0, TEXT), piece(0, "c")) == []
+    assert growing.snapshots() == []
+
+
+def test_a_block_that_was_finished_before_it_began_does_not_begin() -> None:
+    growing = Growing()
+    growing.partials.closed("msg_1", 0)
+    assert growing.feed(begins(0, TEXT), piece(0, "a")) == []
+
+
+def test_what_was_growing_in_a_discarded_message_is_void() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), begins(1, call("toolu_1")), begins(2, TEXT), begins(3, TEXT))
+    growing.feed(piece(0, "a"), piece(2, "b"))  # of the last one nothing has been seen
+    growing.partials.closed("msg_1", 0)
+    assert growing.feed(discarded(1, "restarted")) == [
+        {"block_ids": ["toolu_1", "msg_1:2"], "reason": "restarted"}
+    ]
+    assert growing.feed(piece(1, "x", "tool_input"), begins(4, TEXT), discarded(0)) == []
+
+
+def test_nothing_is_said_of_a_message_that_showed_nothing() -> None:
+    growing = Growing()
+    assert growing.feed(discarded(0)) == []
+
+
+def test_a_block_that_its_message_leaves_behind_is_void() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), piece(0, "a"))
+    assert growing.feed(completed()) == [{"block_ids": ["msg_1:0"], "reason": "abandoned"}]
+
+
+def test_a_block_finished_after_the_end_changes_nothing() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), completed())
+    growing.partials.closed("msg_1", 0)
+    assert growing.feed(piece(0, "late")) == []
+
+
+def test_only_so_many_messages_are_remembered() -> None:
+    partials = Partials("conv-1")
+    for number in range(1000):
+        partials.closed(f"msg_{number}", 0)
+        partials.feed(ev.MessageCompleted(*WHO, f"other_{number}"), 3, TRACE, NOW)
+    assert len(partials._messages) == 256
+
+
+# --- tools and news ---------------------------------------------------------------------------
+
+
+def test_what_a_tool_prints() -> None:
+    growing = Growing()
+    printed = [ev.ContentDelta(*WHO, "msg_1", 0, "tool_output", t, "toolu_1") for t in "ab"]
+    assert growing.together(*printed) == [{"tool_use_id": "toolu_1", "output": "ab"}]
+    other = ev.ContentDelta(*WHO, "msg_1", 0, "tool_output", "c", "toolu_2")
+    found = growing.together(*printed, other)
+    assert [each["output"] for each in found] == ["ab", "c"]
+    assert growing.feed(piece(4, "d", "tool_output")) == [{"tool_use_id": "msg_1:4", "output": "d"}]
+
+
+def test_a_tool_still_runs() -> None:
+    partials = Partials("conv-1")
+    progress = ev.ToolProgress(*SUB, "toolu_1", "Bash", 2.5, "so far")
+    (frame,) = on_the_wire(partials.feed(progress, 3, TRACE, NOW))
+    assert frame["type"] == "assistant.tool_progress"
+    assert frame["payload"] == {
+        "tool_use_id": "toolu_1",
+        "output": "so far",
+        "elapsed_seconds": 2.5,
+        "parent_tool_use_id": "toolu_task",
+        "agent_id": "agent-7",
+        "tool_name": "Bash",
+    }
+
+
+def test_news_of_the_moment() -> None:
+    partials = Partials("conv-1")
+    news = ev.SystemEvent(*WHO, "status", Raw(b'{"status":"requesting"}'), True)
+    (frame,) = on_the_wire(partials.feed(news, None, None, NOW))
+    assert frame["type"] == "session.system_event"
+    assert frame["turn_id"] is None
+    assert frame["payload"] == {
+        "subtype": "status",
+        "data": {"status": "requesting"},
+        "provider": "claude",
+    }
+    bare = ev.SystemEvent(*WHO, "status", ephemeral=True)
+    (frame,) = on_the_wire(partials.feed(bare, None, None, NOW))
+    assert "data" not in frame["payload"]
+
+
+def test_news_that_is_kept_is_told_from_the_log() -> None:
+    growing = Growing()
+    assert growing.feed(ev.SystemEvent(*WHO, "compact_boundary"), ev.TurnStarted(*WHO)) == []
+    assert growing.together(ev.TurnStarted(*WHO)) == []
+
+
+# --- snapshots --------------------------------------------------------------------------------
+
+
+def test_a_snapshot_is_all_so_far() -> None:
+    growing = Growing()
+    growing.feed(
+        begins(0, TEXT),
+        *pieces("a", "b"),
+        begins(1, THINKING),
+        begins(2, call("toolu_1")),
+        piece(2, "{", "tool_input"),
+        begins(3, ErrorBlock("no", "failed")),
+    )
+    text, tool, other = growing.snapshots()  # nothing of the thinking has been seen yet
+    assert text == {
+        "block_id": "msg_1:0",
+        "message_id": "msg_1",
+        "index": 0,
+        "partial": True,
+        "text": "ab",
+        "chunk_seq": 2,
+        "snapshot": True,
+    }
+    assert (tool["input_text"], tool["chunk_seq"]) == ("{", 2)
+    assert (other["block"]["type"], other["chunk_seq"]) == ("error", 1)
+
+
+def joined(shown: dict[str, list[Any]], payloads: Iterable[dict[str, Any]]) -> None:
+    """Add pieces up as a client does, and insist on their numbers."""
+    for payload in payloads:
+        if "block_ids" in payload:
+            for name in payload["block_ids"]:
+                del shown[name]
+        elif "chunk_seq" in payload:
+            so_far = shown.setdefault(payload["block_id"], [0, ""])
+            assert payload["chunk_seq"] == so_far[0] + 1
+            so_far[0] += 1
+            so_far[1] += payload.get("text") or payload.get("input_text") or ""
+
+
+@given(st.lists(st.lists(any_event(), max_size=6), max_size=8))
+def test_snapshots_are_the_joined_pieces_whatever_comes(
+    batches: list[list[NormalizedStreamEvent]],
+) -> None:
+    growing = Growing()
+    shown: dict[str, list[Any]] = {}
+    for batch in batches:
+        joined(shown, growing.together(*batch))
+        snapshots = {
+            each["block_id"]: [each["chunk_seq"], each.get("text") or each.get("input_text") or ""]
+            for each in growing.snapshots()
+        }
+        assert snapshots == shown
+
+
+@given(st.lists(any_event(), max_size=40))
+def test_joined_or_not_it_comes_to_the_same(events: list[NormalizedStreamEvent]) -> None:
+    one, other = Growing(), Growing()
+    for event in events:
+        one.feed(event)
+    other.together(*events)
+    first, second = one.snapshots(), other.snapshots()
+    for each in (*first, *second):
+        del each["chunk_seq"]
+    assert first == second

@@ -1,0 +1,580 @@
+"""A stream of events as the frames of a connection: turns, words, questions and background work."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import Raw
+
+from tests.live_sessions import (
+    ASKS,
+    END,
+    FIGURES,
+    MAY_I,
+    NOW,
+    TASK,
+    TURN,
+    Events,
+    Wire,
+    answered,
+    live,
+    on_the_wire,
+    only,
+    session,
+    told,
+    words,
+)
+from tests.model_events import (
+    SUB,
+    WHO,
+    begins,
+    call,
+    completed,
+    discarded,
+    frame,
+    piece,
+    said,
+    started,
+)
+from tests.streams import events_of, recorded
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.usage import Usage
+
+# --- turns ------------------------------------------------------------------------------------
+
+
+def test_a_turn_from_its_start_to_its_end() -> None:
+    frames = live(TURN, frame(0, said("Hi")), END, FIGURES)
+    inside = {
+        "conversation_id": "conv-1",
+        "turn_id": 1,
+        "timestamp": NOW,
+        "trace_id": "00000000000000000000000000000001",
+    }
+    end = {
+        "is_error": False,
+        "interrupted": False,
+        "stop_reason": "end_turn",
+        "usage": {
+            "input_tokens": 12,
+            "output_tokens": 5,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 3,
+        },
+        "cost_usd": 0.5,
+        "duration_ms": 800,
+        "after_sequence": 1,
+    }
+    nothing: Wire = {"queue": [], "requests": []}
+    assert frames == [
+        {
+            **inside,
+            "type": "turn.started",
+            "sequence": 1,
+            "payload": {"turn_id": 1, "origin": "user"},
+        },
+        {
+            **inside,
+            "type": "session.state",
+            "sequence": 2,
+            "payload": {"state": "streaming", "running": True, "turn_id": 1, **nothing},
+        },
+        {
+            **inside,
+            "type": "assistant.chunk",
+            "sequence": 3,
+            "payload": {
+                "block_id": "msg_1:0",
+                "message_id": "msg_1",
+                "index": 0,
+                "partial": False,
+                "text": "Hi",
+                "message_sequence": 1,
+            },
+        },
+        {**inside, "type": "assistant.complete", "sequence": 4, "payload": end},
+        {
+            **inside,
+            "turn_id": None,
+            "trace_id": None,
+            "type": "session.state",
+            "sequence": 5,
+            "payload": {
+                "state": "active",
+                "running": False,
+                **nothing,
+                "last_turn": end,
+                "last_turn_id": 1,
+                "totals": {
+                    "input_tokens": 12,
+                    "output_tokens": 5,
+                    "cache_read_input_tokens": 3,
+                    "cost_usd": 0.5,
+                },
+            },
+        },
+    ]
+
+
+def test_each_turn_has_a_number_and_a_trace_and_all_add_up() -> None:
+    frames = live(TURN, END, FIGURES, TURN, TURN, END, FIGURES)
+    ends = [each for each in frames if each["type"] == "assistant.complete"]
+    assert [(each["turn_id"], int(each["trace_id"], 16)) for each in ends] == [(1, 1), (2, 2)]
+    assert frames[-1]["payload"]["totals"]["cost_usd"] == 1.0
+    assert frames[-1]["payload"]["last_turn_id"] == 2
+
+
+def test_an_end_without_figures_comes_with_the_next_event_or_at_the_end() -> None:
+    assert told(TURN, END, TURN) == [
+        "turn.started",
+        "streaming",
+        "assistant.complete",
+        "active",
+        "turn.started",
+        "streaming",
+    ]
+    assert told(TURN, END)[2:] == []
+    assert told(TURN, END, finish=True)[2:] == ["assistant.complete", "active"]
+    (end,) = only(live(TURN, END, finish=True), "assistant.complete")
+    assert end == {"is_error": False, "interrupted": False, "stop_reason": "end_turn"}
+
+
+def test_an_interrupted_turn() -> None:
+    frames = live(
+        TURN,
+        words("[Request interrupted by user]", "interrupt"),
+        ev.TurnCompleted(*WHO, None, True),
+        FIGURES,
+    )
+    assert only(frames, "conversation.interrupted") == [
+        {"reason": "user", "message_sequence": 1, "acknowledged": True}
+    ]
+    (end,) = only(frames, "assistant.complete")
+    assert (end["interrupted"], end["is_error"], end["after_sequence"]) == (True, False, 1)
+    assert frames[-1]["payload"]["state"] == "interrupted"
+
+
+def test_a_failed_turn() -> None:
+    frames = live(TURN, ev.TurnFailed(*WHO, "max_turns", "too many"), FIGURES)
+    (end,) = only(frames, "assistant.complete")
+    assert end["is_error"] is True
+    assert end["error"] == {"code": "max_turns", "message": "too many"}
+    assert frames[-1]["payload"]["state"] == "error"
+
+
+def test_an_end_without_a_start_is_a_turn_all_the_same() -> None:
+    assert told(ev.TurnFailed(*WHO, "agent_error", "broken"), finish=True) == [
+        "turn.started",
+        "streaming",
+        "assistant.complete",
+        "error",
+    ]
+
+
+def test_a_turn_that_never_ends_was_lost() -> None:
+    (end,) = only(live(TURN, finish=True), "assistant.complete")
+    assert end["error"]["code"] == "agent_lost"
+
+
+def test_an_init_belongs_to_the_turn_that_it_begins() -> None:
+    init = ev.SessionInit(*WHO, "claude-x", permission_mode="plan")
+    frames = live(init, TURN)
+    assert [each["type"] for each in frames] == [
+        "turn.started",
+        "session.system_event",
+        "session.state",
+    ]
+    assert frames[1]["turn_id"] == 1
+    assert frames[1]["payload"]["subtype"] == "init"
+    state = frames[2]["payload"]
+    assert (state["model"], state["permission_mode"]) == ("claude-x", "plan")
+
+
+def test_an_init_in_the_middle_of_a_turn_is_told_at_once() -> None:
+    init = ev.SessionInit(*WHO, "claude-y")
+    assert told(TURN, init) == ["turn.started", "streaming", "session.system_event", "streaming"]
+
+
+def test_an_init_without_a_turn_belongs_to_none() -> None:
+    init = ev.SessionInit(*WHO, "claude-x")
+    frames = live(init, ev.SystemEvent(*WHO, "status", ephemeral=True))
+    assert [each["type"] for each in frames] == [
+        "session.system_event",
+        "session.state",
+        "session.system_event",
+    ]
+    assert frames[0]["turn_id"] is None
+    assert told(init, finish=True) == ["session.system_event", "active"]
+
+
+# --- what is said -----------------------------------------------------------------------------
+
+
+def test_a_persons_words_begin_a_turn() -> None:
+    frames = live(words("Hello"), TURN, words("And more"))
+    assert [each["type"] for each in frames] == [
+        "turn.started",
+        "user.message",
+        "session.state",
+        "user.message",
+    ]
+    assert frames[1]["turn_id"] == 1
+
+
+@pytest.mark.parametrize("origin", ["synthetic", "agent"])
+def test_words_in_the_users_name_are_marked_and_begin_none(origin: ev.UserOrigin) -> None:
+    (told_words,) = live(words("Go on", origin))
+    assert told_words["turn_id"] is None
+    assert told_words["payload"]["origin"] == origin
+
+
+@pytest.mark.parametrize("origin", ["replay", "interrupt"])
+def test_words_that_the_log_has_or_an_event_says_are_not_told(origin: ev.UserOrigin) -> None:
+    assert live(words("Hello", origin)) == []
+
+
+def test_a_message_grows_and_is_finished() -> None:
+    grows: Events = [begins(0, TextBlock("", "in_progress")), piece(0, "H"), piece(0, "i")]
+    end: Events = [frame(0, said("Hi")), completed()]
+    found = only(live(TURN, started(), *grows, *end), "assistant.chunk")
+    assert [(each["partial"], each["text"]) for each in found] == [
+        (True, "H"),
+        (True, "i"),
+        (False, "Hi"),
+    ]
+    conversation = session()
+    joined = on_the_wire(conversation.feed_all([TURN, started(), *grows, *end]))
+    assert [each["text"] for each in only(joined, "assistant.chunk")] == ["Hi", "Hi"]
+
+
+def test_pieces_of_two_voices_are_not_mixed() -> None:
+    sub = ev.ContentStarted(*SUB, "msg_9", 0, TextBlock("", "in_progress"))
+    more = ev.ContentDelta(*SUB, "msg_9", 0, "text", "x")
+    conversation = session()
+    events: Events = [
+        TURN,
+        begins(0, TextBlock("", "in_progress")),
+        sub,
+        piece(0, "a"),
+        more,
+        piece(0, "b"),
+    ]
+    found = only(on_the_wire(conversation.feed_all(events)), "assistant.chunk")
+    assert [(each["block_id"], each["text"]) for each in found] == [
+        ("msg_1:0", "a"),
+        ("msg_9:0", "x"),
+        ("msg_1:0", "b"),
+    ]
+
+
+def test_a_discarded_message_goes_after_what_stays_of_it() -> None:
+    grows: Events = [
+        begins(0, TextBlock("a", "in_progress")),
+        begins(1, TextBlock("b", "in_progress")),
+    ]
+    ended = ev.ContentCompleted(*WHO, "msg_1", 0, said("a"))
+    frames = live(TURN, started(), *grows, ended, discarded(1))[2:]
+    assert [each["type"] for each in frames[-2:]] == ["assistant.chunk", "assistant.discarded"]
+    assert frames[-1]["payload"]["block_ids"] == ["msg_1:1"]
+
+
+def test_news_that_is_kept_has_a_number_and_news_of_the_moment_has_none() -> None:
+    kept, moment, unknown, plan = live(
+        ev.SystemEvent(*WHO, "compact_boundary"),
+        ev.SystemEvent(*WHO, "status", ephemeral=True),
+        ev.UnknownEvent(*WHO, "hologram"),
+        ev.PlanUpdated(*WHO, []),
+    )
+    numbers = [each["payload"].get("message_sequence") for each in (kept, moment, unknown, plan)]
+    assert numbers == [1, None, 2, 3]
+    assert plan["payload"]["subtype"] == "plan"
+
+
+def test_progress_of_a_tool() -> None:
+    (progress,) = live(ev.ToolProgress(*WHO, "toolu_1", "Bash", 2.0))
+    assert progress["type"] == "assistant.tool_progress"
+
+
+# --- what waits for a person ------------------------------------------------------------------
+
+
+def test_a_question_and_its_answer() -> None:
+    asked = ev.QuestionAsked(*WHO, "r-7", "toolu_ask", "AskUserQuestion", [])
+    frames = live(TURN, frame(0, ASKS), asked, answered("toolu_ask"))
+    assert [each["type"] for each in frames[2:]] == [
+        "assistant.request_input",
+        "session.state",
+        "assistant.request_resolved",
+        "assistant.tool_result",
+        "session.state",
+    ]
+    waiting, streaming = frames[3]["payload"], frames[-1]["payload"]
+    assert waiting["state"] == "waiting_input"
+    assert waiting["requests"] == [
+        {
+            "request_id": "toolu_ask",
+            "kind": "question",
+            "tool_use_id": "toolu_ask",
+            "tool_name": "AskUserQuestion",
+            "input": {"question": "Why?"},
+            "turn_id": 1,
+            "message_sequence": 1,
+            "questions": [{"id": "answer", "question": "Why?"}],
+        }
+    ]
+    assert frames[4]["payload"] == {
+        "request_id": "toolu_ask",
+        "outcome": "answered",
+        "message_sequence": 2,
+    }
+    assert (streaming["state"], streaming["requests"]) == ("streaming", [])
+
+
+def test_a_permission_and_its_end() -> None:
+    frames = live(TURN, frame(0, call("toolu_1", {"path": "a"})), MAY_I, answered("toolu_1"))
+    assert only(frames, "assistant.permission_request") == [
+        {
+            "request_id": "r-1",
+            "tool_use_id": "toolu_1",
+            "tool_name": "Read",
+            "input": {"path": "a"},
+            "message_sequence": 2,
+            "title": "Read a file",
+            "suggestions": [{"type": "addRules"}],
+        }
+    ]
+    (waiting,) = [each for each in only(frames, "session.state") if each["requests"]]
+    assert waiting["requests"] == [
+        {
+            "request_id": "r-1",
+            "kind": "permission",
+            "tool_use_id": "toolu_1",
+            "tool_name": "Read",
+            "input": {"path": "a"},
+            "turn_id": 1,
+            "message_sequence": 2,
+            "title": "Read a file",
+            "suggestions": [{"type": "addRules"}],
+        }
+    ]
+    assert [each["outcome"] for each in only(frames, "assistant.request_resolved")] == ["answered"]
+
+
+def test_the_agent_takes_a_request_back() -> None:
+    asked = ev.QuestionAsked(*WHO, "r-7", "toolu_ask", "AskUserQuestion", [])
+    other = ev.QuestionAsked(*WHO, "r-8", "toolu_else", "AskUserQuestion", [])
+    back = [ev.RequestWithdrawn(*WHO, name) for name in ("r-7", "r-1", "r-7", "r-8")]
+    frames = live(TURN, frame(0, ASKS), asked, other, MAY_I, *back)
+    assert [
+        (each["request_id"], each["outcome"], each["by"])
+        for each in only(frames, "assistant.request_resolved")
+    ] == [("toolu_ask", "cancelled", "agent"), ("r-1", "cancelled", "agent")]
+
+
+@pytest.mark.parametrize(
+    ("end", "by"),
+    [
+        (END, "agent"),
+        (ev.TurnCompleted(*WHO, None, True), "interrupt"),
+        (ev.TurnFailed(*WHO, "api_error", "oops"), "agent"),
+    ],
+)
+def test_at_the_end_of_a_turn_nothing_stays_open(end: NormalizedStreamEvent, by: str) -> None:
+    begun: Events = [TURN, frame(0, call("toolu_1", {}), ASKS), MAY_I]
+    frames = live(*begun, end, FIGURES)
+    resolved = only(frames, "assistant.request_resolved")
+    assert [(each["request_id"], each["outcome"], each["by"]) for each in resolved] == [
+        ("toolu_ask", "cancelled", by),
+        ("r-1", "cancelled", by),
+    ]
+    results = only(frames, "assistant.tool_result")
+    assert [(each["tool_use_id"], each["is_error"]) for each in results] == [
+        ("toolu_1", True),
+        ("toolu_ask", True),
+    ]
+    assert frames[-1]["payload"]["requests"] == []
+
+
+def test_a_result_that_comes_after_the_end_of_its_turn_is_not_a_second_one() -> None:
+    frames = live(TURN, frame(0, call("toolu_1", {})), END, FIGURES, answered("toolu_1"))
+    assert len(only(frames, "assistant.tool_result")) == 1
+
+
+def test_a_deferred_question_does_not_end_its_turn() -> None:
+    paused = ev.TurnCompleted(*WHO, "tool_deferred", False, "toolu_ask")
+    begun: Events = [TURN, frame(0, ASKS), paused, FIGURES]
+    frames = live(*begun, finish=True)
+    assert only(frames, "assistant.complete") == []
+    state = frames[-1]["payload"]
+    assert (state["state"], state["running"], state["turn_id"]) == ("waiting_input", False, 1)
+    resumed = live(*begun, TURN, answered("toolu_ask"), END, FIGURES)
+    starts = only(resumed, "turn.started")
+    assert [(each["turn_id"], each["origin"]) for each in starts] == [(1, "user"), (1, "resume")]
+    (end,) = only(resumed, "assistant.complete")
+    assert (end["cost_usd"], end["duration_ms"]) == (1.0, 1600)
+    assert end["usage"] == {
+        "input_tokens": 24,
+        "output_tokens": 10,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 6,
+    }
+    assert "origin" not in end  # it was a person's
+
+
+def test_a_call_at_which_a_turn_waits_has_to_be_allowed() -> None:
+    paused = ev.TurnCompleted(*WHO, "tool_deferred", False, "toolu_1")
+    begun: Events = [TURN, frame(0, call("toolu_1", {"path": "a"})), paused, FIGURES]
+    frames = live(*begun)
+    assert only(frames, "assistant.permission_request") == [
+        {
+            "request_id": "toolu_1",
+            "tool_use_id": "toolu_1",
+            "tool_name": "Read",
+            "input": {"path": "a"},
+            "message_sequence": 2,
+        }
+    ]
+    assert frames[-1]["payload"]["state"] == "waiting_input"
+    resumed = live(*begun, TURN, answered("toolu_1"), END, FIGURES)
+    assert [each["outcome"] for each in only(resumed, "assistant.request_resolved")] == ["answered"]
+    assert len(only(resumed, "assistant.tool_result")) == 1
+
+
+def test_figures_that_nobody_gave_are_not_made_up() -> None:
+    paused = ev.TurnCompleted(*WHO, "tool_deferred", False, "toolu_ask")
+    bare = ev.ResultSummary(*WHO, "success", False)
+    (end,) = only(live(TURN, paused, bare, TURN, END, bare), "assistant.complete")
+    assert end == {
+        "is_error": False,
+        "interrupted": False,
+        "stop_reason": "end_turn",
+        "duration_ms": 0,
+    }
+    some = ev.ResultSummary(*WHO, "success", False, usage=Usage(1))
+    (end,) = only(live(TURN, paused, some, TURN, END, some), "assistant.complete")
+    assert end["usage"] == {"input_tokens": 2}
+
+
+# --- sub-agents and background work -----------------------------------------------------------
+
+SUB_SAYS = ev.AssistantMessage(*SUB, "msg_9", 0, [said("Looking.")])
+SUB_CALLS = ev.AssistantMessage(*SUB, "msg_9", 1, [call("toolu_sub", {})])
+SUB_ASKS = ev.PermissionRequested(*SUB, "r-9", "toolu_sub", "Read", {})
+
+
+def test_a_sub_agent_ends_with_the_turn_that_waits_for_it() -> None:
+    frames = live(TURN, frame(0, TASK), SUB_CALLS, SUB_ASKS, END, FIGURES)
+    results = only(frames, "assistant.tool_result")
+    assert [each["tool_use_id"] for each in results] == ["toolu_task", "toolu_sub"]
+    assert [each["request_id"] for each in only(frames, "assistant.request_resolved")] == ["r-9"]
+
+
+def test_background_work_goes_on_and_keeps_its_turn() -> None:
+    launched: Events = [TURN, frame(0, TASK), answered("toolu_task"), SUB_CALLS, SUB_ASKS]
+    frames = live(*launched, END, FIGURES, answered("toolu_sub", SUB), SUB_SAYS)
+    after = frames[next(n for n, f in enumerate(frames) if f["type"] == "assistant.complete") :]
+    assert [(each["type"], each["turn_id"]) for each in after] == [
+        ("assistant.complete", 1),
+        ("session.state", None),
+        ("assistant.request_resolved", 1),
+        ("assistant.tool_result", 1),
+        ("session.state", None),
+        ("assistant.chunk", 1),
+    ]
+    assert after[1]["payload"]["state"] == "waiting_input"
+    assert after[4]["payload"]["state"] == "active"
+    later = live(*launched, END, FIGURES, TURN, SUB_SAYS, answered("toolu_sub", SUB))[-4:]
+    assert [(each["turn_id"], int(each["trace_id"], 16)) for each in later] == [
+        (1, 1),
+        (1, 1),
+        (1, 1),
+        (2, 2),  # the state is that of the turn that runs
+    ]
+
+
+def test_a_voice_that_nobody_called_speaks_in_the_turn_that_runs() -> None:
+    assert live(TURN, SUB_SAYS)[-1]["turn_id"] == 1
+    asked = live(SUB_ASKS, ev.RequestWithdrawn(*WHO, "r-9"))
+    assert [each["turn_id"] for each in asked] == [None] * 4
+
+
+def test_the_agent_begins_by_itself_when_its_task_has_ended() -> None:
+    woken = ev.SystemEvent(*WHO, "task_notification")
+    frames = live(TURN, END, FIGURES, woken, TURN, END, FIGURES, TURN, woken)
+    starts = [each["origin"] for each in only(frames, "turn.started")]
+    assert starts == ["user", "agent", "user"]
+    ends = [each.get("origin") for each in only(frames, "assistant.complete")]
+    assert ends == [None, "agent"]
+
+
+def test_the_agent_may_say_at_the_end_that_it_began_by_itself() -> None:
+    end = ev.TurnCompleted(*WHO, "end_turn", origin="task-notification")
+    assert only(live(TURN, end, FIGURES), "assistant.complete")[0]["origin"] == "agent"
+
+
+def test_background_tasks_are_in_the_state() -> None:
+    def changed(tasks: bytes) -> ev.SystemEvent:
+        data = Raw(b'{"tasks":%b}' % tasks)
+        return ev.SystemEvent(*WHO, "background_tasks_changed", data, True)
+
+    one = b'{"task_id":"t-1","task_type":"local_agent","description":"look around"}'
+    two = b'{"task_id":"t-2"}'
+    states = only(
+        live(
+            TURN,
+            changed(b"[%b]" % one),
+            END,
+            FIGURES,
+            changed(b"[%b,%b]" % (one, two)),
+            changed(b"7"),
+            ev.SystemEvent(*WHO, "background_tasks_changed", ephemeral=True),
+            changed(b"[]"),
+        ),
+        "session.state",
+    )
+    first = {
+        "task_id": "t-1",
+        "turn_id": 1,
+        "kind": "local_agent",
+        "description": "look around",
+        "status": "running",
+    }
+    tasks = [state.get("background_tasks") for state in states]
+    assert tasks == [None, [first], [first], [first, {"task_id": "t-2", "status": "running"}], None]
+
+
+def test_only_so_many_calls_are_remembered() -> None:
+    conversation = session()
+    conversation.feed(TURN)
+    for number in range(5000):
+        conversation.feed(frame(number, call(f"toolu_{number}", {})))
+        conversation.feed(answered(f"toolu_{number}"))
+    assert len(conversation._pending._turns) == 4096
+    assert conversation._pending._calls == {}
+
+
+# --- time -------------------------------------------------------------------------------------
+
+
+def test_without_a_clock_the_time_is_the_latest_that_an_event_has_said() -> None:
+    conversation = session()
+    spoken = frame(0, said("Hi"), timestamp="2026-01-01T12:00:05.000Z")
+    frames = on_the_wire(conversation.feed_all([TURN, spoken, END]) + conversation.finish())
+    assert [each["timestamp"] for each in frames] == [
+        "1970-01-01T00:00:00.000Z",
+        "1970-01-01T00:00:00.000Z",
+        "2026-01-01T12:00:05.000Z",
+        "2026-01-01T12:00:05.000Z",
+        "2026-01-01T12:00:05.000Z",
+    ]
+
+
+# --- recorded ---------------------------------------------------------------------------------
+
+
+def test_a_recorded_question_is_asked_once() -> None:
+    conversation = session()
+    frames = on_the_wire(conversation.feed_all(events_of(recorded("08_request_input"))))
+    assert [each["question"] for each in only(frames, "assistant.request_input")] == ["Your name?"]
+    assert "toolu_ri" not in [each["block_id"] for each in only(frames, "assistant.tool_call")]
