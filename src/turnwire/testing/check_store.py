@@ -1,0 +1,61 @@
+"""Does a store keep its promises? Run this against one of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from turnwire.ports import Store
+from turnwire.testing.expect import Broken
+from turnwire.testing.store_checks import LOG_CHECKS
+from turnwire.testing.store_checks_beside import OTHER_CHECKS, a_backup_is_a_log_of_its_own
+
+__all__ = ["STORE_CHECKS", "MakeStore", "OpenCopy", "StoreBroken", "StoreCheck", "check_store"]
+
+MakeStore: TypeAlias = Callable[[], Awaitable[Store]]
+OpenCopy: TypeAlias = Callable[[str], Awaitable[Store]]
+StoreCheck: TypeAlias = Callable[[Store], Awaitable[None]]
+
+STORE_CHECKS: tuple[StoreCheck, ...] = (*LOG_CHECKS, *OTHER_CHECKS)
+
+
+class StoreBroken(AssertionError):
+    """Some promises were not kept. The message names each."""
+
+
+async def check_store(make_store: MakeStore, *, open_copy: OpenCopy | None = None) -> None:
+    """Run every check, each on a new store, and raise StoreBroken if any of them fails.
+
+    `make_store` gives a store that is empty; the check closes it. `open_copy` opens what `backup`
+    wrote to a path; without it backups are not checked.
+    """
+    checks = [*STORE_CHECKS]
+    if open_copy is not None:
+        checks.append(_backup_check(open_copy))
+    failures = []
+    for check in checks:
+        store = await make_store()
+        try:
+            await check(store)
+        except Broken as broken:
+            failures.append(f"{_name(check)}: {broken}")
+        except Exception as error:
+            failures.append(f"{_name(check)}: it raised {error!r}")
+        finally:
+            await store.close()
+    if failures:
+        raise StoreBroken(
+            f"{len(failures)} of {len(checks)} checks failed:\n" + "\n".join(failures)
+        )
+
+
+def _backup_check(open_copy: OpenCopy) -> StoreCheck:
+    async def a_backup(store: Store) -> None:
+        await a_backup_is_a_log_of_its_own(store, open_copy)
+
+    a_backup.__name__ = a_backup_is_a_log_of_its_own.__name__
+    return a_backup
+
+
+def _name(check: StoreCheck) -> str:
+    return getattr(check, "__name__", str(check)).replace("_", " ")

@@ -1,0 +1,226 @@
+"""What a store promises about the log: all or nothing, in order, without gaps, one writer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import structs
+
+from turnwire.core.conversation.effects import AddEntry, Audit, EndRequest, EndTurn, Write
+from turnwire.core.conversation.state import Waiting
+from turnwire.core.error_codes import Refused
+from turnwire.core.message import TextPart
+from turnwire.core.status import QueueItem, TurnEnd
+from turnwire.ports import Commit, Conflict, Fenced, NewConversation, Owned, Receipt, Store
+from turnwire.testing.expect import expect, expect_raises
+from turnwire.testing.store_samples import LEASE, NOW, TRACE, Writing, a_message, at, begin
+
+__all__ = ["LOG_CHECKS"]
+
+
+async def texts(store: Store, conversation_id: str) -> list[str]:
+    """What the log says, in order."""
+    return [
+        part.payload.text
+        for stored in await store.entries(conversation_id)
+        for part in stored.entry.parts
+        if isinstance(part, TextPart)
+    ]
+
+
+async def a_conversation_begins_empty_and_is_found_again(store: Store) -> None:
+    new = NewConversation("c", "demo", at(), "ann", "Plans", "/tmp", "m-1", "plan", {"a": 1})
+    row = await store.create(new)
+    expect(await store.conversation("c") == row, "what `create` returns is what is stored")
+    expect((row.head, row.state.head) == (0, 0), "its log is empty")
+    expect((row.user, row.title, row.cwd) == ("ann", "Plans", "/tmp"), "it is as it was asked for")
+    expect(row.options == {"a": 1}, "the agent's options are kept")
+    expect((row.state.model, row.state.permission_mode) == ("m-1", "plan"), "the state knows both")
+    expect(await store.conversation("other") is None, "an unknown one is none")
+    await expect_raises(Conflict, store.create(new), "the same name again")
+    gone = store.claim("other", "one", now=NOW, lease=LEASE)
+    await expect_raises(Refused, gone, "a claim on a conversation that is not there")
+
+
+async def a_commit_is_whole_when_it_returns(store: Store) -> None:
+    talk = await begin(store)
+    await talk.commit(talk.prepare(*talk.entries("a", "b"), native_session_id="s-1", seconds=7))
+    row = await store.conversation("c")
+    expect(row is not None and row.state == talk.state, "the state is stored whole")
+    expect(row is not None and row.head == 2, "the head is the last number")
+    expect(row is not None and row.native_session_id == "s-1", "the agent's session is known")
+    expect(row is not None and row.updated_at == at(7), "the conversation knows when it changed")
+    stored = await store.entries("c")
+    expect([e.sequence for e in stored] == [1, 2], "both entries are there")
+    expect([e.turn_id for e in stored] == [1, 1], "an entry knows its turn")
+    expect([e.trace_id for e in stored] == [TRACE, TRACE], "an entry knows its trace")
+    expect(stored[0].entry == a_message("a"), "an entry is as it was written")
+    await talk.say("c")
+    row = await store.conversation("c")
+    expect(row is not None and row.native_session_id == "s-1", "what is absent stays as it was")
+
+
+async def a_refused_commit_leaves_nothing_behind(store: Store) -> None:
+    talk = await begin(store)
+    await talk.say("kept")
+    receipt = Receipt("ann", "m-1", b"digest", b"{}")
+    writes: list[Write] = [
+        *talk.entries("lost words"),
+        EndTurn(1, TRACE, TurnEnd(False, False, after_sequence=2)),
+        Audit("asked", "ann", {}),
+        EndRequest("never-opened", "answered", "ann"),  # this is what is wrong
+    ]
+    queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
+    refused = talk.prepare(*writes, state=queued, receipt=receipt, native_session_id="s-2")
+    await expect_raises(Conflict, store.commit(refused), "ending a request that is not open")
+    row = await store.conversation("c")
+    expect(row is not None and row.state == talk.state, "the state is what it was")
+    expect(row is not None and row.native_session_id is None, "so is the rest of the conversation")
+    expect(await texts(store, "c") == ["kept"], "no entry was added")
+    expect(await store.turns("c") == [], "no turn was ended")
+    expect(await store.audit(conversation_id="c") == [], "nothing is in the audit trail")
+    expect(await store.receipt("c", "ann", "m-1") is None, "there is no receipt")
+    expect(await store.search("lost") == [], "nothing of it is found")
+    await talk.say("and on it goes")
+
+
+async def numbers_have_no_gap_and_no_repeat(store: Store) -> None:
+    talk = await begin(store)
+    await talk.say("one", "two")
+
+    def numbered(head: int, *numbers: int) -> Commit:
+        writes: list[Write] = [AddEntry(n, a_message("x"), 1, TRACE) for n in numbers]
+        return Commit(talk.claim, structs.replace(talk.state, head=head), writes, at(2))
+
+    for wrong, what in [
+        (numbered(4, 4), "a gap before the first entry"),
+        (numbered(2, 2), "a number that is there already"),
+        (numbered(4, 3, 3), "the same number twice"),
+        (numbered(5, 3, 5), "a gap between two entries"),
+        (numbered(4, 4, 3), "entries in the wrong order"),
+        (numbered(4, 3), "a head that is not the last number"),
+        (numbered(3), "a head without its entry"),
+        (numbered(1), "a head that goes back"),
+    ]:
+        await expect_raises(Conflict, store.commit(wrong), what)
+    expect(await texts(store, "c") == ["one", "two"], "nothing of all that was written")
+    await talk.commit(numbered(3, 3))
+
+
+async def commits_keep_the_order_in_which_they_were_called(store: Store) -> None:
+    talk = await begin(store)
+    commits = []
+    for number in range(100):
+        commit = talk.prepare(*talk.entries(str(number)))
+        commits.append(asyncio.ensure_future(store.commit(commit)))
+        talk.state = commit.state
+    await asyncio.gather(*commits)
+    expect(await texts(store, "c") == [str(n) for n in range(100)], "the log is in this order")
+
+
+async def conversations_do_not_disturb_each_other(store: Store) -> None:
+    talks = [await begin(store, f"c{number}") for number in range(20)]
+
+    async def speak(talk: Writing) -> None:
+        for number in range(20):
+            await talk.say(f"{talk.id} {number}")
+            if number % 5 == 0:  # one that is wrong, among all those that are right
+                wrong = structs.replace(
+                    talk.prepare(), state=structs.replace(talk.state, head=9999)
+                )
+                await expect_raises(Conflict, store.commit(wrong), "a wrong head")
+
+    await asyncio.gather(*map(speak, talks))
+    for talk in talks:
+        said = [f"{talk.id} {number}" for number in range(20)]
+        expect(await texts(store, talk.id) == said, f"{talk.id} has all of its own and no other")
+
+
+async def a_stale_owner_writes_nothing(store: Store) -> None:
+    old = await begin(store, owner="one")
+    await old.say("by one")
+    other = store.claim("c", "two", now=NOW + LEASE - 1, lease=LEASE)
+    await expect_raises(Owned, other, "a claim while another's lease runs")
+    claim = await store.claim("c", "two", now=NOW + LEASE, lease=LEASE)
+    expect(claim.fence > old.claim.fence, "every claim has a greater fence")
+    new = Writing(store, claim, old.state)
+    await expect_raises(
+        Fenced, store.commit(old.prepare(*old.entries("late"))), "a commit of the old owner"
+    )
+    await new.say("by two")
+    await expect_raises(Fenced, store.commit(old.prepare()), "one that adds no entry")
+    expect(await texts(store, "c") == ["by one", "by two"], "only the new owner has written")
+    held = await store.renew([old.claim, claim], now=NOW + LEASE, lease=2 * LEASE)
+    expect(held == [claim], "only the new owner's claim can be renewed")
+    await store.release(old.claim)
+    other = store.claim("c", "one", now=NOW + 2 * LEASE, lease=LEASE)
+    await expect_raises(Owned, other, "a claim after the old owner let go of what it had lost")
+    await store.release(claim)
+    await store.claim("c", "one", now=NOW + 2 * LEASE, lease=LEASE)
+
+
+async def an_owner_may_claim_again(store: Store) -> None:
+    first = await begin(store, owner="one")
+    again = await store.claim("c", "one", now=NOW + 1, lease=LEASE)
+    expect(again.fence > first.claim.fence, "its second claim is the newer one")
+    late = first.prepare(*first.entries("x"))
+    await expect_raises(Fenced, store.commit(late), "a commit under its first claim")
+
+
+async def of_many_claims_at_once_one_holds(store: Store) -> None:
+    await store.create(NewConversation("c", "demo", at()))
+    claims = [store.claim("c", f"owner {n}", now=NOW, lease=LEASE) for n in range(10)]
+    got = await asyncio.gather(*claims, return_exceptions=True)
+    expect(sum(isinstance(claim, Owned) for claim in got) == 9, "nine of ten are refused")
+
+
+async def reads_see_what_was_committed_before(store: Store) -> None:
+    talk = await begin(store)
+    for number in range(1, 51):
+        await talk.say(str(number))
+        row, stored = await asyncio.gather(store.conversation("c"), store.entries("c"))
+        expect(row is not None and row.head >= number, "a list shows the newest head")
+        expect(len(stored) >= number, "the log has the newest entry")
+
+
+async def the_log_is_read_from_anywhere(store: Store) -> None:
+    talk = await begin(store)
+    await talk.say(*(str(number) for number in range(1, 101)))
+
+    async def numbers(**where: int | bool | None) -> list[int]:
+        return [e.sequence for e in await store.entries("c", **where)]  # type: ignore[arg-type]
+
+    expect(await numbers() == list(range(1, 101)), "all of it, in order")
+    expect(await numbers(after=97) == [98, 99, 100], "what is after a number")
+    expect(await numbers(after=100) == [], "nothing is after the head")
+    expect(await numbers(after=10, limit=3) == [11, 12, 13], "the first ones after a number")
+    expect(await numbers(limit=3, newest=True) == [98, 99, 100], "the last ones, still in order")
+    expect(await numbers(before=51, limit=2, newest=True) == [49, 50], "the last before a number")
+    expect(await numbers(after=10, before=13) == [11, 12], "what is between two numbers")
+    expect(await numbers(after=10, limit=0) == [], "none, if none are wanted")
+    expect(await store.entries("other") == [], "an unknown conversation has none")
+
+
+async def strange_text_is_written_and_read(store: Store) -> None:
+    talk = await begin(store, title="\ud83d")
+    await talk.say("nul \0 in it", "half \ud83d a character", "\U0001f600 会议", "\x02\x03\x1b")
+    said = await texts(store, "c")
+    expect(said[0] == "nul \0 in it", "NUL is kept")
+    expect(said[1] == "half � a character", "half a character becomes U+FFFD")
+    expect(said[2:] == ["\U0001f600 会议", "\x02\x03\x1b"], "everything else is kept")
+
+
+LOG_CHECKS = [
+    a_conversation_begins_empty_and_is_found_again,
+    a_commit_is_whole_when_it_returns,
+    a_refused_commit_leaves_nothing_behind,
+    numbers_have_no_gap_and_no_repeat,
+    commits_keep_the_order_in_which_they_were_called,
+    conversations_do_not_disturb_each_other,
+    a_stale_owner_writes_nothing,
+    an_owner_may_claim_again,
+    of_many_claims_at_once_one_holds,
+    reads_see_what_was_committed_before,
+    the_log_is_read_from_anywhere,
+    strange_text_is_written_and_read,
+]

@@ -1,0 +1,264 @@
+"""What a store promises about everything beside the log: requests, inbox, audit, search, backup."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from msgspec import structs
+
+from turnwire.core.conversation.effects import (
+    Audit,
+    BeginTurn,
+    EndRequest,
+    EndTurn,
+    OpenRequestRow,
+)
+from turnwire.core.conversation.state import Turn, Waiting
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import QueueItem, TurnEnd
+from turnwire.core.usage import Usage
+from turnwire.ports import Conflict, Fenced, Receipt, Store
+from turnwire.testing.expect import expect, expect_raises
+from turnwire.testing.store_samples import LEASE, NOW, TRACE, Writing, a_request, at, begin
+
+__all__ = ["OTHER_CHECKS", "a_backup_is_a_log_of_its_own"]
+
+
+async def turns_are_listed_once_they_are_over(store: Store) -> None:
+    talk = await begin(store)
+    await talk.commit(talk.prepare(BeginTurn(Turn(1, TRACE, "user", "starting"))))
+    expect(await store.turns("c") == [], "a turn that runs is not listed")
+    first = TurnEnd(False, False, "end_turn", usage=Usage(3, 4), cost_usd=0.5, after_sequence=2)
+    await talk.commit(talk.prepare(*talk.entries("a", "b"), EndTurn(1, TRACE, first), seconds=5))
+    second = structs.replace(first, after_sequence=3)
+    await talk.commit(talk.prepare(*talk.entries("c"), EndTurn(2, TRACE, second), seconds=6))
+    turns = await store.turns("c")
+    expect([turn.turn_id for turn in turns] == [1, 2], "they are in order")
+    expect(turns[0].end == first, "a turn says how it ended")
+    expect(turns[0].ended_at == at(5) and turns[0].trace_id == TRACE, "and when, and its trace")
+    at_cursor = await store.turns("c", since=2)
+    expect(len(at_cursor) == 2, "a turn that ended exactly at the cursor is listed")
+    later = await store.turns("c", since=3)
+    expect([turn.turn_id for turn in later] == [2], "one that ended before it is not")
+
+
+async def a_receipt_is_kept_with_what_it_is_for(store: Store) -> None:
+    talk = await begin(store)
+    receipt = Receipt("ann", "m-1", b"\x00\xff", b'{"type":"user.message.ack"}')
+    await talk.commit(talk.prepare(*talk.entries("hello"), receipt=receipt))
+    expect(await store.receipt("c", "ann", "m-1") == receipt, "it is found as it was")
+    expect(await store.receipt("c", "bob", "m-1") is None, "another user has an id of their own")
+    expect(await store.receipt("d", "ann", "m-1") is None, "so has another conversation")
+    again = talk.prepare(*talk.entries("hello again"), receipt=receipt)
+    await expect_raises(Conflict, store.commit(again), "the same receipt again")
+    expect(len(await store.entries("c")) == 1, "and what came with it was not written")
+
+
+async def a_request_ends_once(store: Store) -> None:
+    talk = await begin(store, title="Plans", user="ann")
+    asked = a_request()
+    await talk.commit(talk.prepare(*talk.entries("?"), OpenRequestRow(asked), seconds=1))
+    row = await store.request("c", "toolu_1")
+    expect(row is not None and row.request == asked, "it is stored as it was asked")
+    expect(row is not None and row.outcome is None and row.opened_at == at(1), "and is open")
+    (item,) = await store.inbox()
+    expect(item.source_id == "conversation:c:question:toolu_1", "its item names the question")
+    expect(item.kind == "await_user_input" and item.inbox_item_id == "inbox-1", "and has its id")
+    expect(item.request == asked and item.title == "Plans", "and says what is asked, and where")
+    expect(len(await store.inbox(user="ann")) == 1, "it is in its owner's inbox")
+    expect(await store.inbox(user="bob") == [], "and in nobody else's")
+    await talk.commit(talk.prepare(EndRequest("toolu_1", "answered", "ann"), seconds=2))
+    row = await store.request("c", "toolu_1")
+    expect(row is not None and row.outcome == "answered", "it says how it ended")
+    expect(row is not None and (row.ended_at, row.by) == (at(2), "ann"), "and when, and by whom")
+    expect(await store.inbox() == [], "its item is closed with it")
+    (item,) = await store.inbox(open_only=False)
+    expect(item.closed_at == at(2), "a closed item is still known")
+    late = talk.prepare(EndRequest("toolu_1", "expired", None))
+    await expect_raises(Conflict, store.commit(late), "ending it a second time")
+    row = await store.request("c", "toolu_1")
+    expect(row is not None and row.outcome == "answered", "the first outcome stays")
+    expect(await store.request("c", "other") is None, "an unknown one is none")
+
+
+async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
+    talk = await begin(store)
+    await talk.commit(talk.prepare(OpenRequestRow(a_request())))
+    await talk.commit(talk.prepare(EndRequest("toolu_1", "cancelled", "agent_lost")))
+    await talk.commit(talk.prepare(OpenRequestRow(a_request())))
+    row = await store.request("c", "toolu_1")
+    expect(row is not None and row.outcome is None and row.by is None, "it is open again")
+    expect(len(await store.inbox(open_only=False)) == 1, "there is one item, not two")
+    await talk.commit(talk.prepare(OpenRequestRow(a_request("p-1", "permission"))))
+    sources = {item.source_id for item in await store.inbox()}
+    expect("conversation:c:permission:p-1" in sources, "a permission has an item of its own")
+
+
+async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
+    talk = await begin(store)
+    await begin(store, "idle")
+    expect(await store.unsettled() == [], "an idle conversation is settled")
+    running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
+    queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
+    asked = structs.replace(talk.state, requests=[a_request()])
+    for state, what in [(running, "a turn"), (queued, "a queue"), (asked, "a request")]:
+        idle = talk.state
+        await store.commit(talk.prepare(state=state))
+        expect(await store.unsettled() == ["c"], f"{what} makes it unsettled")
+        await store.commit(talk.prepare(state=idle))
+        expect(await store.unsettled() == [], f"without {what} it is settled")
+
+
+async def the_audit_trail_only_grows(store: Store) -> None:
+    talk = await begin(store)
+    running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
+    await talk.commit(talk.prepare(Audit("asked", "ann", {"a": 1}), state=running, seconds=1))
+    await store.note("connected", at=at(2), by="bob", conversation_id="d", data={"b": 2})
+    trail = await store.audit()
+    expect([row.action for row in trail] == ["asked", "connected"], "all is there, in order")
+    asked, connected = trail
+    expect((asked.by, asked.data, asked.at) == ("ann", {"a": 1}, at(1)), "who did what, and when")
+    expect(asked.conversation_id == "c" and asked.trace_id == TRACE, "and in which turn")
+    expect(connected.conversation_id == "d", "a note may be about any conversation")
+    expect(await store.audit(conversation_id="c") == [asked], "one conversation's trail")
+    expect(await store.audit(after=asked.number) == [connected], "what came after a number")
+    expect(await store.audit(limit=1) == [asked], "the first ones")
+    await store.delete("c", at=at(3), by="ann")
+    trail = await store.audit()
+    expect(trail[:2] == [asked, connected], "what was written stays, even of what was deleted")
+    expect((trail[2].action, trail[2].by) == ("deleted", "ann"), "and the deletion is written down")
+    expect(trail[2].number > connected.number, "numbers only grow")
+
+
+async def conversations_are_listed_and_changed(store: Store) -> None:
+    for number, user in enumerate(["ann", "bob", "ann"]):
+        talk = await begin(store, f"c{number}", user=user)
+        await talk.commit(talk.prepare(*talk.entries("x"), seconds=10 + number))
+
+    async def listed(user: str | None = None, archived: bool = False) -> list[str]:
+        rows = await store.conversations(user=user, archived=archived)
+        return [row.conversation_id for row in rows]
+
+    expect(await listed() == ["c2", "c1", "c0"], "the newest is first")
+    expect(await listed("ann") == ["c2", "c0"], "or only one user's")
+    page = await store.conversations(limit=1, offset=1)
+    expect([row.conversation_id for row in page] == ["c1"], "a page of them")
+    await store.change("c1", title="Kept", archived=True)
+    expect(await listed() == ["c2", "c0"], "an archived one is not listed")
+    expect(await listed(archived=True) == ["c1"], "but among the archived ones")
+    await store.change("c1", archived=False)
+    row = await store.conversation("c1")
+    expect(row is not None and row.title == "Kept" and not row.archived, "what is absent stays")
+    await expect_raises(Refused, store.change("other", title="x"), "changing an unknown one")
+
+
+async def a_title_is_the_one_that_was_given_last(store: Store) -> None:
+    talk = await begin(store, title="first")
+
+    async def title() -> str | None:
+        row = await store.conversation("c")
+        return row.title if row is not None else None
+
+    await talk.commit(talk.prepare(state=structs.replace(talk.state, title="by the machine")))
+    expect(await title() == "by the machine", "the machine gives one")
+    await store.change("c", title="by hand")
+    await talk.say("x")
+    expect(await title() == "by hand", "a commit that does not change it leaves it")
+
+
+async def a_deleted_conversation_is_gone(store: Store) -> None:
+    talk = await begin(store)
+    receipt = Receipt("ann", "m-1", b"", b"{}")
+    opened = OpenRequestRow(a_request())
+    await talk.commit(talk.prepare(*talk.entries("words"), opened, receipt=receipt))
+    await store.delete("c", at=at(1))
+    expect(await store.conversation("c") is None, "it is not found")
+    expect(await store.entries("c") == [], "nor its log")
+    expect(await store.search("words") == [], "nor its words")
+    expect(await store.inbox(open_only=False) == [], "nor its requests")
+    expect(await store.receipt("c", "ann", "m-1") is None, "nor its receipts")
+    late = talk.prepare(*talk.entries("late"))
+    await expect_raises(Fenced, store.commit(late), "a commit to what was deleted")
+    await begin(store)
+
+
+async def words_are_found(store: Store) -> None:
+    talk = await begin(store, title="Plans", user="ann")
+    await talk.say(
+        "明天下午三点开会议，请准时参加。", "你好世界", "The deployment failed: foo_bar.py"
+    )
+
+    async def found(words: str, user: str | None = None) -> list[int]:
+        return sorted(hit.sequence for hit in await store.search(words, user=user))
+
+    expect(await found("会议") == [1], "a Chinese word of two characters, inside a sentence")
+    expect(await found("你好") == [2], "and at the beginning of one")
+    expect(await found("开会议") == [1], "a longer one")
+    expect(await found("deploy") == [3], "a word by its beginning, in any case")
+    expect(await found("FAILED deployment") == [3], "all words, in any order")
+    expect(await found("failed 会议") == [], "but all of them")
+    expect(await found("foo_bar.py") == [3], "a word with punctuation in it")
+    expect(await found("会议", "ann") == [1] and await found("会议", "bob") == [], "by user")
+    for odd in ['"', "'", "(", "*", "a AND", "NEAR(a b)", "x:y", "-", "^a", "\0", "", "  ", "{}"]:
+        await store.search(odd)  # whatever a person types: never an error
+    (hit,) = await store.search("会议")
+    expect((hit.conversation_id, hit.title) == ("c", "Plans"), "a hit says where it is")
+    expect("\x02会议\x03" in hit.snippet, "and shows the words, marked")
+
+
+async def blobs_are_kept(store: Store) -> None:
+    data = bytes(range(256)) * 1000
+    await store.put_blob("b-1", data, "image/png", at=at())
+    expect(await store.get_blob("b-1") == (data, "image/png"), "a blob is as it was")
+    expect(await store.get_blob("b-2") is None, "an unknown one is none")
+    await store.put_blob("b-1", data, "image/png", at=at(1))
+    other = store.put_blob("b-1", b"other", "image/png", at=at())
+    await expect_raises(Conflict, other, "other bytes under the same name")
+
+
+async def a_backup_is_a_log_of_its_own(
+    store: Store, open_copy: Callable[[str], Awaitable[Store]]
+) -> None:
+    """Beside the other checks, because it opens the copy."""
+    talk = await begin(store)
+    await talk.say("before")
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "copy")
+
+        async def speak() -> None:
+            for number in range(20):
+                await talk.say(f"meanwhile {number}")
+
+        epoch, _ = await asyncio.gather(store.backup(path), speak())
+        expect(epoch != store.epoch, "the copy has an epoch of its own")
+        copy = await open_copy(path)
+        try:
+            expect(copy.epoch == epoch, "which it knows")
+            row = await copy.conversation("c")
+            stored = await copy.entries("c")
+            expect(row is not None and row.head == len(stored) >= 1, "it has whole commits")
+            expect(stored == (await store.entries("c"))[: len(stored)], "the same ones")
+            claim = await copy.claim("c", "two", now=NOW, lease=LEASE)  # nobody owns a copy
+            assert row is not None
+            await Writing(copy, claim, row.state).say("in the copy")
+            expect(len(await store.entries("c")) == 21, "writing to it changes only the copy")
+        finally:
+            await copy.close()
+
+
+OTHER_CHECKS = [
+    turns_are_listed_once_they_are_over,
+    a_receipt_is_kept_with_what_it_is_for,
+    a_request_ends_once,
+    a_question_that_is_asked_again_reuses_its_item,
+    what_is_left_open_is_found_after_a_crash,
+    the_audit_trail_only_grows,
+    conversations_are_listed_and_changed,
+    a_title_is_the_one_that_was_given_last,
+    a_deleted_conversation_is_gone,
+    words_are_found,
+    blobs_are_kept,
+]

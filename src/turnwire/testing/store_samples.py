@@ -1,0 +1,102 @@
+"""Small commits for the checks of a store."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from turnwire.core.conversation.effects import AddEntry, Write
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message import (
+    Message,
+    MessagePart,
+    Role,
+    TextPart,
+    TextPayload,
+    meta_of,
+    run_id,
+)
+from turnwire.core.status import OpenRequest, RequestKind
+from turnwire.core.times import iso
+from turnwire.ports import Claim, Commit, NewConversation, Receipt, Store
+
+__all__ = ["NOW", "Writing", "a_message", "a_request", "at", "begin"]
+
+NOW = 1_767_268_800_000  # 2026-01-01T12:00:00Z
+LEASE = 30_000
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+def at(seconds: int = 0) -> str:
+    """A time, so many seconds after the start."""
+    return iso(NOW + seconds * 1000)
+
+
+def a_message(text: str, role: Role = "assistant", *, run: str = "c:1") -> Message:
+    """An entry with one text."""
+    parts: list[MessagePart] = [TextPart(TextPayload(text))]
+    return Message(run, role, parts, at(), meta_of(run))
+
+
+def a_request(request_id: str = "toolu_1", kind: RequestKind = "question") -> OpenRequest:
+    """Something that waits for a person."""
+    return OpenRequest(
+        request_id, kind, request_id, "AskUserQuestion", {"question": "Which?"}, 1, 1, "inbox-1"
+    )
+
+
+class Writing:
+    """One owner's view of one conversation: what it commits follows on what it committed before."""
+
+    def __init__(self, store: Store, claim: Claim, state: Conversation) -> None:
+        self.store = store
+        self.claim = claim
+        self.state = state
+
+    @property
+    def id(self) -> str:
+        return self.state.conversation_id
+
+    def entries(self, *texts: str) -> list[Write]:
+        """Entries that continue the log."""
+        run = run_id(self.id, 1)
+        first = self.state.head + 1
+        return [
+            AddEntry(number, a_message(text, run=run), 1, TRACE)
+            for number, text in enumerate(texts, first)
+        ]
+
+    def prepare(
+        self,
+        *writes: Write,
+        state: Conversation | None = None,
+        receipt: Receipt | None = None,
+        native_session_id: str | None = None,
+        seconds: int = 1,
+    ) -> Commit:
+        """A commit of these, not committed yet."""
+        added = sum(isinstance(write, AddEntry) for write in writes)
+        after = structs.replace(state or self.state, head=self.state.head + added)
+        return Commit(self.claim, after, [*writes], at(seconds), receipt, native_session_id)
+
+    async def commit(self, commit: Commit) -> None:
+        """Commit it, and go on from there."""
+        await self.store.commit(commit)
+        self.state = commit.state
+
+    async def say(self, *texts: str) -> None:
+        """Commit these texts together."""
+        await self.commit(self.prepare(*self.entries(*texts)))
+
+
+async def begin(
+    store: Store,
+    name: str = "c",
+    *,
+    owner: str = "one",
+    user: str | None = None,
+    title: str | None = None,
+) -> Writing:
+    """A new conversation, owned."""
+    row = await store.create(NewConversation(name, "demo", at(), user, title))
+    claim = await store.claim(name, owner, now=NOW, lease=LEASE)
+    return Writing(store, claim, row.state)
