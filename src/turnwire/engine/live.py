@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
@@ -39,6 +40,7 @@ from turnwire.ports import (
 
 __all__ = ["Answer", "Ask", "Live"]
 
+_log = logging.getLogger("turnwire")
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
 _GROWS = frozenset(
     [
@@ -160,18 +162,31 @@ class Live:
     async def _work(self) -> None:
         try:
             while self._inbox and not self.dead:
-                item = self._inbox.popleft()
-                if isinstance(item, Ask):
-                    await self._answer(item)
-                elif isinstance(item, list):
-                    await self._hear(self._ready(item))
-                else:
-                    await self._carry_out(item)
+                await self._handle(self._inbox.popleft())
         except Fenced:
             await self._die()
         finally:
             self._task = None
         self._ended(self)
+
+    async def _handle(self, item: _Item) -> None:
+        try:
+            if isinstance(item, Ask):
+                await self._answer(item)
+            elif isinstance(item, list):
+                await self._hear(self._ready(item))
+            else:
+                await self._carry_out(item)
+        except Fenced:
+            raise
+        except Exception:
+            # A defect. Nothing of this step has happened; a turn must not seem to run for ever.
+            _log.exception("conversation %s: a step failed", self.row.conversation_id)
+            if isinstance(item, Ask):
+                if not item.done.done():
+                    item.done.set_exception(Refused("INTERNAL_ERROR"))
+            elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
+                self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
     def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """This batch, and all that came behind it meanwhile: what is ready together goes together."""

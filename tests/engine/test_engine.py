@@ -1,0 +1,194 @@
+"""Conversations run on a real store with the demo agent."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "turnwire.db"
+
+
+def run(test: object) -> None:
+    asyncio.run(test)  # type: ignore[arg-type]
+
+
+def test_a_message_starts_a_turn_that_ends_once(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                answer = await talk.send("hello")
+                assert answer.ack.turn_id == 1
+                complete = await seen.until(f.AssistantComplete)
+                await seen.state("active")
+            assert not complete.payload.is_error
+            assert len(seen.of(f.AssistantComplete)) == 1
+            numbers = [
+                frame.payload.message_sequence
+                for frame in seen.frames
+                if getattr(frame.payload, "message_sequence", None) is not None  # type: ignore[attr-defined]
+            ]
+            assert numbers == list(range(1, len(numbers) + 1))
+
+    run(scene())
+
+
+def test_sending_again_under_the_same_id_gets_the_first_answer_again(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            first = await talk.send("hello", client_message_id="m-1", user="ann")
+            again = await talk.send("hello", client_message_id="m-1", user="ann")
+            assert (again.ack, again.duplicate) == (first.ack, True)
+            with pytest.raises(Refused) as refused:
+                await talk.send("something else", client_message_id="m-1", user="ann")
+            assert refused.value.code == "IDEMPOTENCY_CONFLICT"
+            other = await talk.send("hello", client_message_id="m-1", user="ben")
+            assert not other.duplicate
+
+    run(scene())
+
+
+def test_whoever_comes_later_sees_the_same_conversation(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("think tool plan subagent")
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+                async with Watcher(talk) as late:
+                    assert late.view().messages == seen.view().messages
+                    assert late.view().turns == seen.view().turns
+
+    run(scene())
+
+
+def test_a_follower_resumes_after_its_number_without_a_gap_or_a_double(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("tool")
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+            head = seen.view().cursor
+            for last in range(head + 1):
+                async with Watcher(talk, last_sequence=last, epoch=engine.store.epoch) as again:
+                    replayed = [r.payload.message_sequence for r in again.of(f.MessageReplay)]
+                numbered = [number for number in replayed if number is not None]
+                assert numbered == list(range(last + 1, head + 1))
+
+    run(scene())
+
+
+def test_a_question_waits_and_its_answer_is_the_tools_result(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                await seen.state("waiting_input")
+                with pytest.raises(Refused) as refused:
+                    await talk.answer(asked.payload.question_id, "  ")
+                assert refused.value.code == "INPUT_REQUIRED"
+                await talk.answer(asked.payload.question_id, "Blue", user="ann")
+                resolved = await seen.until(f.AssistantRequestResolved)
+                assert (resolved.payload.outcome, resolved.payload.by) == ("answered", "ann")
+                result = await seen.until(f.AssistantToolResult)
+                assert result.payload.tool_use_id == asked.payload.question_id
+                assert "Blue" in str(result.payload.content)
+                await seen.until(f.AssistantComplete)
+                with pytest.raises(Refused) as refused:
+                    await talk.answer(asked.payload.question_id, "Red")
+                assert refused.value.code == "DUPLICATE_INPUT_RESPONSE"
+
+    run(scene())
+
+
+def test_an_answer_after_a_restart_is_still_the_tools_result(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                await seen.state("waiting_input")
+        async with engine_on(path) as engine:
+            talk = await engine.open(talk.id)
+            async with Watcher(talk) as seen:
+                status = await talk.status()
+                assert (status.state, status.running) == ("waiting_input", False)
+                await talk.answer(asked.payload.question_id, "Blue")
+                went_on = await seen.until(f.TurnStarted)
+                assert (went_on.payload.origin, went_on.payload.turn_id) == ("resume", 1)
+                result = await seen.until(f.AssistantToolResult)
+                assert result.payload.tool_use_id == asked.payload.question_id
+                assert not result.payload.is_error
+                await seen.until(f.AssistantComplete)
+                assert len(seen.of(f.AssistantComplete)) == 1
+
+    run(scene())
+
+
+def test_an_interrupt_ends_the_turn_with_a_receipt(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await engine.create("demo", options={"delay": 0.01})
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                assert (await talk.interrupt(1, user="ann")).ack.outcome == "requested"
+                receipt = await seen.until(f.ConversationInterrupted)
+                assert (receipt.payload.by, receipt.payload.acknowledged) == ("ann", True)
+                complete = await seen.until(f.AssistantComplete)
+                assert complete.payload.interrupted
+                await seen.state("interrupted")
+                assert (await talk.interrupt(1)).ack.outcome == "already_ended"
+
+    run(scene())
+
+
+def test_what_is_sent_during_a_turn_waits_and_runs_in_order(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                one = await talk.send("one")
+                two = await talk.send("two")
+                assert one.ack.queue_id
+                assert two.ack.queue_id
+                await talk.answer(asked.payload.question_id, "Blue")
+                for _ in range(3):
+                    await seen.until(f.AssistantComplete)
+            texts = [frame.payload.content[0].text for frame in seen.of(f.UserMessage)]  # type: ignore[union-attr]
+            assert texts == ["question", "one", "two"]
+            assert [frame.turn_id for frame in seen.of(f.AssistantComplete)] == [1, 2, 3]
+
+    run(scene())
+
+
+def test_an_idle_conversation_costs_no_task(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            before = asyncio.all_tasks()
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                await seen.until(f.AssistantComplete)
+            assert asyncio.all_tasks() - before  # the agent is still open
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run(scene())

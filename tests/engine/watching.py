@@ -1,0 +1,103 @@
+"""Following a conversation in a test, without ever sleeping."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from turnwire.agents.demo import DemoAgent
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.engine import Engine, Talk
+from turnwire.engine.engine import EngineSettings
+from turnwire.ports import Agent, Clock
+from turnwire.stores.sqlite import SqliteStore
+
+F = TypeVar("F", bound=f.Frame)
+
+PATIENCE = 20.0  # seconds; only a broken test waits that long
+
+
+class Watcher:
+    """Collects the frames of one connection; `until` waits for the one a test is about."""
+
+    def __init__(self, talk: Talk, **place: Any) -> None:
+        self.frames: list[f.Frame] = []
+        self._talk = talk
+        self._place = place
+        self._more = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._read = 0  # those before are behind us
+
+    async def __aenter__(self) -> Watcher:
+        self._task = asyncio.create_task(self._collect())
+        await self.until(f.SessionState)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _collect(self) -> None:
+        async with aclosing(self._talk.follow(**self._place)) as frames:
+            async for frame in frames:
+                self.frames.append(frame)
+                self._more.set()
+
+    async def until(self, kind: type[F], that: Callable[[F], bool] = lambda frame: True) -> F:
+        """The next frame of this kind, from where the last search ended."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                while self._read < len(self.frames):
+                    frame = self.frames[self._read]
+                    self._read += 1
+                    if isinstance(frame, kind) and that(frame):
+                        return frame
+                assert self._task is not None
+                if self._task.done():
+                    self._task.result()
+                    raise AssertionError("the conversation is no longer followed")
+                self._more.clear()
+                await self._more.wait()
+
+    async def state(self, state: str) -> f.SessionState:
+        """Wait for a state."""
+        return await self.until(f.SessionState, lambda frame: frame.payload.state == state)
+
+    def of(self, kind: type[F]) -> list[F]:
+        """All frames of a kind so far."""
+        return [frame for frame in self.frames if isinstance(frame, kind)]
+
+    def view(self) -> Any:
+        """What a person sees."""
+        reducer = ViewReducer()
+        for frame in self.frames:
+            reducer.apply(frame)  # type: ignore[arg-type]  # every frame of a server is one
+        return reducer.view()
+
+
+@asynccontextmanager
+async def engine_on(
+    path: Path,
+    *,
+    agent: Agent | None = None,
+    clock: Clock | None = None,
+    settings: EngineSettings | None = None,
+) -> AsyncIterator[Engine]:
+    """An engine on a real file, with the demo agent unless told otherwise."""
+    store = await SqliteStore.open(path)
+    try:
+        agents = {"demo": agent or DemoAgent()}
+        async with Engine(store, agents, clock=clock, settings=settings) as engine:
+            yield engine
+    finally:
+        await store.close()
+
+
+async def talk_with(engine: Engine, **options: Any) -> Talk:
+    """A new conversation with a demo agent that does not dawdle."""
+    return await engine.create("demo", options={"delay": 0, **options})
