@@ -175,6 +175,14 @@ class GuardedProcess:
             pipe.close()
 
     @property
+    def guard_pid(self) -> int:
+        """The process that watches over it."""
+        assert self._transport is not None
+        pid = self._transport.get_pid()
+        assert pid is not None
+        return pid
+
+    @property
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
         return bytes(self._pipes.last).decode(errors="replace").strip()

@@ -1,0 +1,247 @@
+"""The promises of the agent port, one after the other, each tried on sessions of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from msgspec import Struct
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.content import TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
+from turnwire.testing.agent_listener import (
+    AgentBroken,
+    Listener,
+    processes_below_us,
+    still_running,
+)
+from turnwire.testing.agent_order import EventOrder
+
+__all__ = ["AgentChecks", "Prompts", "Skip"]
+
+_Request = TypeVar("_Request", ev.QuestionAsked, ev.PermissionRequested)
+
+
+class Skip(Exception):
+    """There is no prompt for this, or the agent does not promise it."""
+
+
+class Prompts(Struct, frozen=True):
+    """What to say so that the agent does what is to be checked. None: that is not checked."""
+
+    plain: str = "Hello."
+    long: str | None = None  # its answer takes long enough to be interrupted
+    tool: str | None = None  # it calls a tool
+    question: str | None = None  # it asks a person
+    permission: str | None = None  # it wants leave for a tool
+
+
+class AgentChecks:
+    """A method for each promise. It raises AgentBroken, or Skip."""
+
+    def __init__(self, make: Callable[[], Agent], prompts: Prompts, seconds: float) -> None:
+        self.make = make
+        self.prompts = prompts
+        self.seconds = seconds
+        self.notes: list[str] = []
+        self._sessions = 0
+
+    @asynccontextmanager
+    async def session(
+        self, native_session_id: str | None = None, calls: set[str] | None = None
+    ) -> AsyncIterator[Listener]:
+        """An open session that is being read; it is closed at the end, and what it said is judged."""
+        self._sessions += 1
+        start = SessionStart(f"check-{self._sessions}", native_session_id)
+        try:
+            async with asyncio.timeout(max(30.0, self.seconds)):
+                session = await self.make().open(start)
+        except AgentGone as gone:
+            raise AgentBroken(f"open() raised AgentGone: {gone.message}") from gone
+        heard = Listener(session, EventOrder(calls or ()), self.seconds)
+        try:
+            yield heard
+        finally:
+            await session.close()
+            await heard.stop()
+        if heard.order.problems:
+            raise AgentBroken("; ".join(dict.fromkeys(heard.order.problems)))
+
+    async def say(self, heard: Listener, text: str | None) -> None:
+        """A prompt; skipped where there is none for this."""
+        if text is None:
+            raise Skip
+        turn = f"check-{self._sessions}:{heard.order.turns_ended + 1}"
+        await heard.session.prompt([TextContent(text)], turn_uuid=turn)
+
+    # --- the promises -------------------------------------------------------------------------
+
+    async def describes_itself(self) -> None:
+        agent = self.make()
+        if not agent.name:
+            raise AgentBroken("it has no name")
+        if agent.capabilities != agent.capabilities:
+            raise AgentBroken("its capabilities change")
+
+    async def a_prompt_gets_a_turn(self) -> None:
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.plain)
+            events = await heard.turn_ends(1)
+            failed = heard.first(ev.TurnFailed)
+            if failed is not None:
+                raise AgentBroken(f"the turn failed: {failed.code}: {failed.message}")
+            if not any(
+                isinstance(event, ev.AssistantMessage | ev.ContentCompleted) for event in events
+            ):
+                raise AgentBroken("the turn said nothing")
+            if heard.session.native_session_id is None:
+                raise AgentBroken("after a turn, native_session_id is still not known")
+
+    async def a_second_prompt_gets_a_second_turn(self) -> None:
+        async with self.session() as heard:
+            for number in (1, 2):
+                await self.say(heard, self.prompts.plain)
+                await heard.turn_ends(number)
+
+    async def a_resumed_session_answers(self) -> None:
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.plain)
+            await heard.turn_ends(1)
+            name = heard.session.native_session_id
+        async with self.session(name) as heard:
+            await self.say(heard, self.prompts.plain)
+            await heard.turn_ends(1)
+
+    async def a_tool_has_its_result(self) -> None:
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.tool)
+            await heard.turn_ends(1)
+            if not heard.order.calls:
+                raise AgentBroken("it called no tool")
+            missing = heard.order.calls - heard.order.results
+            if missing:
+                raise AgentBroken(f"calls without a result: {', '.join(sorted(missing))}")
+
+    async def an_interrupt_ends_the_turn(self) -> None:
+        async with self.session() as heard:
+            await heard.session.interrupt()  # without a turn it does nothing
+            await self.say(heard, self.prompts.long)
+            await heard.until(lambda: _has_spoken(heard.events), "first words")
+            await heard.session.interrupt()
+            try:
+                await heard.turn_ends(1)
+            except AgentBroken:
+                if heard.over:
+                    raise
+                self.notes.append("interrupt: ignored; only close() stops this agent")
+                return
+            end = heard.first(ev.TurnCompleted)
+            if end is None or not end.interrupted:
+                self.notes.append("interrupt: the turn ended, and does not say that it was stopped")
+            await self.say(heard, self.prompts.plain)
+            await heard.turn_ends(2)
+
+    async def a_question_is_answered(self) -> None:
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.question)
+            asked = await self._asked(heard, ev.QuestionAsked)
+            await heard.session.deliver([_answer(asked)], resumed=False)
+            await heard.turn_ends(1)
+            _expect_result(heard.events, asked.tool_use_id)
+
+    async def a_question_survives_its_process(self) -> None:
+        if not self.make().capabilities.questions_survive:
+            raise Skip
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.question)
+            asked = await self._asked(heard, ev.QuestionAsked)
+            name = heard.session.native_session_id
+        async with self.session(name, {asked.tool_use_id}) as heard:
+            await heard.session.deliver([_answer(asked)], resumed=True)
+            await heard.turn_ends(1)
+            _expect_result(heard.events, asked.tool_use_id)
+
+    async def a_permission_is_allowed_or_denied(self) -> None:
+        for decision in ("allow", "deny"):
+            async with self.session() as heard:
+                await self.say(heard, self.prompts.permission)
+                asked = await self._asked(heard, ev.PermissionRequested)
+                allowed = decision == "allow"
+                reply = Reply(
+                    asked.request_id, "permission", decision="allow" if allowed else "deny"
+                )
+                await heard.session.deliver([reply], resumed=False)
+                await heard.turn_ends(1)
+                result = _expect_result(heard.events, asked.tool_use_id)
+                if not allowed and not result.is_error:
+                    raise AgentBroken("a call was denied, and its result is no error")
+
+    async def _asked(self, heard: Listener, kind: type[_Request]) -> _Request:
+        await heard.until(lambda: heard.first(kind) is not None, kind.__name__)
+        asked = heard.first(kind)
+        assert asked is not None
+        return asked
+
+    async def closing_ends_everything(self) -> None:
+        """In the middle of a turn, twice, with every process that there was."""
+        before = processes_below_us()
+        async with self.session() as heard:
+            await self.say(heard, self.prompts.long or self.prompts.plain)
+            await heard.until(lambda: heard.first(ev.TurnStarted) is not None, "TurnStarted")
+            ours = processes_below_us() - before
+            await self._close(heard.session)
+            await self._close(heard.session)
+            await heard.until_over()
+            if heard.gone is not None:
+                raise AgentBroken("events() raised AgentGone although the session was closed")
+            try:
+                await heard.session.prompt([TextContent("Hello?")], turn_uuid="too-late")
+            except AgentGone:
+                pass
+            else:
+                raise AgentBroken("prompt() after close() did not raise AgentGone")
+        left = await still_running(ours | (processes_below_us() - before), self.seconds)
+        if left:
+            names = ", ".join(f"{process.name} ({process.pid})" for process in left)
+            raise AgentBroken(f"close() left processes behind: {names}")
+
+    async def an_idle_session_closes(self) -> None:
+        async with self.session() as heard:
+            await self._close(heard.session)
+            await heard.until_over()
+
+    async def _close(self, session: AgentSession) -> None:
+        try:
+            async with asyncio.timeout(self.seconds):
+                await session.close()
+        except TimeoutError:
+            raise AgentBroken(f"close() took more than {self.seconds:g} seconds") from None
+
+
+def _has_spoken(events: list[NormalizedStreamEvent]) -> bool:
+    return any(isinstance(event, ev.ContentDelta | ev.AssistantMessage) for event in events)
+
+
+def _answer(asked: ev.QuestionAsked) -> Reply:
+    """The first choice of every question, or some words."""
+    answers = {
+        question.id: question.options[0].label if question.options else "Yes"
+        for question in asked.questions
+    }
+    answer = next(iter(answers.values())) if len(answers) == 1 else answers
+    return Reply(asked.tool_use_id, "question", answer)
+
+
+def _expect_result(events: list[NormalizedStreamEvent], tool_use_id: str) -> ToolResultBlock:
+    for event in events:
+        if isinstance(event, ev.UserMessage):
+            for block in event.content:
+                if isinstance(block, ToolResultBlock) and block.tool_use_id == tool_use_id:
+                    return block
+    raise AgentBroken(f"the answer did not become the result of {tool_use_id}")

@@ -1,0 +1,74 @@
+"""Whether an agent keeps what the agent port promises.
+
+    report = asyncio.run(check_agent(MyAgent, Prompts(long="Count to 1000, slowly.")))
+
+Every promise is tried against real sessions; all that were broken are named at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from turnwire.ports import Agent
+from turnwire.testing.agent_checks import AgentChecks, Prompts, Skip
+from turnwire.testing.agent_listener import AgentBroken
+
+__all__ = ["AgentBroken", "AgentReport", "Prompts", "check_agent"]
+
+
+class AgentReport(Struct, frozen=True):
+    """What was checked, what was not, and what is worth knowing although it breaks no promise."""
+
+    kept: list[str]
+    skipped: list[str]
+    notes: list[str]
+
+
+_Check: TypeAlias = Callable[[], Awaitable[None]]
+
+
+async def check_agent(
+    make_agent: Callable[[], Agent], prompts: Prompts | None = None, *, seconds: float = 15.0
+) -> AgentReport:
+    """Try every promise. Raises AgentBroken, which names all that are not kept.
+
+    Nothing may take longer than `seconds`: the start of a turn, its end, closing.
+    """
+    checker = AgentChecks(make_agent, prompts or Prompts(), seconds)
+    why = make_agent().unavailable()
+    if why is not None:
+        raise AgentBroken(f"the agent cannot be checked, it is unavailable: {why}")
+    checks: list[_Check] = [
+        checker.describes_itself,
+        checker.a_prompt_gets_a_turn,
+        checker.a_second_prompt_gets_a_second_turn,
+        checker.a_resumed_session_answers,
+        checker.a_tool_has_its_result,
+        checker.an_interrupt_ends_the_turn,
+        checker.a_question_is_answered,
+        checker.a_question_survives_its_process,
+        checker.a_permission_is_allowed_or_denied,
+        checker.closing_ends_everything,
+        checker.an_idle_session_closes,
+    ]
+    kept: list[str] = []
+    skipped: list[str] = []
+    broken: list[str] = []
+    for check in checks:
+        name = getattr(check, "__name__", str(check)).replace("_", " ")
+        try:
+            await check()
+        except Skip:
+            skipped.append(name)
+        except AgentBroken as problem:
+            broken.append(f"{name}: {problem}")
+        except Exception as error:
+            broken.append(f"{name}: it raised {error!r}")
+        else:
+            kept.append(name)
+    if broken:
+        raise AgentBroken(f"{len(broken)} of {len(checks)} checks failed:\n" + "\n".join(broken))
+    return AgentReport(kept, skipped, checker.notes)

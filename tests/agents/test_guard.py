@@ -1,0 +1,285 @@
+"""Nothing that an agent starts survives it. Every process in here is a real one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agents.processes import (
+    FAMILY,
+    HYDRA,
+    LEAVER,
+    QUIET,
+    SECONDS,
+    STUBBORN,
+    is_there,
+    program,
+    wait_until_gone,
+)
+from turnwire.agents import guard
+from turnwire.agents.process import GuardedProcess, plain_environment
+from turnwire.ports import AgentGone
+
+ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
+
+
+async def pids_of(process: GuardedProcess, count: int) -> list[int]:
+    """The first lines that a family writes: a pid each."""
+    heard = b""
+    async with asyncio.timeout(SECONDS):
+        while heard.count(b"\n") < count:
+            data = await process.read()
+            assert data, f"{process.how_it_ended()} {heard!r}"
+            heard += data
+    return [int(line) for line in heard.split()]
+
+
+# --- ending -------------------------------------------------------------------------------------
+
+
+@ONLY_LINUX
+def test_the_whole_family_ends_and_is_named_with_its_signals() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(FAMILY), grace=0.2)
+        pids = await pids_of(process, 4)
+        ended = await process.end()
+        assert wait_until_gone(pids) == []
+        assert {each.pid: each.signal for each in ended} == {
+            each.pid: "SIGKILL" if each.signal == "SIGKILL" else "SIGTERM" for each in ended
+        }
+        assert {each.pid for each in ended} == set(pids)
+        assert sorted(each.signal or "" for each in ended) == ["SIGKILL", *["SIGTERM"] * 3]
+        assert all(each.name and "python" in each.name for each in ended)
+
+    asyncio.run(run())
+
+
+def test_one_that_ignores_sigterm_is_killed() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(STUBBORN), grace=0.1)
+        (pid,) = await pids_of(process, 1)
+        (ended,) = await process.end()
+        assert (ended.pid, ended.signal) == (pid, "SIGKILL")
+        assert wait_until_gone([pid]) == []
+
+    asyncio.run(run())
+
+
+def test_one_that_is_stopped_still_ends_politely() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(QUIET), grace=SECONDS)
+        (pid,) = await pids_of(process, 1)
+        os.kill(pid, signal.SIGSTOP)
+        (ended,) = await process.end()
+        assert ended.signal == "SIGTERM"
+
+    asyncio.run(run())
+
+
+@ONLY_LINUX
+def test_one_that_starts_another_when_told_to_end_does_not_get_away_with_it() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(HYDRA), grace=0.2)
+        (first,) = await pids_of(process, 1)
+        ended = await process.end()
+        assert len(ended) == 2
+        assert wait_until_gone([first, *(each.pid for each in ended)]) == []
+
+    asyncio.run(run())
+
+
+@ONLY_LINUX
+def test_what_a_command_leaves_behind_ends_with_it() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(LEAVER))
+        pids = await pids_of(process, 2)
+        process.write(b"go\n")
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+        assert wait_until_gone(pids) == []
+        assert "exit code 0" in process.how_it_ended()
+        assert {each.pid for each in await process.end()} == set(pids)
+
+    asyncio.run(run())
+
+
+def test_one_that_leaves_by_itself_did_not_have_to_be_ended() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(["cat"])
+        process.hang_up()
+        assert await process.end(leave=SECONDS) == []
+        assert await process.end() == []
+
+    asyncio.run(run())
+
+
+# --- the server dies ----------------------------------------------------------------------------
+
+SERVER = f"""
+import asyncio, sys
+from turnwire.agents.process import GuardedProcess
+async def main():
+    process = await GuardedProcess.start([sys.executable, "-I", "-S", "-c", {FAMILY!r}], grace=0.2)
+    print(process.guard_pid, flush=True)
+    while True:
+        sys.stdout.buffer.write(await process.read())
+        sys.stdout.flush()
+asyncio.run(main())
+"""
+
+
+@ONLY_LINUX
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_when_the_server_is_killed_nothing_survives(by: signal.Signals) -> None:
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE)
+    assert server.stdout is not None
+    with server.stdout as said:
+        pids = [int(said.readline()) for _ in range(5)]
+        server.send_signal(by)
+        server.wait(SECONDS)
+        assert wait_until_gone(pids) == []
+        assert said.read() == b""  # nobody holds its output any more
+
+
+@ONLY_LINUX
+def test_when_the_guard_itself_is_killed_nothing_survives_either() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(FAMILY))
+        pids = await pids_of(process, 4)
+        os.kill(process.guard_pid, signal.SIGKILL)
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+        assert wait_until_gone(pids) == []
+        assert {each.pid for each in await process.end()} <= set(pids)
+        assert await process.read() == b""
+
+    asyncio.run(run())
+
+
+# --- without a subreaper ------------------------------------------------------------------------
+
+
+def test_without_a_subreaper_children_in_other_sessions_end_too() -> None:
+    code = FAMILY.replace("stay(signal.SIGTERM)\n    os._exit(0)", "stay()\n    stay()")
+
+    async def run() -> None:
+        process = await GuardedProcess.start(program(code), grace=0.5, subreaper=False)
+        pids = await pids_of(process, 5)
+        ended = await process.end()
+        assert {each.pid for each in ended} == set(pids)
+        assert wait_until_gone(pids) == []
+
+    asyncio.run(run())
+
+
+def test_ps_tells_the_same_as_proc() -> None:
+    me = os.getpid()
+    process = next(each for each in guard._from_ps() if each.pid == me)
+    assert process.parent == os.getppid()
+    assert process.group == os.getpgrp()
+    assert not process.dead
+    if sys.platform == "linux":
+        assert guard.running()[me].parent == os.getppid()
+
+
+# --- what passes through ------------------------------------------------------------------------
+
+
+def test_input_output_and_errors_are_the_commands_own() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(["sh", "-c", "cat; echo trouble >&2; exit 3"])
+        process.write(b"\x00\xffbytes\n" * 100_000)
+        process.hang_up()
+        heard = b""
+        while data := await process.read():
+            heard += data
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+        assert heard == b"\x00\xffbytes\n" * 100_000
+        assert process.last_words == "trouble"
+        assert process.how_it_ended() == (
+            "The agent's process has ended with exit code 3. It said last: trouble"
+        )
+        await process.end()
+        with pytest.raises(AgentGone):
+            process.write(b"too late")
+
+    asyncio.run(run())
+
+
+def test_only_the_end_of_what_it_complains_about_is_remembered() -> None:
+    async def run() -> None:
+        command = ["sh", "-c", "yes complaint | head -n 100000 >&2; echo the end >&2"]
+        process = await GuardedProcess.start(command)
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+        await process.end()
+        assert process.last_words.endswith("the end")
+        assert len(process.last_words) < 5000
+
+    asyncio.run(run())
+
+
+def test_a_command_nobody_reads_waits_and_can_be_ended() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(["yes"])
+        assert len(await process.read()) > 0
+        (ended,) = await process.end()
+        assert ended.name == "yes"
+        assert not is_there(ended.pid)
+
+    asyncio.run(run())
+
+
+def test_a_command_that_does_not_exist_says_so() -> None:
+    with pytest.raises(AgentGone, match="no-such-program: No such file or directory"):
+        asyncio.run(GuardedProcess.start(["no-such-program"]))
+
+
+def test_a_folder_that_does_not_exist_says_so(tmp_path: Path) -> None:
+    with pytest.raises(AgentGone, match="could not be started"):
+        asyncio.run(GuardedProcess.start(["true"], cwd=str(tmp_path / "nowhere")))
+
+
+def test_no_secret_of_the_server_reaches_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "s3cret")
+    monkeypatch.setenv("TZ", "UTC")
+
+    async def run() -> bytes:
+        process = await GuardedProcess.start(["env"])
+        heard = b""
+        while data := await process.read():
+            heard += data
+        await process.end()
+        return heard
+
+    heard = asyncio.run(run())
+    assert b"s3cret" not in heard
+    assert b"TZ=UTC" in heard
+    assert "SOME_API_KEY" not in plain_environment()
+
+
+def test_a_server_can_lend_the_guard_a_named_socket(tmp_path: Path) -> None:
+    import socket
+
+    path = tmp_path / "control"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        command = [sys.executable, "-m", "turnwire.agents.guard", "--control", str(path), "--"]
+        started = subprocess.Popen([*command, "cat"], stdin=subprocess.PIPE)
+        control, _ = listening.accept()
+        with control, control.makefile("rb") as said:
+            assert b"started" in said.readline()
+            control.sendall(b'{"end": {}}\n')
+            assert b"exited" in said.readline()
+            assert b"SIGTERM" in said.readline()
+        assert started.wait(SECONDS) == 0
+        assert started.stdin is not None
+        started.stdin.close()
