@@ -49,6 +49,7 @@ class Draft:
         self.replies = list(before.replies)
         self.asked = dict(before.asked)
         self.tools = dict(before.tools)
+        self.closed = list(before.closed)
         self.voices = dict(before.voices)
         self.background = list(before.background)
         self.model = before.model
@@ -78,6 +79,7 @@ class Draft:
             self.replies,
             self.asked,
             self.tools,
+            self.closed,
             self.voices,
             self.background,
             self.model,
@@ -102,17 +104,19 @@ class Draft:
         trace_id = self.turn.trace_id if self.turn and self.turn.turn_id == turn_id else None
         self.writes.append(AddEntry(self.head, entry, turn_id, trace_id, raw))
 
-    def add_event(self, name: EventName, text: str, turn_id: int, data: Any, **known: Any) -> None:
+    def add_event(
+        self, name: EventName, text: str, turn_id: int | None, data: Any, **known: Any
+    ) -> None:
         """Put something that happened at the end of the log."""
-        run = run_id(self.before.conversation_id, turn_id)
+        run = self.run(turn_id)
         self.add(
             event_entry(name, text, run_id=run, timestamp=self.now, data=data, **known), turn_id
         )
 
-    def add_user(self, item: QueueItem, turn_id: int) -> None:
-        """Put what a person said at the end of the log."""
-        run = run_id(self.before.conversation_id, turn_id)
-        self.add(_user_entry(item, run, self.now), turn_id)
+    def run(self, turn_id: int | None) -> str:
+        """The name of a turn's run. What belongs to no turn has a run of its own."""
+        conversation_id = self.before.conversation_id
+        return f"{conversation_id}:" if turn_id is None else run_id(conversation_id, turn_id)
 
     def audit(self, action: str, by: str | None, **data: Any) -> None:
         """Note who did what."""
@@ -120,7 +124,7 @@ class Draft:
 
     # --- turns --------------------------------------------------------------------------------
 
-    def begin_turn(self, origin: TurnOrigin, trace_id: str, waiting: Waiting | None = None) -> Turn:
+    def begin_turn(self, origin: TurnOrigin, trace_id: str, waiting: Waiting | None = None) -> None:
         """A turn begins; a person's words go into the log now, unless they are there already."""
         item = waiting.item if waiting else None
         turn_id = waiting.turn_id if waiting else None
@@ -133,10 +137,9 @@ class Draft:
         self.writes.append(BeginTurn(turn))
         if item is not None:
             if not logged:
-                self.add_user(item, turn_id)
+                self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)
             self.commands.append(Prompt(turn, item.content))
         self.move("turn_started")
-        return turn
 
     def begin_next(self) -> None:
         """If nothing runs and somebody waits, it is their turn."""
@@ -149,18 +152,24 @@ class Draft:
         assert self.turn is not None
         self.turn = structs.replace(self.turn, phase=phase)
 
-    def end_turn(self, end: TurnEnd) -> None:
-        """The turn is over; its one assistant.complete says how."""
-        turn = self.turn
-        assert turn is not None
-        end = structs.replace(end, origin=turn.origin, after_sequence=self.head)
+    def end_turn(self, turn: Turn, end: TurnEnd, reason: str | None) -> None:
+        """A turn is over; its one assistant.complete says how, and what it took."""
+        spent = turn.spent
+        end = structs.replace(
+            end,
+            origin=turn.origin,
+            after_sequence=self.head,
+            usage=spent.usage,
+            cost_usd=spent.cost_usd,
+            duration_ms=spent.duration_ms,
+        )
         self.writes.append(EndTurn(turn.turn_id, turn.trace_id, end))
         self.turn = None
         self.last_turn, self.last_turn_id = end, turn.turn_id
         if end.interrupted:
-            self.move("turn_interrupted", end.error.code if end.error else None)
+            self.move("turn_interrupted", reason)
         elif end.is_error:
-            self.move("turn_failed", end.error.code if end.error else None)
+            self.move("turn_failed", reason)
         else:
             self.move("turn_completed")
 

@@ -1,95 +1,27 @@
-"""What people ask of a conversation."""
+"""What people ask of a conversation, but for the queue."""
 
 from __future__ import annotations
 
 from msgspec import structs
 
-from turnwire.core.content import TextContent
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import Ack, Deliver, EndTurn
-from turnwire.core.conversation.requests import end_request, find_open, questions_of_turn
-from turnwire.core.conversation.state import Reply, Stopping, Waiting
-from turnwire.core.conversation.turns import resume_turn, stop_turn
+from turnwire.core.conversation.effects import Ack, Deliver
+from turnwire.core.conversation.requests import end_request, find_open
+from turnwire.core.conversation.state import Reply, Stopping
+from turnwire.core.conversation.tools import give_result
+from turnwire.core.conversation.turns import (
+    clear_queue,
+    drop,
+    is_suspended,
+    stop_turn,
+    survives,
+    wake,
+)
 from turnwire.core.error_codes import Refused
-from turnwire.core.status import OpenRequest, QueueItem, TurnEnd
+from turnwire.core.status import OpenRequest
 
-__all__ = ["answered", "changed_queue", "decided", "interrupted", "renamed", "said"]
-
-_TITLE = 80  # characters of the first message
-
-
-def said(d: Draft, said: i.Said) -> None:
-    """A message starts a turn, or waits. One that finds the queue held lets it go on."""
-    if not any(not isinstance(part, TextContent) or part.text.strip() for part in said.content):
-        raise Refused("INVALID_PAYLOAD", "The message is empty.")
-    free = d.turn is None
-    if not free and len(d.queue) >= d.options.max_queue:
-        limit = d.options.max_queue
-        raise Refused("TURN_QUEUE_FULL", f"{limit} messages wait already.", max_queue=limit)
-    item = QueueItem(said.queue_id, said.content, said.client_message_id, said.by, d.now)
-    if d.title is None:
-        d.title = _title(said)
-    was_held = d.held
-    d.queue.append(Waiting(item, said.trace_id))
-    d.held = False
-    d.audit("said", said.by, queue_id=said.queue_id)
-    if free:
-        d.begin_next()
-    elif d.turn is not None and d.turn.phase == "suspended":
-        _wake(d)
-    if d.turn is not None and d.turn.item == item:
-        d.ack = Ack(turn_id=d.turn.turn_id)
-    else:
-        d.ack = Ack(queue_id=said.queue_id, held=was_held)
-
-
-def _title(said: i.Said) -> str | None:
-    words = " ".join(part.text for part in said.content if isinstance(part, TextContent))
-    line = next((line.strip() for line in words.splitlines() if line.strip()), None)
-    return line and line[:_TITLE]
-
-
-def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
-    """Remove, replace or move what waits, or let a held queue go on."""
-    if change.action == "resume":
-        d.held = False
-        d.audit("resumed", change.by)
-        d.begin_next()
-        d.ack = Ack()
-        return
-    place = _place(d, change.queue_id)
-    waiting = d.queue[place]
-    match change.action:
-        case "remove":
-            del d.queue[place]
-            if waiting.turn_id is not None:  # the log has it already, so its turn has to end
-                end = TurnEnd(False, True, after_sequence=d.head)
-                d.writes.append(EndTurn(waiting.turn_id, waiting.trace_id, end))
-            d.held = d.held and bool(d.queue)
-        case "replace":
-            if not change.content:
-                raise Refused("INVALID_PAYLOAD", "user.queue: replace needs `content`.")
-            if waiting.turn_id is not None:
-                raise Refused("QUEUE_ITEM_NOT_FOUND", "It has started: it is in the log already.")
-            item = structs.replace(waiting.item, content=change.content)
-            d.queue[place] = structs.replace(waiting, item=item)
-        case "move":
-            target = None if change.before is None else _place(d, change.before)
-            del d.queue[place]
-            if target is None:
-                d.queue.append(waiting)
-            else:
-                d.queue.insert(target - (target > place), waiting)
-    d.audit(f"queue_{change.action}", change.by, queue_id=waiting.item.queue_id)
-    d.ack = Ack(queue_id=waiting.item.queue_id)
-
-
-def _place(d: Draft, queue_id: str | None) -> int:
-    for place, waiting in enumerate(d.queue):
-        if waiting.item.queue_id == queue_id:
-            return place
-    raise Refused("QUEUE_ITEM_NOT_FOUND", queue_id=queue_id)
+__all__ = ["answered", "decided", "give_answer", "interrupted", "renamed"]
 
 
 def answered(d: Draft, answer: i.Answered) -> None:
@@ -97,32 +29,27 @@ def answered(d: Draft, answer: i.Answered) -> None:
     request = find_open(d, answer.question_id, "question", answer.ended)
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
-    give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
+    delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
+    d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
 
 
 def give_answer(
     d: Draft, request: OpenRequest, answer: object, by: str | None, *, resume: bool = True
-) -> None:
+) -> str:
     """End a question with an answer, and let the agent have it as soon as it can."""
-    turn = d.turn
-    suspended = turn is not None and turn.phase == "suspended"
-    survives = not suspended or (turn and turn.deferred) or d.options.questions_survive
-    delivered_as = "tool_result" if survives else "prompt"
+    in_words = is_suspended(d) and not survives(d)
+    delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
     reply = Reply(request.request_id, "question", answer, wake=resume)
-    d.replies.append(reply)
-    if not suspended:
-        d.commands.append(Deliver(turn, [reply], False))
-    elif resume:
-        _wake(d)
-    d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
-
-
-def _wake(d: Draft) -> None:
-    """A suspended turn goes on when none of its questions is open any more."""
-    assert d.turn is not None
-    if not questions_of_turn(d, d.turn.turn_id):
-        resume_turn(d)
+    if d.turn is not None and d.turn.turn_id == request.turn_id:
+        d.replies.append(reply)
+    if in_words:
+        give_result(d, reply)
+    if is_suspended(d):
+        wake(d)
+    else:
+        d.commands.append(Deliver(d.turn, [reply], False))
+    return delivered_as
 
 
 def decided(d: Draft, decision: i.Decided) -> None:
@@ -139,7 +66,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         reason=decision.reason,
         updated_input=decision.updated_input,
         remembered=decision.remember,
-        delivered_as="decision",
+        delivered_as="tool_result",
     )
     reply = Reply(
         request.request_id,
@@ -151,34 +78,56 @@ def decided(d: Draft, decision: i.Decided) -> None:
         decision.remember,
     )
     d.commands.append(Deliver(d.turn, [reply], False))
-    d.ack = Ack(request_id=request.request_id, delivered_as="decision")
+    d.ack = Ack(request_id=request.request_id, delivered_as="tool_result")
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:
     """Stop this turn and no other."""
     turn = d.turn
-    if turn is None or turn.turn_id != stop.turn_id:
+    d.ack = Ack(turn_id=stop.turn_id, outcome="requested")
+    if turn is not None and turn.turn_id == stop.turn_id:
+        d.audit("stop_requested", stop.by, turn_id=turn.turn_id)
+        if turn.stopping is None:
+            stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
+            return
+        # It is on its way already; what becomes of the queue is for the last one to say.
+        d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue=stop.queue))
+    elif not _unqueue(d, stop):
         if not 1 <= stop.turn_id <= d.turns:
             raise Refused("INVALID_PAYLOAD", f"There is no turn {stop.turn_id}.")
         d.ack = Ack(turn_id=stop.turn_id, outcome="already_ended")
         return
-    d.ack = Ack(turn_id=turn.turn_id, outcome="requested")
-    if turn.phase == "stopping":
-        return  # on its way already
-    d.audit("stop_requested", stop.by, turn_id=turn.turn_id)
-    stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
+    if stop.queue == "clear":
+        clear_queue(d, stop.by)
+
+
+def _unqueue(d: Draft, stop: i.Interrupted) -> bool:
+    """A turn that had started may wait again, after a restart. It ends where it waits."""
+    for waiting in d.queue:
+        if waiting.turn_id == stop.turn_id:
+            d.queue.remove(waiting)
+            drop(d, waiting, stop.by)
+            d.held = stop.queue == "hold" and bool(d.queue)
+            return True
+    return False
 
 
 def renamed(d: Draft, name: i.Renamed) -> None:
     """Another title."""
-    d.title = name.title
-    d.audit("renamed", name.by, title=name.title)
+    title = name.title.strip()
+    if not title:
+        raise Refused("INVALID_PAYLOAD", "The title is empty.")
+    d.title = title
+    d.audit("renamed", name.by, title=title)
     d.ack = Ack()
 
 
 def _is_empty(answer: object) -> bool:
+    """Whether there is nothing in it. No and zero are answers."""
     if isinstance(answer, str):
         return not answer.strip()
     if isinstance(answer, dict):
-        return not answer or any(_is_empty(value) for value in answer.values())
-    return not answer
+        return all(_is_empty(value) for value in answer.values())
+    if isinstance(answer, list):
+        return all(_is_empty(value) for value in answer)
+    return answer is None

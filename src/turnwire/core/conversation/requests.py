@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import CancelTimer, EndRequest, OpenRequestRow, SetTimer
+from turnwire.core.conversation.effects import (
+    CancelTimer,
+    Deliver,
+    EndRequest,
+    OpenRequestRow,
+    SetTimer,
+)
+from turnwire.core.conversation.state import Reply
+from turnwire.core.conversation.tools import is_background
 from turnwire.core.error_codes import ErrorCode, Refused
 from turnwire.core.status import OpenRequest, Outcome, RequestKind
-from turnwire.core.times import iso
+from turnwire.core.times import iso, ms_of
 
 __all__ = [
     "cancel_requests",
     "deadline_of",
     "end_request",
     "find_open",
+    "of_turn",
     "open_request",
     "questions_of_turn",
+    "refuse",
 ]
 
 _TOO_LATE: dict[Outcome, ErrorCode] = {
@@ -24,6 +35,7 @@ _TOO_LATE: dict[Outcome, ErrorCode] = {
     "expired": "INPUT_TIMEOUT",
     "cancelled": "CONVERSATION_INTERRUPTED",
 }
+_DECIDED = {"allow": "allowed", "deny": "denied"}
 
 
 def deadline_of(d: Draft, kind: RequestKind) -> str | None:
@@ -38,12 +50,15 @@ def open_request(d: Draft, request: OpenRequest) -> None:
     d.requests.append(request)
     d.writes.append(OpenRequestRow(request))
     d.audit("asked", None, request_id=request.request_id, kind=request.kind)
-    seconds = (
-        d.options.question_seconds if request.kind == "question" else d.options.permission_seconds
-    )
-    if seconds is not None:
-        d.timers.append(SetTimer(f"deadline:{request.request_id}", d.at + round(seconds * 1000)))
+    if request.deadline_at is not None:
+        due = ms_of(request.deadline_at)
+        d.timers.append(SetTimer(f"deadline:{request.request_id}", due))
     d.move("request_opened")
+    turn = d.turn
+    if turn is not None and turn.stopping is not None and of_turn(d, request):
+        # Nobody is asked for the sake of a turn that is being stopped.
+        end_request(d, request, "cancelled", turn.stopping.by or "interrupt")
+        refuse(d, request.request_id, request.kind, "The turn is being stopped.")
 
 
 def find_open(d: Draft, request_id: str, kind: RequestKind, ended: Outcome | None) -> OpenRequest:
@@ -66,32 +81,46 @@ def end_request(
     d.asked = {theirs: ours for theirs, ours in d.asked.items() if ours != request.request_id}
     data = {"request_id": request.request_id, "outcome": outcome, "by": by}
     data |= {name: value for name, value in particulars.items() if value not in (None, [])}
-    text = f"{request.kind.capitalize()} {outcome}"
     d.add_event(
         "request_resolved",
-        text,
-        request.turn_id or d.turns,
+        f"{request.kind.capitalize()} {outcome}",
+        request.turn_id,
         data,
         parent_tool_use_id=request.parent_tool_use_id,
         agent_id=request.agent_id,
     )
     d.writes.append(EndRequest(request.request_id, outcome, by))
-    d.audit(outcome, by, request_id=request.request_id, kind=request.kind)
+    action = _DECIDED.get(particulars.get("decision", "")) if outcome == "answered" else None
+    d.audit(action or outcome, by, request_id=request.request_id, kind=request.kind)
     if request.deadline_at is not None:
         d.timers.append(CancelTimer(f"deadline:{request.request_id}"))
     if not d.requests:
         d.move("last_request_ended")
 
 
-def cancel_requests(
-    d: Draft, by: str, *, kind: RequestKind | None = None, turn_id: int | None = None
-) -> None:
+def cancel_requests(d: Draft, by: str, which: Callable[[OpenRequest], bool]) -> None:
     """End those that nobody can answer any more, or should."""
-    for request in list(d.requests):
-        if kind in (None, request.kind) and turn_id in (None, request.turn_id):
-            end_request(d, request, "cancelled", by)
+    for request in [request for request in d.requests if which(request)]:
+        end_request(d, request, "cancelled", by)
 
 
-def questions_of_turn(d: Draft, turn_id: int) -> list[OpenRequest]:
-    """The open questions that a turn waits for."""
-    return [r for r in d.requests if r.kind == "question" and r.turn_id == turn_id]
+def refuse(d: Draft, request_id: str, kind: RequestKind, why: str) -> None:
+    """Tell an agent that waits that nobody will answer."""
+    d.commands.append(
+        Deliver(d.turn, [Reply(request_id, kind, decision="deny", reason=why)], False)
+    )
+
+
+def of_turn(d: Draft, request: OpenRequest) -> bool:
+    """Whether it ends with the turn: background work of a turn asks on its own account."""
+    if d.turn is None or request.turn_id != d.turn.turn_id:
+        return False
+    tool = d.tools.get(request.tool_use_id)
+    return not (tool.background if tool else is_background(d, request.parent_tool_use_id))
+
+
+def questions_of_turn(d: Draft) -> list[OpenRequest]:
+    """The open questions that the turn waits for."""
+    if d.turn is None:
+        return []
+    return [r for r in d.requests if r.kind == "question" and r.turn_id == d.turn.turn_id]

@@ -17,6 +17,7 @@ from turnwire.core.status import (
     TurnError,
     TurnOrigin,
 )
+from turnwire.core.usage import Usage
 
 __all__ = [
     "Conversation",
@@ -25,6 +26,7 @@ __all__ = [
     "Options",
     "Phase",
     "Reply",
+    "Spent",
     "Stopping",
     "Turn",
     "Waiting",
@@ -79,6 +81,14 @@ class Stopping(_State, frozen=True):
     error: TurnError | None = None  # the turn fails rather than being interrupted
 
 
+class Spent(_State, frozen=True):
+    """What a turn has taken so far: one that was suspended takes in several goes."""
+
+    usage: Usage | None = None
+    cost_usd: float | None = None
+    duration_ms: int | None = None
+
+
 class Turn(_State, frozen=True):
     """The turn that runs or waits."""
 
@@ -90,19 +100,25 @@ class Turn(_State, frozen=True):
     stopping: Stopping | None = None
     ending: TurnEnd | None = None  # the agent said how it ended; its figures may follow
     deferred: bool = False  # the agent itself put its question aside, and will know the answer
+    meanwhile: TurnEnd | None = None  # the agent was at something else first: how that ended
+    spent: Spent = Spent()
 
 
 class OpenTool(_State, frozen=True):
     """A tool call without a result."""
 
     tool_use_id: str
-    turn_id: int
+    turn_id: int | None = None
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
+    background: bool = False  # it goes on without its turn
 
 
 class Reply(_State, frozen=True):
-    """An answer that a person gave, until the agent has it."""
+    """An answer that a person gave, until the agent has it.
+
+    A question with the decision `deny` has no answer and will have none: it was cancelled.
+    """
 
     request_id: str
     kind: Literal["question", "permission"]
@@ -127,9 +143,10 @@ class Conversation(_State, frozen=True):
     queue: list[Waiting] = []
     held: bool = False
     requests: list[OpenRequest] = []  # open ones, oldest first
-    replies: list[Reply] = []  # to questions; until the tool's result shows that the agent has them
+    replies: list[Reply] = []  # to this turn's questions, until the agent shows that it has them
     asked: dict[str, str] = {}  # by the agent's own id of a request: our request_id
     tools: dict[str, OpenTool] = {}
+    closed: list[str] = []  # the latest calls that got their result from us, not from the agent
     voices: dict[str, int] = {}  # by the tool call that a sub-agent works for: its turn
     background: list[BackgroundTask] = []
     model: str | None = None
@@ -142,17 +159,18 @@ class Conversation(_State, frozen=True):
 
 def needs_recovery(c: Conversation) -> bool:
     """Whether something in it cannot be true any more, or has to go on, without a live owner."""
-    if c.turn is not None and c.turn.phase != "suspended":
+    if c.turn is None:
+        # Whatever belongs to no turn belonged to an agent that is gone.
+        return bool(c.tools or c.requests or c.background or (c.queue and not c.held))
+    if c.turn.phase != "suspended":
         return True
-    if c.turn is None and c.queue and not c.held:
-        return True
-    suspended = {r.tool_use_id for r in c.requests if r.kind == "question"}
-    suspended |= {reply.request_id for reply in c.replies}
+    open_questions = {r.request_id for r in c.requests}
+    answered = {reply.request_id for reply in c.replies}
     return (
         bool(c.background)
-        or any(request.kind == "permission" for request in c.requests)
-        or any(tool not in suspended for tool in c.tools)
-        or (not c.requests and any(reply.wake for reply in c.replies))
+        or any(r.kind == "permission" or r.turn_id != c.turn.turn_id for r in c.requests)
+        or not c.tools.keys() <= open_questions | answered
+        or (not open_questions and any(reply.wake for reply in c.replies))
     )
 
 

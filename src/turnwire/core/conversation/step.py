@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnwire.core.conversation import agent, people
+from turnwire.core.conversation import agent, losing, people, queue
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import (
-    CancelTimer,
-    CloseAgent,
-    Deliver,
-    Effects,
-    SetTimer,
-    StopAgent,
+from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
+from turnwire.core.conversation.requests import end_request, questions_of_turn, refuse
+from turnwire.core.conversation.state import Conversation, Stopping
+from turnwire.core.conversation.turns import (
+    close_agent,
+    is_suspended,
+    stop_turn,
+    suspend_turn,
 )
-from turnwire.core.conversation.requests import end_request, questions_of_turn
-from turnwire.core.conversation.state import Conversation, Reply, Stopping
-from turnwire.core.conversation.turns import stop_turn, suspend_turn
 from turnwire.core.status import OpenRequest, TurnError
 
 __all__ = ["step"]
@@ -31,7 +29,12 @@ def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
     """
     draft = Draft(c, happened.at)
     _HANDLERS[type(happened)](draft, happened)
+    if not (isinstance(happened, i.Recovered) and happened.stopping):
+        draft.begin_next()
     return draft.done()
+
+
+# --- when a time has come -----------------------------------------------------------------------
 
 
 def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
@@ -41,9 +44,17 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
     else:
         return  # answered in the same moment
     if request.kind == "permission":
-        end_request(d, request, "expired", "deadline", decision="deny", delivered_as="decision")
-        reply = Reply(request.request_id, "permission", decision="deny", reason="Nobody answered.")
-        d.commands.append(Deliver(d.turn, [reply], False))
+        why = "Nobody answered in time."
+        end_request(
+            d,
+            request,
+            "expired",
+            "deadline",
+            decision="deny",
+            reason=why,
+            delivered_as="tool_result",
+        )
+        refuse(d, request.request_id, "permission", why)
         return
     match d.options.question_policy:
         case "default" if d.options.question_default is not None:
@@ -51,22 +62,26 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
         case "wait":
             d.audit("overdue", None, request_id=request.request_id)
         case _:
-            _fail_by_deadline(d, request)
-    d.ack = None  # nobody asked
+            _fail(d, request)
 
 
-def _fail_by_deadline(d: Draft, request: OpenRequest) -> None:
+def _fail(d: Draft, request: OpenRequest) -> None:
+    """A question whose turn goes on, or has ended, takes only itself along."""
     end_request(d, request, "expired", "deadline")
-    if d.turn is not None and d.turn.turn_id == request.turn_id:
-        error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
-        if d.turn.phase != "stopping":
-            stop_turn(d, Stopping("deadline", d.now, error=error))
+    error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
+    if d.turn is None or d.turn.turn_id != request.turn_id:
+        refuse(d, request.request_id, "question", error.message)
+    elif d.turn.stopping is None:
+        stop_turn(d, Stopping("deadline", d.now, error=error))
 
 
 def _stop_overdue(d: Draft, overdue: i.StopOverdue) -> None:
     turn = d.turn
     if turn is not None and turn.turn_id == overdue.turn_id and turn.phase == "stopping":
         d.commands.append(StopAgent(turn.turn_id, True))
+
+
+# --- when people come and go --------------------------------------------------------------------
 
 
 def _left(d: Draft, left: i.Left) -> None:
@@ -80,12 +95,11 @@ def _came(d: Draft, came: i.Came) -> None:
 
 def _grace_over(d: Draft, over: i.GraceOver) -> None:
     """Nobody is there: stop what runs. A question stays answerable, and needs no agent for that."""
-    turn = d.turn
-    if turn is None or turn.phase == "suspended":
-        d.commands.append(CloseAgent())
-    elif turn.phase == "stopping":
+    if d.turn is None or is_suspended(d):
+        close_agent(d, "disconnect")
+    elif d.turn.stopping is not None:
         return
-    elif questions_of_turn(d, turn.turn_id):
+    elif questions_of_turn(d):
         suspend_turn(d, "disconnect")
         d.commands.append(CloseAgent())
     else:
@@ -93,18 +107,18 @@ def _grace_over(d: Draft, over: i.GraceOver) -> None:
 
 
 _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
-    i.Said: people.said,
-    i.ChangedQueue: people.changed_queue,
+    i.Said: queue.said,
+    i.ChangedQueue: queue.changed_queue,
     i.Answered: people.answered,
     i.Decided: people.decided,
     i.Interrupted: people.interrupted,
     i.Renamed: people.renamed,
     i.AgentSaid: agent.agent_said,
-    i.AgentLost: agent.agent_lost,
+    i.AgentLost: losing.agent_lost,
     i.DeadlinePassed: _deadline_passed,
     i.StopOverdue: _stop_overdue,
     i.Left: _left,
     i.Came: _came,
     i.GraceOver: _grace_over,
-    i.Recovered: agent.recovered,
+    i.Recovered: losing.recovered,
 }

@@ -30,6 +30,7 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_completed": "active",
         "turn_failed": "error",
         "turn_interrupted": "interrupted",
+        "turn_requeued": "active",
     },
     "streaming": {
         "turn_started": "streaming",

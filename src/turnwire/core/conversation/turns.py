@@ -6,71 +6,55 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.core import blocks
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import (
     BeginTurn,
     CancelTimer,
     CloseAgent,
     Deliver,
+    EndTurn,
     SetTimer,
     StopAgent,
 )
 from turnwire.core.conversation.inputs import EndedProcess
-from turnwire.core.conversation.requests import cancel_requests
-from turnwire.core.conversation.state import OpenTool, Stopping
-from turnwire.core.entries import entry_of
-from turnwire.core.message import run_id, to_json
-from turnwire.core.status import TurnEnd, TurnError
+from turnwire.core.conversation.requests import cancel_requests, of_turn, questions_of_turn
+from turnwire.core.conversation.state import Stopping, Waiting
+from turnwire.core.conversation.tools import close_tools, give_result
+from turnwire.core.message import to_json
+from turnwire.core.status import TurnEnd
 
 __all__ = [
-    "close_tools",
+    "agent_gone",
+    "clear_queue",
+    "close_agent",
+    "drop",
     "finish_turn",
-    "is_background",
-    "resume_turn",
+    "is_suspended",
     "stop_turn",
+    "stopped_end",
+    "survives",
     "suspend_turn",
+    "wake",
 ]
 
 
-def is_background(d: Draft, tool: OpenTool) -> bool:
-    """Whether a call goes on without its turn: the call that it works for has its result already."""
-    parent = tool.parent_tool_use_id
-    if parent is None:
-        return False
-    above = d.tools.get(parent)
-    return above is None or is_background(d, above)
+_NOTHING_DONE = {"acknowledged": False, "forced": False}  # no agent was asked
 
 
-def close_tools(d: Draft, why: str, *, background: bool) -> None:
-    """Give every open call its one result. A call with an open question is suspended: it waits."""
-    waiting = {request.tool_use_id for request in d.requests if request.kind == "question"}
-    waiting |= {reply.request_id for reply in d.replies}
-    for tool in list(d.tools.values()):
-        if tool.tool_use_id in waiting or (is_background(d, tool) and not background):
-            continue
-        del d.tools[tool.tool_use_id]
-        result = blocks.ToolResultBlock(tool.tool_use_id, why, True, "failed")
-        entry = entry_of(
-            "tool",
-            [result],
-            run_id=run_id(d.before.conversation_id, tool.turn_id),
-            timestamp=d.now,
-            parent_tool_use_id=tool.parent_tool_use_id,
-            agent_id=tool.agent_id,
-        )
-        d.add(entry, tool.turn_id)
+# --- a turn that is to stop ---------------------------------------------------------------------
 
 
 def stop_turn(d: Draft, stopping: Stopping) -> None:
     """Ask the agent to stop, and see to it that it does. A turn that only waits ends at once."""
     turn = d.turn
     assert turn is not None
-    cancel_requests(d, stopping.by or stopping.reason, turn_id=turn.turn_id)
-    d.replies.clear()
+    waits = is_suspended(d)
+    cancel_requests(d, stopping.by or "interrupt", lambda r: waits or of_turn(d, r))
     d.turn = structs.replace(turn, stopping=stopping)
-    if turn.phase == "suspended":
-        finish_turn(d, _end_of(stopping))
+    if stopping.queue == "clear":
+        clear_queue(d, stopping.by)
+    if waits:
+        finish_turn(d, stopped_end(stopping), gone=stopping.reason)
         return
     d.phase("stopping")
     d.commands.append(StopAgent(turn.turn_id, False))
@@ -78,92 +62,140 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
     d.timers.append(SetTimer(f"stop:{turn.turn_id}", due))
 
 
+def clear_queue(d: Draft, by: str | None) -> None:
+    """What waits is removed when the stop is asked for: what comes later was not meant."""
+    for waiting in d.queue:
+        drop(d, waiting, by)
+    d.queue.clear()
+
+
+def drop(d: Draft, waiting: Waiting, by: str | None) -> None:
+    """A message will not run. One that the log has already needs an end there."""
+    d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
+    if waiting.turn_id is None:
+        return
+    _tell_interrupted(d, waiting.turn_id, "user", Stopping("user", d.now, by=by))
+    end = TurnEnd(False, True, after_sequence=d.head)
+    d.writes.append(EndTurn(waiting.turn_id, waiting.trace_id, end))
+    d.last_turn, d.last_turn_id = end, waiting.turn_id
+
+
+def stopped_end(stopping: Stopping) -> TurnEnd:
+    """How a turn ends that was stopped, where no agent says how."""
+    if stopping.error is not None:
+        return TurnEnd(True, False, error=stopping.error)
+    return TurnEnd(False, True)
+
+
+# --- a turn that waits --------------------------------------------------------------------------
+
+
+def is_suspended(d: Draft) -> bool:
+    """Whether a turn waits for an answer, and no agent is needed for that."""
+    return d.turn is not None and d.turn.phase == "suspended"
+
+
+def survives(d: Draft) -> bool:
+    """Whether the turn's questions can get their answers as results from another process."""
+    assert d.turn is not None
+    return d.turn.deferred or d.options.questions_survive
+
+
 def suspend_turn(d: Draft, by: str) -> None:
     """The agent is gone and a question is open: it stays open, everything else ends."""
     assert d.turn is not None
-    cancel_requests(d, by, kind="permission")
+    agent_gone(d, by)
+    if not survives(d):
+        for reply in d.replies:
+            give_result(d, reply)
     close_tools(d, f"interrupted: {by}", background=True)
-    d.phase("suspended")
+    d.turn = structs.replace(d.turn, phase="suspended", ending=None)
 
 
-def resume_turn(d: Draft) -> None:
-    """Every question has its answer: the same turn goes on."""
-    turn = d.turn
-    assert turn is not None
-    d.turn = structs.replace(turn, origin="resume", phase="running", deferred=False)
+def wake(d: Draft, *, anyway: bool = False) -> None:
+    """The same turn goes on when every question has its answer, and somebody wants it to."""
+    if d.turn is None or not is_suspended(d) or questions_of_turn(d):
+        return
+    if not anyway and not any(reply.wake for reply in d.replies):
+        return
+    d.turn = structs.replace(d.turn, origin="resume", phase="starting")
     d.writes.append(BeginTurn(d.turn))
     d.commands.append(Deliver(d.turn, list(d.replies), True))
     d.move("turn_started")
+
+
+# --- without the agent --------------------------------------------------------------------------
+
+
+def agent_gone(d: Draft, by: str) -> None:
+    """What goes with the agent: all that was asked, but the questions of a turn that can wait."""
+    kept = d.turn.turn_id if d.turn else None
+    cancel_requests(d, by, lambda r: r.kind == "permission" or kept is None or r.turn_id != kept)
+    d.asked.clear()
+    d.voices.clear()
+    d.background.clear()
+    if d.turn is None or is_suspended(d):
+        close_tools(d, f"interrupted: {by}", background=True)
+
+
+def close_agent(d: Draft, by: str) -> None:
+    """The agent is not needed for now, and background work ends with it."""
+    agent_gone(d, by)
+    d.commands.append(CloseAgent())
+
+
+# --- the end ------------------------------------------------------------------------------------
 
 
 def finish_turn(
     d: Draft,
     end: TurnEnd,
     *,
-    reason: str | None = None,
+    gone: str | None = None,
     acknowledged: bool = False,
     forced: bool = False,
     processes: list[EndedProcess] | None = None,
 ) -> None:
-    """End a turn: requests, calls, the receipt of a stop, the turn itself, the queue."""
+    """End a turn: requests, calls, the receipt of a stop, the turn itself, the queue.
+
+    `gone` says why there is no agent any more; then background work ends with the turn.
+    """
     turn = d.turn
     assert turn is not None
     stopping = turn.stopping
-    cancel_requests(d, reason or "turn_ended", turn_id=turn.turn_id)
+    cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
     d.replies.clear()
     why = "interrupted" if end.interrupted else "no result: the turn ended"
-    close_tools(d, why, background=False)
+    close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
+    reason = stopping.reason if stopping else gone or "agent"
     if stopping is not None:
         d.timers.append(CancelTimer(f"stop:{turn.turn_id}"))
     if stopping is not None or end.interrupted:
-        _tell_interrupted(d, stopping, reason or "agent", acknowledged, forced, processes or [])
-    d.end_turn(end)
-    _settle_queue(d, stopping, end)
-    if stopping is not None and stopping.reason == "disconnect":
-        d.commands.append(CloseAgent())
-    d.begin_next()
+        receipt = {"acknowledged": acknowledged, "forced": forced}
+        _tell_interrupted(d, turn.turn_id, reason, stopping, receipt, processes)
+    d.end_turn(turn, end, end.error.code if end.error else reason)
+    if end.is_error or end.interrupted or stopping is not None:
+        d.held = bool(d.queue) and (stopping is None or stopping.queue == "hold")
+    if reason == "disconnect":
+        close_agent(d, reason)
 
 
 def _tell_interrupted(
     d: Draft,
-    stopping: Stopping | None,
+    turn_id: int,
     reason: str,
-    acknowledged: bool,
-    forced: bool,
-    processes: list[EndedProcess],
+    stopping: Stopping | None,
+    receipt: dict[str, Any] = _NOTHING_DONE,
+    processes: list[EndedProcess] | None = None,
 ) -> None:
-    assert d.turn is not None
-    data: dict[str, Any] = {"reason": stopping.reason if stopping else reason}
+    """The receipt of a stop: what was asked for, and what came of it."""
+    data: dict[str, Any] = {"reason": reason}
     if stopping is not None:
         data |= {"requested_at": stopping.requested_at, "queue": stopping.queue}
         if stopping.by is not None:
             data["by"] = stopping.by
-    data |= {"acknowledged": acknowledged, "forced": forced}
+    data |= receipt
     if processes:
         data["processes"] = to_json(processes)
-    said = f"Stopped: {data['reason']}"
-    d.add_event("interrupted", said, d.turn.turn_id, data)
-    d.audit("interrupted", stopping.by if stopping else None, turn_id=d.turn.turn_id, **data)
-
-
-def _settle_queue(d: Draft, stopping: Stopping | None, end: TurnEnd) -> None:
-    fate = stopping.queue if stopping is not None else "hold"
-    if not (end.is_error or end.interrupted or stopping is not None):
-        return
-    if fate == "clear":
-        for waiting in d.queue:
-            d.audit("removed", stopping.by if stopping else None, queue_id=waiting.item.queue_id)
-        d.queue.clear()
-    d.held = fate == "hold" and bool(d.queue)
-
-
-def _end_of(stopping: Stopping) -> TurnEnd:
-    """How a turn ends that was stopped while no agent worked on it."""
-    if stopping.error is not None:
-        return TurnEnd(True, False, error=stopping.error)
-    return TurnEnd(False, True)
-
-
-def lost(d: Draft, reason: str, message: str | None) -> TurnEnd:
-    """How a turn ends whose agent is gone."""
-    return TurnEnd(True, True, error=TurnError(reason, message or "The agent's process is gone."))
+    d.add_event("interrupted", f"Stopped: {reason}", turn_id, data)
+    d.audit("interrupted", stopping.by if stopping else None, turn_id=turn_id, **data)

@@ -1,0 +1,165 @@
+"""What the agent asks of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, structs
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolUseBlock
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.effects import Deliver
+from turnwire.core.conversation.requests import deadline_of, end_request, open_request, refuse
+from turnwire.core.entries import entry_of
+from turnwire.core.message import Message, ToolCallPayload, to_json
+from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.status import OpenRequest
+
+__all__ = [
+    "ask_permission",
+    "ask_question",
+    "question_of",
+    "settled",
+    "wait_for_answer",
+    "withdrawn",
+]
+
+_SHOWN = (
+    *("request_id", "tool_use_id", "tool_name", "input", "inbox_item_id", "deadline_at"),
+    *("title", "description", "suggestions", "blocked_path", "reason"),
+)
+
+
+def ask_question(
+    d: Draft,
+    entry: Message,
+    call: ToolCallPayload,
+    turn_id: int | None,
+    event: ev.NormalizedStreamEvent,
+    inbox_item_id: str | None,
+    raw: Raw | None,
+) -> None:
+    """A call that is a question: the log tells of it with what a front end needs to ask it."""
+    deadline_at = deadline_of(d, "question")
+    metadata = call.arguments.get("metadata")
+    data: dict[str, Any] = {
+        "required": call.arguments.get("required") is not False,
+        "metadata": metadata if isinstance(metadata, dict) else None,
+        "inbox_item_id": inbox_item_id,
+        "deadline_at": deadline_at,
+    }
+    d.add(structs.replace(entry, meta={**entry.meta, "data": data}), turn_id, raw)
+    request = OpenRequest(
+        call.tool_call_id,
+        "question",
+        call.tool_call_id,
+        call.tool_name,
+        call.arguments,
+        turn_id,
+        d.head,
+        inbox_item_id,
+        deadline_at,
+        questions_of(call.arguments),
+        data["required"],
+        data["metadata"],
+        parent_tool_use_id=event.parent_tool_use_id,
+        agent_id=event.agent_id,
+    )
+    open_request(d, request)
+
+
+def question_of(d: Draft, event: ev.QuestionAsked) -> Message:
+    """The call of a question that was asked without one that the log could show."""
+    name, arguments = event.tool_name, event.input
+    if not asks_a_person(name):
+        name, arguments = "request_input", {"questions": [_as_input(q) for q in event.questions]}
+    call = ToolUseBlock(event.tool_use_id, name, "QUESTION", arguments, "in_progress")
+    return entry_of(
+        "assistant",
+        [call],
+        run_id="",
+        timestamp=d.now,
+        message_id=event.tool_use_id,
+        index=0,
+        provider=event.provider,
+        parent_tool_use_id=event.parent_tool_use_id,
+        agent_id=event.agent_id,
+    )
+
+
+def _as_input(question: ev.Question) -> dict[str, Any]:
+    """A question as `questions_of` reads it."""
+    return {
+        "question": question.question,
+        "header": question.header,
+        "options": to_json(question.options),
+        "multiSelect": question.multi,
+    }
+
+
+def wait_for_answer(d: Draft, event: ev.QuestionAsked) -> None:
+    """The agent waits for the answer to a question that the log has. It may be there already."""
+    question_id = event.tool_use_id
+    if any(request.request_id == question_id for request in d.requests):
+        d.asked[event.request_id] = question_id
+        return
+    replies = [reply for reply in d.replies if reply.request_id == question_id]
+    if replies:
+        d.commands.append(Deliver(d.turn, replies, False))
+    else:
+        refuse(d, question_id, "question", "The question was cancelled.")
+
+
+def ask_permission(
+    d: Draft, event: ev.PermissionRequested, turn_id: int | None, inbox_item_id: str | None
+) -> None:
+    """The agent wants to run something and waits for leave."""
+    if any(request.request_id == event.request_id for request in d.requests):
+        return
+    request = OpenRequest(
+        event.request_id,
+        "permission",
+        event.tool_use_id,
+        event.tool_name,
+        event.input,
+        turn_id,
+        d.head + 1,
+        inbox_item_id,
+        deadline_of(d, "permission"),
+        title=event.title,
+        description=event.description,
+        suggestions=event.suggestions,
+        blocked_path=event.blocked_path,
+        reason=event.reason,
+        parent_tool_use_id=event.parent_tool_use_id,
+        agent_id=event.agent_id,
+    )
+    shown = {name: getattr(request, name) for name in _SHOWN}
+    data = {name: value for name, value in shown.items() if value not in (None, [])}
+    d.add_event(
+        "permission_request",
+        f"{event.tool_name} asks for permission",
+        turn_id,
+        {"input": None, **data},
+        provider=event.provider,
+        parent_tool_use_id=event.parent_tool_use_id,
+        agent_id=event.agent_id,
+    )
+    d.asked[event.request_id] = event.request_id
+    open_request(d, request)
+
+
+def withdrawn(d: Draft, agents_id: str) -> None:
+    """The agent took a request back."""
+    ours = d.asked.get(agents_id)
+    for request in list(d.requests):
+        if request.request_id == ours:
+            end_request(d, request, "cancelled", "agent")
+
+
+def settled(d: Draft, tool_use_id: str) -> None:
+    """A call has its result, so whatever was asked about it is over: the agent went on by itself."""
+    for request in list(d.requests):
+        if request.tool_use_id == tool_use_id:
+            end_request(d, request, "cancelled", "agent")

@@ -1,0 +1,45 @@
+"""What turns and conversations take, added up."""
+
+from __future__ import annotations
+
+from turnwire.core import events as ev
+from turnwire.core.conversation.state import Spent
+from turnwire.core.status import Totals
+from turnwire.core.usage import Usage
+
+__all__ = ["add_to_totals", "add_to_turn"]
+
+
+def add_to_totals(totals: Totals, result: ev.ResultSummary) -> Totals:
+    """What a conversation has taken in all."""
+    usage = result.usage or Usage()
+    return Totals(
+        totals.input_tokens + (usage.input_tokens or 0),
+        totals.output_tokens + (usage.output_tokens or 0),
+        totals.cache_creation_input_tokens + (usage.cache_creation_input_tokens or 0),
+        totals.cache_read_input_tokens + (usage.cache_read_input_tokens or 0),
+        totals.cost_usd + (result.cost_usd or 0.0),
+    )
+
+
+def add_to_turn(spent: Spent, result: ev.ResultSummary) -> Spent:
+    """What a turn has taken. What nobody has said stays unsaid: it is not nothing."""
+    usage = spent.usage
+    if usage is None:
+        usage = result.usage
+    elif result.usage is not None:
+        more = result.usage
+        usage = Usage(
+            _sum(usage.input_tokens, more.input_tokens),
+            _sum(usage.output_tokens, more.output_tokens),
+            _sum(usage.cache_creation_input_tokens, more.cache_creation_input_tokens),
+            _sum(usage.cache_read_input_tokens, more.cache_read_input_tokens),
+        )
+    cost = spent.cost_usd
+    if result.cost_usd is not None:
+        cost = result.cost_usd + (cost or 0.0)
+    return Spent(usage, cost, (spent.duration_ms or 0) + result.duration_ms)
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None and other is None else (one or 0) + (other or 0)

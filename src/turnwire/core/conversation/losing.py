@@ -1,0 +1,76 @@
+"""What becomes of a conversation when its agent, or its server, is gone."""
+
+from __future__ import annotations
+
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.effects import Deliver, Prompt
+from turnwire.core.conversation.requests import questions_of_turn
+from turnwire.core.conversation.state import Turn, Waiting
+from turnwire.core.conversation.turns import (
+    agent_gone,
+    finish_turn,
+    is_suspended,
+    stopped_end,
+    suspend_turn,
+    wake,
+)
+from turnwire.core.status import TurnEnd, TurnError
+
+__all__ = ["agent_lost", "recovered"]
+
+
+def agent_lost(d: Draft, gone: i.AgentLost) -> None:
+    """Its turn ends truthfully; only a question stays open, because it can still be answered."""
+    agent_gone(d, gone.reason)
+    turn = d.turn
+    if turn is None or is_suspended(d):
+        return
+    if turn.phase == "starting" and gone.forced:
+        _hand_over_again(d, turn)  # it was ended for the sake of an earlier turn
+    elif questions_of_turn(d) and turn.stopping is None:
+        suspend_turn(d, gone.reason)
+    else:
+        end = _end(turn, gone.reason, gone.message or "The agent's process is gone.")
+        if turn.phase == "starting":
+            said = gone.message or "The agent could not be started."
+            end = TurnEnd(True, False, error=TurnError("AGENT_UNAVAILABLE", said))
+        finish_turn(d, end, gone=gone.reason, forced=gone.forced, processes=gone.processes)
+
+
+def _hand_over_again(d: Draft, turn: Turn) -> None:
+    if turn.origin == "resume":
+        d.commands.append(Deliver(turn, list(d.replies), True))
+    else:
+        assert turn.item is not None  # an agent's own turn is never handed over
+        d.commands.append(Prompt(turn, turn.item.content))
+
+
+def recovered(d: Draft, back: i.Recovered) -> None:
+    """The server starts again. What the agent never knew of waits again; the rest is ended."""
+    agent_gone(d, back.reason)
+    turn = d.turn
+    held = d.held
+    if turn is not None and turn.phase == "starting" and turn.item and turn.origin == "user":
+        d.queue.insert(0, Waiting(turn.item, turn.trace_id, turn.turn_id))
+        d.turn = None
+        d.move("turn_requeued")
+    elif turn is not None and not is_suspended(d):
+        if turn.stopping is None and (questions_of_turn(d) or d.replies):
+            suspend_turn(d, back.reason)
+        else:
+            finish_turn(d, _end(turn, back.reason, "The server stopped."), gone=back.reason)
+            # That the turn failed is no reason to wait here: a restart has its own rule.
+            held = d.held if turn.stopping else held
+    if d.turn is None:
+        held = held or d.options.on_disconnect == "converge"
+    d.held = held and bool(d.queue)
+    if not back.stopping:
+        wake(d)  # a person has answered: that must not be lost
+
+
+def _end(turn: Turn, reason: str, message: str) -> TurnEnd:
+    """How a turn ends whose agent is gone, unless something has said it already."""
+    if turn.stopping is not None:
+        return stopped_end(turn.stopping)
+    return turn.ending or TurnEnd(True, True, error=TurnError(reason, message))

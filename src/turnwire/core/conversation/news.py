@@ -1,0 +1,94 @@
+"""News of the agent that the rules need: what goes on in the background, and that nothing does."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, structs
+
+from turnwire.core import events as ev
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.status import BackgroundTask
+
+__all__ = ["hear_of_tasks", "says_idle", "turn_of_task"]
+
+
+_T = TypeVar("_T")
+
+
+class _Task(Struct, frozen=True, gc=False):
+    task_id: str
+    tool_use_id: str | None = None
+    task_type: str | None = None
+    description: str | None = None
+    is_backgrounded: bool | None = None
+
+
+class _Tasks(Struct, frozen=True, gc=False):
+    tasks: list[_Task]
+
+
+class _SessionState(Struct, frozen=True, gc=False):
+    state: str
+
+
+def says_idle(event: ev.NormalizedStreamEvent) -> bool:
+    """Whether the agent has nothing left to do."""
+    if not isinstance(event, ev.SystemEvent) or event.subtype != "session_state_changed":
+        return False
+    news = _read(event, _SessionState)
+    return news is not None and news.state == "idle"
+
+
+def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
+    """Follow what goes on in the background. Returns the turn of the task that the news is about."""
+    if event.subtype == "background_tasks_changed":
+        listed = _read(event, _Tasks)
+        if listed is not None:
+            d.background = [_known(d, task) for task in listed.tasks]
+        return None
+    if event.subtype not in ("task_started", "task_updated", "task_notification"):
+        return None
+    task = _read(event, _Task)
+    if task is None:
+        return None
+    known = _known(d, task)
+    others = [each for each in d.background if each.task_id != task.task_id]
+    was_there = len(others) < len(d.background)
+    if event.subtype == "task_notification":
+        d.background = others
+    elif was_there or task.is_backgrounded:
+        d.background = [*others, known]
+    return known.turn_id
+
+
+def _read(event: ev.SystemEvent, kind: type[_T]) -> _T | None:
+    """The particulars of news; none where news of that name is about something else."""
+    if event.data is UNSET:
+        return None
+    try:
+        return msgspec.json.decode(event.data, type=kind)
+    except msgspec.DecodeError:
+        return None
+
+
+def turn_of_task(d: Draft, tool_use_id: str) -> int | None:
+    """The turn of the background work that a call has started."""
+    return next((t.turn_id for t in d.background if t.tool_use_id == tool_use_id), None)
+
+
+def _known(d: Draft, task: _Task) -> BackgroundTask:
+    """What is known of a task, with what is new."""
+    for known in d.background:
+        if known.task_id == task.task_id:
+            return structs.replace(
+                known,
+                tool_use_id=task.tool_use_id or known.tool_use_id,
+                kind=task.task_type or known.kind,
+                description=task.description or known.description,
+            )
+    turn_id = d.turn.turn_id if d.turn else d.turns or None
+    return BackgroundTask(
+        task.task_id, turn_id, task.tool_use_id, task.task_type, task.description, "running"
+    )

@@ -1,0 +1,104 @@
+"""What waits for its turn, and what people do with it."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from turnwire.core.content import Content, TextContent
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.effects import Ack
+from turnwire.core.conversation.state import Waiting
+from turnwire.core.conversation.turns import drop, wake
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import QueueItem
+
+__all__ = ["changed_queue", "said"]
+
+_TITLE = 80  # characters of the first message
+
+
+def said(d: Draft, said: i.Said) -> None:
+    """A message starts a turn, or waits. One that finds the queue held lets it go on."""
+    _check_content(said.content)
+    limit = d.options.max_queue
+    if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first of them starts
+        raise Refused("TURN_QUEUE_FULL", f"{limit} messages wait already.", max_queue=limit)
+    item = QueueItem(said.queue_id, said.content, said.client_message_id, said.by, d.now)
+    d.title = d.title or _title(said.content)
+    d.audit("said", said.by, queue_id=said.queue_id)
+    was_held = _release(d)
+    d.queue.append(Waiting(item, said.trace_id))
+    wake(d, anyway=True)
+    d.begin_next()
+    if d.turn is not None and d.turn.item == item:
+        d.ack = Ack(turn_id=d.turn.turn_id)
+    else:
+        d.ack = Ack(queue_id=said.queue_id, held=was_held)
+
+
+def _release(d: Draft) -> bool:
+    """Somebody speaks, so the queue goes on; also if it was only about to be held."""
+    was_held, d.held = d.held, False
+    turn = d.turn
+    if turn is not None and turn.stopping is not None and turn.stopping.queue == "hold":
+        was_held = was_held or bool(d.queue)
+        d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue="continue"))
+    return was_held
+
+
+def _check_content(content: list[Content]) -> None:
+    if not any(not isinstance(part, TextContent) or part.text.strip() for part in content):
+        raise Refused("INVALID_PAYLOAD", "The message is empty.")
+
+
+def _title(content: list[Content]) -> str | None:
+    words = "\n".join(part.text for part in content if isinstance(part, TextContent))
+    line = next((line.strip() for line in words.splitlines() if line.strip()), None)
+    return line and line[:_TITLE]
+
+
+def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
+    """Remove, replace or move what waits, or let a held queue go on."""
+    d.ack = Ack(queue_id=change.queue_id)
+    if change.action == "resume":
+        d.audit("queue_resume", change.by)
+        _release(d)
+        wake(d, anyway=True)
+        return
+    place = _place(d, change.queue_id)
+    waiting = d.queue[place]
+    match change.action:
+        case "remove":
+            del d.queue[place]
+            d.held = d.held and bool(d.queue)
+            drop(d, waiting, change.by)
+            return
+        case "replace":
+            _check_waits(waiting)
+            _check_content(change.content or [])
+            item = structs.replace(waiting.item, content=change.content)
+            d.queue[place] = structs.replace(waiting, item=item)
+        case "move":
+            _check_waits(waiting)
+            target = len(d.queue)
+            if change.before is not None:
+                target = _place(d, change.before)
+                _check_waits(d.queue[target])
+            d.queue.insert(target, waiting)
+            del d.queue[place + (target <= place)]
+    d.audit(f"queue_{change.action}", change.by, queue_id=change.queue_id)
+
+
+def _place(d: Draft, queue_id: str | None) -> int:
+    for place, waiting in enumerate(d.queue):
+        if waiting.item.queue_id == queue_id:
+            return place
+    raise Refused("QUEUE_ITEM_NOT_FOUND", queue_id=queue_id)
+
+
+def _check_waits(waiting: Waiting) -> None:
+    """One that had started is in the log already, so it is the next and stays as it is."""
+    if waiting.turn_id is not None:
+        message = "It has started: it is in the log already."
+        raise Refused("QUEUE_ITEM_NOT_FOUND", message, queue_id=waiting.item.queue_id)

@@ -1,0 +1,65 @@
+"""Tool calls: each gets exactly one result, from the agent or, where that cannot be, from us."""
+
+from __future__ import annotations
+
+from turnwire.core import blocks
+from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.state import OpenTool, Reply
+from turnwire.core.entries import entry_of
+
+__all__ = ["close_tools", "give_result", "is_background", "open_tool", "was_called"]
+
+_CLOSED = 64  # calls remembered that an agent might still speak of
+
+
+def is_background(d: Draft, voice: str | None) -> bool:
+    """Whether a voice goes on without its turn: the call that it works for has its result already."""
+    if voice is None:
+        return False
+    above = d.tools.get(voice)
+    return above is None or above.background
+
+
+def was_called(d: Draft, tool_use_id: str) -> bool:
+    """Whether the log has this call already."""
+    return tool_use_id in d.tools or tool_use_id in d.closed
+
+
+def open_tool(
+    d: Draft, tool_use_id: str, turn_id: int | None, voice: str | None, agent_id: str | None
+) -> None:
+    """A call was made. Whether it outlives its turn shows now: later its parent may be gone."""
+    background = is_background(d, voice)
+    d.tools[tool_use_id] = OpenTool(tool_use_id, turn_id, voice, agent_id, background)
+
+
+def close_tools(d: Draft, why: str, *, background: bool) -> None:
+    """Give every open call its one result. A call with an open question is suspended: it waits."""
+    waiting = {request.request_id for request in d.requests if request.kind == "question"}
+    waiting |= {reply.request_id for reply in d.replies}
+    for tool in list(d.tools.values()):
+        if tool.tool_use_id not in waiting and (background or not tool.background):
+            _close(d, tool, blocks.ToolResultBlock(tool.tool_use_id, why, True, "failed"))
+
+
+def give_result(d: Draft, reply: Reply) -> None:
+    """The result of a question whose agent is gone: the answer, which is told in words instead."""
+    tool = d.tools.get(reply.request_id)
+    if tool is not None:
+        answer = blocks.ToolResultBlock(tool.tool_use_id, reply.answer, False, "completed")
+        _close(d, tool, answer)
+
+
+def _close(d: Draft, tool: OpenTool, result: blocks.ToolResultBlock) -> None:
+    del d.tools[tool.tool_use_id]
+    d.closed.append(tool.tool_use_id)
+    del d.closed[:-_CLOSED]
+    entry = entry_of(
+        "tool",
+        [result],
+        run_id=d.run(tool.turn_id),
+        timestamp=d.now,
+        parent_tool_use_id=tool.parent_tool_use_id,
+        agent_id=tool.agent_id,
+    )
+    d.add(entry, tool.turn_id)
