@@ -91,7 +91,8 @@ class Engine:
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
         for conversation_id in await self.store.unsettled():
-            with suppress(Owned):  # another live process sees to it
+            # Another live process sees to it; or its agent is not here, and it has to wait for it.
+            with suppress(Owned, Refused):
                 await self._activate(conversation_id)
 
     async def stop(self) -> None:
@@ -170,11 +171,16 @@ class Engine:
             row = await self.store.conversation(conversation_id)
             if row is None:
                 raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+            try:
+                agent = self._agent(row.agent)
+            except Refused:
+                await self.store.release(claim)  # whoever has the agent need not wait
+                raise
             channel = self._channel(row)
             live = self._live[conversation_id] = Live(
                 row,
                 claim,
-                agent=self._agent(row.agent),
+                agent=agent,
                 store=self.store,
                 clock=self.clock,
                 channel=channel,
@@ -317,6 +323,12 @@ class Talk:
             return status_of(live.state)
         row = await self._engine.store.conversation(self.id)
         return status_of((row or self.row).state)
+
+    async def wake(self) -> Status:
+        """Take it over, and make it true: what a crash has left is ended. Raises Owned."""
+        live = await self._engine._activate(self.id)
+        await live.settle()
+        return status_of(live.state)
 
     async def send(
         self,
