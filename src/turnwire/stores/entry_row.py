@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.message import Message, ThinkingPart, ToolCallPart, ToolResultPart
 from turnwire.core.questions import asks_a_person
 from turnwire.stores.redact import raw_event
-from turnwire.stores.text import json_text
 
 __all__ = ["message_type", "metadata_json"]
 
@@ -29,9 +26,8 @@ def message_type(entry: Message) -> str:
 
 def metadata_json(add: AddEntry, raw_limit: int) -> str | None:
     """What is known of an entry and is no part of it."""
-    data: dict[str, Any] = {}
-    if add.entry.parts and isinstance(add.entry.parts[0], ThinkingPart):
-        data["thinking"] = True
-    if add.raw is not None:
-        data["raw_event"] = raw_event(add.raw, raw_limit)
-    return json_text(data) if data else None
+    thinking = bool(add.entry.parts) and isinstance(add.entry.parts[0], ThinkingPart)
+    if add.raw is None:
+        return '{"thinking":true}' if thinking else None
+    kept = raw_event(add.raw, raw_limit)  # JSON already: it is not decoded to be encoded again
+    return f'{{"thinking":true,"raw_event":{kept}}}' if thinking else f'{{"raw_event":{kept}}}'
