@@ -18,6 +18,7 @@ __all__ = ["main"]
 
 # The summaries stand here, so that listing the commands does not import them.
 COMMANDS = {
+    "run": "Talk to an agent: one turn, as it happens.",
     "convert": "Translate a recorded stream into another vocabulary.",
     "inspect": "Sum up a recorded stream for a person to read.",
     "schema": "Print or write the JSON Schema of every vocabulary.",

@@ -1,0 +1,115 @@
+"""Finding conversations by a part of their id, and taking them over from processes that are gone."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import secrets
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.home import Home
+from turnwire.cli.words import plain, some
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.core.status import Status
+    from turnwire.engine import Engine, Talk
+    from turnwire.ports import ConversationRow, Owned, Store
+
+__all__ = ["every_conversation", "find", "id_argument", "new_id", "take_over"]
+
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
+_PAGE = 500
+
+id_argument = click.argument("conversation", metavar="ID")
+
+
+def new_id() -> str:
+    """Short enough to be typed: ten letters, of which a few are enough to find it again."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(10))
+
+
+async def every_conversation(store: Store, *, archived: bool = False) -> list[ConversationRow]:
+    """All of them, the newest first."""
+    rows: list[ConversationRow] = []
+    while page := await store.conversations(archived=archived, limit=_PAGE, offset=len(rows)):
+        rows += page
+    return rows
+
+
+async def find(store: Store, given: str, home: Home) -> ConversationRow:
+    """The one conversation whose id is this, or begins with it."""
+    exact = await store.conversation(given)
+    if exact is not None:
+        return exact
+    rows = [*await every_conversation(store), *await every_conversation(store, archived=True)]
+    found = [row for row in rows if given and row.conversation_id.startswith(given)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = some([row.conversation_id for row in found], 5)
+        raise TurnwireError(f"{given} begins several ids: {ids}. Type more of the one you mean.")
+    raise TurnwireError(_unknown(given, rows, home))
+
+
+def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
+    said = f"there is no conversation {plain(given)!r}."
+    if not rows:
+        return f"{said} There is none at all yet. Start one: {home.command('run', 'hello')}"
+    near = difflib.get_close_matches(given, [row.conversation_id for row in rows], 1, 0.5)
+    if near:
+        return f"{said} Did you mean {near[0]}?"
+    return f"{said} See which there are: {home.command('list')}"
+
+
+# --- whose it is --------------------------------------------------------------------------------
+
+
+async def take_over(engine: Engine, talk: Talk) -> Status:
+    """Make it ours. A process of this machine that has died need not be waited for."""
+    from turnwire.ports import Owned
+
+    try:
+        return await talk.wake()
+    except Owned as owned:
+        owner = owned.data.get("owner")
+        if not isinstance(owner, str) or not _has_died(owner):
+            raise TurnwireError(_taken(owned)) from None
+        # In its name, so that it is let go.
+        now = time.time_ns() // 1_000_000
+        await engine.store.release(await engine.store.claim(talk.id, owner, now=now, lease=0))
+    return await talk.wake()
+
+
+def _process(owner: Any) -> tuple[str, int] | None:
+    """The machine and the process that an owner's name tells."""
+    match str(owner).split(":"):
+        case [host, number, *_] if number.isdecimal():
+            return host, int(number)
+        case _:
+            return None
+
+
+def _has_died(owner: str) -> bool:
+    process = _process(owner)
+    if process is None or process[0] != socket.gethostname():
+        return False
+    try:
+        os.kill(process[1], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _taken(owned: Owned) -> str:
+    process = _process(owned.data.get("owner"))
+    who = f"process {process[1]} on {process[0]}" if process else "another process"
+    return (
+        f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C."
+    )

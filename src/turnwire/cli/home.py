@@ -1,0 +1,118 @@
+"""Where conversations are kept: the data directory, and the database in it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
+    from turnwire.stores.sqlite import SqliteStore
+
+__all__ = ["Home", "NothingYet", "data_dir_option", "run_async"]
+
+T = TypeVar("T")
+
+_DATABASE = "turnwire.db"
+_VARIABLE = "TURNWIRE_DATA_DIR"
+
+
+class NothingYet(TurnwireError):
+    """There is no database: nobody has said anything yet."""
+
+    code = "CONVERSATION_NOT_FOUND"
+
+
+class Home:
+    """A data directory. It is made when something is to be kept in it."""
+
+    def __init__(self, given: Path | None = None) -> None:
+        self._given = given
+        self.path = (given or default_path()).expanduser()
+
+    @property
+    def database(self) -> Path:
+        """The file with everything in it."""
+        return self.path / _DATABASE
+
+    def command(self, *words: str) -> str:
+        """A command that a person can type to go on here."""
+        here = os.environ.get(_VARIABLE)
+        moved = self._given is not None and (here is None or Path(here) != self._given)
+        place = ["--data-dir", str(self._given)] if moved else []
+        return shlex.join(["turnwire", words[0], *place, *words[1:]])
+
+    @asynccontextmanager
+    async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
+        """The database, open. Raises NothingYet where there is none and none is to be made."""
+        if create:
+            self._make()
+        elif not self.database.exists():
+            start = self.command("run", "hello")
+            raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
+
+        from turnwire.ports import StorageUnavailable
+        from turnwire.stores.sqlite import SqliteStore
+
+        try:
+            store = await SqliteStore.open(self.database)
+        except StorageUnavailable as failure:
+            raise self._cannot(failure.message.rstrip(".")) from failure
+        try:
+            yield store
+        finally:
+            await store.close()
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileExistsError:
+            raise self._cannot(f"{self.path} is a file, not a directory") from None
+        except OSError as failure:
+            cause = failure.strerror or str(failure)
+            raise self._cannot(f"cannot make the directory {self.path}: {cause}") from None
+
+    def _cannot(self, cause: str) -> TurnwireError:
+        return TurnwireError(
+            f"{cause[:1].lower()}{cause[1:]}. "
+            f"Name a directory that you may write to: --data-dir DIR, or {_VARIABLE}."
+        )
+
+
+def default_path() -> Path:
+    """Where programs of this user keep their data on this machine."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "turnwire"
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # A relative path is to be ignored, says the specification of these directories.
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "turnwire"
+
+
+def _home(ctx: click.Context, param: click.Parameter, value: Path | None) -> Home:
+    return Home(value)
+
+
+data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--data-dir",
+    "home",
+    envvar=_VARIABLE,
+    type=click.Path(path_type=Path),
+    callback=_home,
+    metavar="DIR",
+    help=f"Where conversations are kept; also {_VARIABLE}. Otherwise with this user's data.",
+)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Do it in an event loop of its own."""
+    import asyncio
+
+    return asyncio.run(work)

@@ -1,0 +1,176 @@
+"""What stands around the words: tool calls, the plan, background work, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.text import Text
+
+from turnwire.cli.visible import printed, runs, safe
+from turnwire.cli.words import counted, duration, plain
+from turnwire.core.content import TextContent
+
+__all__ = ["Call", "Voice", "head_of", "input_of", "output_of", "plan_of", "result_of"]
+
+_INPUT = 6  # lines of one value of a call's input
+_OUTPUT = 12  # lines of what a call gave back
+_LIVE = 6  # of what it has printed while it runs
+_LINE = 400  # characters of a line; nobody reads a longer one here
+
+_MARKS = {"completed": ("✓", "green"), "in_progress": ("▸", "yellow")}
+
+
+class Voice(Struct, frozen=True):
+    """Who speaks: the agent, or a sub-agent under the call that started it."""
+
+    id: str | None = None
+    depth: int = 0
+    name: str = ""
+
+
+class Call(Struct):
+    """A tool call, from its first word to its result."""
+
+    id: str
+    name: str
+    voice: Voice
+    input: Any = None
+    input_text: str = ""  # while it comes, or where it is no JSON
+    printed: str = ""  # while it runs
+    elapsed: float | None = None
+    result: Any = None
+    is_error: bool = False
+    is_over: bool = False
+    is_shown: bool = False  # its head stands above already
+
+    @property
+    def about(self) -> str:
+        """What it is for, where the agent says so."""
+        match self.input:
+            case {"description": str(words)}:
+                return plain(words)
+            case _:
+                return ""
+
+
+def head_of(call: Call) -> Text:
+    """`● Bash  List the files`; when it is over `✓` or `✗`, and how long it took."""
+    if not call.is_over:
+        mark, style = "●", "yellow"
+    else:
+        mark, style = ("✗", "red") if call.is_error else ("✓", "green")
+    head = Text.assemble((mark, style), " ", (plain(call.name), "bold"))
+    if call.about:
+        head.append(f"  {call.about}")
+    if call.elapsed is not None:
+        head.append(f"  {duration(call.elapsed)}", "dim")
+    return head
+
+
+def input_of(call: Call, *, whole: bool = False) -> list[Text]:
+    """What it was called with, value by value; `whole`: to the last letter, for a decision."""
+    given = call.input
+    if given is None and call.input_text:
+        return _trimmed([_value(call.input_text)], None if whole else _INPUT)
+    if not isinstance(given, dict):
+        return [] if given is None else _labelled("", given, whole)
+    lines: list[Text] = []
+    for key, value in given.items():
+        if whole or key != "description":
+            lines += _labelled(plain(str(key)), value, whole)
+    return lines
+
+
+def _labelled(key: str, value: Any, whole: bool) -> list[Text]:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    lines = [_value(line) for line in text.split("\n")]
+    if not whole:
+        lines = _trimmed(lines, _INPUT)
+    if key == "command":
+        return [Text.assemble("$ " if not at else "  ", line) for at, line in enumerate(lines)]
+    if not key:
+        return lines
+    if len(lines) == 1:
+        return [Text.assemble((f"{key}: ", "dim"), lines[0])]
+    return [Text(f"{key}:", "dim"), *(Text.assemble("  ", line) for line in lines)]
+
+
+def _value(text: str) -> Text:
+    """The exact words. What could hide in them stands out."""
+    shown = Text()
+    for run, hidden in runs(text):
+        shown.append(run, "bold red" if hidden else "")
+    return shown
+
+
+def output_of(call: Call) -> list[Text]:
+    """The last lines that a running call has printed."""
+    lines = printed(call.printed[-8192:]).rstrip("\n").split("\n") if call.printed else []
+    over = len(lines) - _LIVE
+    shown = [Text(line[:_LINE], "dim") for line in lines[-_LIVE:]]
+    return [Text(f"… {counted(over, 'line')} above", "dim italic"), *shown] if over > 0 else shown
+
+
+def result_of(call: Call) -> list[Text]:
+    """What it gave back, as much as helps."""
+    text = printed(words_of(call.result)).strip("\n")
+    style = "red" if call.is_error else "dim"
+    return _trimmed([Text(line, style) for line in text.split("\n")] if text else [], _OUTPUT)
+
+
+def words_of(content: Any) -> str:
+    """A result as text: of a list its texts, of anything else its JSON."""
+    match content:
+        case None:
+            return ""
+        case str():
+            return content
+        case list():
+            return "\n".join(words_of(item) for item in content)
+        case {"type": "text", "text": str(text)}:
+            return text
+        case TextContent():
+            return content.text
+        case _:
+            return msgspec.json.encode(content).decode()
+
+
+def _trimmed(lines: list[Text], most: int | None) -> list[Text]:
+    """The first lines, none of them endless, and how much more there is."""
+    if most is None:
+        return lines
+    out = []
+    for line in lines[: most if len(lines) > most + 1 else most + 1]:
+        rest = len(line) - _LINE
+        if rest > 0:
+            line = line[:_LINE]
+            line.append(f" … {counted(rest, 'more character')}", "dim italic")
+        out.append(line)
+    if (more := len(lines) - len(out)) > 0:
+        out.append(Text(f"… {counted(more, 'more line')}", "dim italic"))
+    return out
+
+
+def plan_of(items: Iterable[Any]) -> list[Text]:
+    """The plan as a checklist."""
+    rows = [_step(item) for item in items]
+    done = sum(status == "completed" for status, _ in rows)
+    lines = [Text.assemble(("Plan", "bold"), (f"  {done} of {len(rows)} done", "dim"))]
+    for status, words in rows:
+        mark, style = _MARKS.get(status, ("○", "dim"))
+        weight = "dim" if status == "completed" else "bold" if status == "in_progress" else ""
+        lines.append(Text.assemble("  ", (mark, style), " ", (words, weight)))
+    return lines
+
+
+def _step(item: Any) -> tuple[str, str]:
+    fields = item if isinstance(item, dict) else msgspec.to_builtins(item)
+    if not isinstance(fields, dict):
+        return "pending", plain(str(fields))
+    status = str(fields.get("status") or "pending")
+    active = fields.get("activeForm") or fields.get("active_form")
+    words = active if status == "in_progress" and isinstance(active, str) else fields.get("content")
+    return status, plain(safe(str(words or "")))

@@ -1,0 +1,89 @@
+"""How a turn ended, in a line or two: its figures, its receipt, what to do next."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from turnwire.cli.visible import safe
+from turnwire.cli.words import amount, duration, money, plain, some
+from turnwire.core.status import TurnEnd
+from turnwire.dialects.v2.payloads import Interrupted
+
+__all__ = ["figures", "next_step", "receipt"]
+
+_REASONS = {
+    "user": "you stopped it",
+    "disconnect": "nobody was there",
+    "deadline": "a question was not answered in time",
+    "server_restart": "the process that ran it is gone",
+    "server_stopped": "the program ended",
+    "agent_lost": "the agent is gone",
+    "agent": "the agent stopped by itself",
+}
+
+# What a person can do about a failure, by the agent's word for it.
+_NEXT = {
+    "AGENT_UNAVAILABLE": "Mend the cause, then say it again.",
+    "INPUT_TIMEOUT": "If the answer still matters, say it as a message.",
+    "agent_lost": "What was said is kept. Say how to go on.",
+    "api_error": "The model's service failed. Try again in a while.",
+    "authentication_failed": "Log in to the agent again, then say it again.",
+    "budget_exhausted": "Raise the agent's budget, or go on in another conversation.",
+    "max_turns": "Say `go on` to let it work longer.",
+    "rate_limit": "Wait a while, then say it again.",
+}
+
+
+def figures(end: TurnEnd) -> list[Text]:
+    """`✓ 3.2 s · 412 tokens in, 96 out · $0.0012`, after the error if there was one."""
+    lines: list[Text] = []
+    if end.error is not None:
+        words = plain(safe(end.error.message))
+        lines.append(
+            Text.assemble(("✗ ", "red"), (words, "red"), (f"  ({plain(end.error.code)})", "dim"))
+        )
+    if end.interrupted:
+        mark, style = "■", "yellow"
+    else:
+        mark, style = ("✗", "red") if end.is_error else ("✓", "green")
+    parts = [duration(end.duration_ms / 1000)] if end.duration_ms is not None else []
+    usage = end.usage
+    if usage is not None:
+        read = (usage.input_tokens or 0) + (usage.cache_read_input_tokens or 0)
+        read += usage.cache_creation_input_tokens or 0
+        parts.append(f"{amount(read)} tokens in, {amount(usage.output_tokens or 0)} out")
+    if end.cost_usd is not None:
+        parts.append(money(end.cost_usd))
+    word = "interrupted" if end.interrupted else "failed" if end.is_error else ""
+    text = " · ".join([word, *parts] if word else parts) or "done"
+    lines.append(Text.assemble((mark, style), " ", (text, "dim")))
+    return lines
+
+
+def next_step(end: TurnEnd) -> str | None:
+    """What to do about a failure."""
+    if end.error is None:
+        return None
+    return _NEXT.get(end.error.code, "What was said is kept. Say how to go on, or try again.")
+
+
+def receipt(stop: Interrupted) -> Text:
+    """What came of a stop: who wanted it, whether the agent obeyed, which processes were ended."""
+    why = _REASONS.get(stop.reason, plain(stop.reason))
+    if stop.forced:
+        how = "the agent did not obey and was ended by force"
+    elif stop.acknowledged:
+        how = "the agent acknowledged it"
+    else:
+        how = "the agent is gone"
+    parts = [how] if how != why else []
+    if stop.processes:
+        names = [f"{plain(p.name or 'process')} {p.pid}" for p in stop.processes]
+        parts.append(f"{_processes(len(names))} ended: {some(names, 5)}")
+    else:
+        parts.append("no process had to be ended")
+    return Text.assemble(("■ Interrupted", "yellow"), f": {'; '.join([why, *parts])}.")
+
+
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number:,} processes"

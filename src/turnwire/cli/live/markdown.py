@@ -1,0 +1,153 @@
+"""Markdown as chat wants it: nothing lost, nothing centered, and cut into blocks while it grows."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich import markdown as rich
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.theme import Theme
+
+__all__ = ["THEME", "Markdown", "settled"]
+
+# Without backgrounds: they look wrong on every terminal but the one they were made for.
+THEME = Theme(
+    {
+        "markdown.block_quote": "dim",
+        "markdown.code": "cyan",
+        "markdown.h1": "bold underline",
+        "markdown.h2": "bold underline",
+        "markdown.h3": "bold",
+        "markdown.h4": "bold",
+        "markdown.hr": "dim",
+        "markdown.link": "underline",
+        "markdown.link_url": "blue",
+        "markdown.table.border": "dim",
+        "markdown.table.header": "bold",
+    }
+)
+
+# With HTML switched on, `List<String>` would be shown as `List`.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
+
+
+class Markdown(rich.Markdown):
+    """A text, ready to be drawn."""
+
+    def __init__(self, text: str, style: str = "none") -> None:
+        super().__init__("", style=style, hyperlinks=False)
+        self.markup = text
+        self.parsed = _PARSER.parse(text)
+        for token in self.parsed:
+            if token.children:
+                token.children = list(_mended(token.children))
+
+
+class _Heading(rich.Heading):
+    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+
+
+class _Code(rich.CodeBlock):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip("\n")
+        syntax = Syntax(
+            code, self.lexer_name, theme="ansi_dark", background_color="default", word_wrap=True
+        )
+        yield Padding(syntax, (0, 0, 0, 2))
+
+
+Markdown.elements = {
+    **rich.Markdown.elements,
+    "heading_open": _Heading,
+    "fence": _Code,
+    "code_block": _Code,
+}
+
+
+def _mended(tokens: list[Token]) -> Iterator[Token]:
+    """Without a space where a Chinese line was broken, and without the address of an address."""
+    skip = 0
+    for at, token in enumerate(tokens):
+        if skip:
+            skip -= 1
+        elif (
+            token.type == "softbreak"
+            and _is_wide(tokens, at - 1, -1)
+            and _is_wide(tokens, at + 1, 0)
+        ):
+            continue
+        elif token.type == "link_open" and _is_bare(tokens[at : at + 3]):
+            yield tokens[at + 1]
+            skip = 2
+        else:
+            yield token
+
+
+def _is_wide(tokens: list[Token], at: int, character: int) -> bool:
+    if not 0 <= at < len(tokens) or not tokens[at].content:
+        return False
+    return unicodedata.east_asian_width(tokens[at].content[character]) in "WF"
+
+
+def _is_bare(tokens: list[Token]) -> bool:
+    kinds = [token.type for token in tokens]
+    return kinds == ["link_open", "text", "link_close"] and (
+        tokens[1].content == tokens[0].attrs.get("href")
+    )
+
+
+# --- while it grows -----------------------------------------------------------------------------
+
+_LONG = 4000  # characters of one block after which it is cut, so that drawing it stays cheap
+
+
+def settled(text: str, *, tall: bool) -> tuple[str, str, bool]:
+    """What of a growing text cannot change any more, the rest, and whether the rest is the same block.
+
+    Everything before the last block is settled. Of a block that is `tall`, or very long, all but
+    its end is settled as well, where it can be cut: code between lines, a list between items, a
+    paragraph between words.
+    """
+    tokens = [token for token in _PARSER.parse(text) if token.map]
+    tops = [token for token in tokens if token.level == 0]
+    if not tops:
+        return "", text, False
+    lines = text.splitlines(keepends=True)
+    first = _line(tops[-1])
+    if len(tops) > 1:
+        return "".join(lines[:first]), "".join(lines[first:]), False
+    if tall or len(text) > _LONG:
+        return _cut(text, lines, tops[0], tokens)
+    return "", text, False
+
+
+def _cut(text: str, lines: list[str], top: Token, tokens: list[Token]) -> tuple[str, str, bool]:
+    match top.type:
+        case "fence":
+            opening, body = lines[_line(top)], lines[_line(top) + 1 :]
+            if len(body) > 1:
+                done = f"{opening}{''.join(body[:-1])}"
+                return f"{done}{top.markup}\n", f"{opening}{body[-1]}", True
+        case "bullet_list_open" | "ordered_list_open":
+            items = [t for t in tokens if t.type == "list_item_open" and t.level == 1]
+            if len(items) > 1:
+                last = _line(items[-1])
+                return "".join(lines[:last]), "".join(lines[last:]), True
+        case "paragraph_open" if len(text) > _LONG:
+            space = text.rfind(" ", 0, -200)
+            cut = space + 1 if space > 0 else len(text) - 200
+            return text[:cut], text[cut:], True
+        case _:
+            pass
+    return "", text, False
+
+
+def _line(token: Token) -> int:
+    assert token.map is not None
+    return token.map[0]

@@ -1,0 +1,247 @@
+"""One person in one conversation: sends, follows, answers, stops."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import aclosing, suppress
+from functools import partial
+from typing import Any
+
+from rich.text import Text
+
+from turnwire.cli.live.ask import ask_permission, ask_question
+from turnwire.cli.live.view import StoryView, View
+from turnwire.cli.words import plain, some
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import OpenRequest, Status, TurnEnd
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, Talk
+from turnwire.engine.follow import SlowReader
+
+__all__ = ["Left", "Session"]
+
+_REPORT = 1.0  # seconds in which an agent begins to speak of background work that has ended
+
+
+class Left(Exception):
+    """The person leaves. `code` is the exit code; `request` is what stays open."""
+
+    def __init__(self, code: int, request: OpenRequest | None = None) -> None:
+        super().__init__(code)
+        self.code = code
+        self.request = request
+
+
+class Session:
+    """Use it as `async with`: inside, frames are shown and Control-C stops the turn."""
+
+    def __init__(self, engine: Engine, talk: Talk, view: View) -> None:
+        self._engine = engine
+        self._talk = talk
+        self._view = view
+        self._status: Status | None = None
+        self._ends: dict[int, TurnEnd] = {}
+        self._turn_of_item: dict[str, int] = {}
+        self._cursor = 0
+        self._news = asyncio.Event()
+        self._stops = 0  # how often the person wanted to stop
+        self._leaving: asyncio.Future[int] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def status(self) -> Status:
+        """The conversation's small state, as it is now."""
+        assert self._status is not None
+        return self._status
+
+    async def __aenter__(self) -> Session:
+        loop = asyncio.get_running_loop()
+        self._leaving = loop.create_future()
+        loop.add_signal_handler(signal.SIGINT, self._stop)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._leave, 128 + number)
+        if isinstance(self._view, StoryView):
+            loop.add_signal_handler(signal.SIGWINCH, self._view.resized)
+        row = await self._engine.store.conversation(self._talk.id)
+        self._cursor = row.head if row else 0
+        self._spawn(self._follow())
+        await self._until(lambda: self._status is not None)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+            with suppress(asyncio.CancelledError, Refused):
+                await task
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH):
+            loop.remove_signal_handler(number)
+
+    # --- what a person does -----------------------------------------------------------------------
+
+    async def say(self, words: str) -> TurnEnd:
+        """Send a message and see its turn to the end."""
+        self._view.status("Working")
+        answer = await self._talk.send(words)
+        item = answer.ack.queue_id
+        if answer.ack.turn_id is None and item is not None:  # something else goes first
+            await self._until(lambda: item in self._turn_of_item)
+        turn_id = answer.ack.turn_id or self._turn_of_item[item or ""]
+        return await self.see(turn_id)
+
+    async def see(self, turn_id: int) -> TurnEnd:
+        """Follow a turn to its end, and answer what it asks. Raises Left."""
+        while True:
+            await self._until(lambda: self._is_over(turn_id) or bool(self.status.requests))
+            if self._is_over(turn_id):
+                self._view.status(None)
+                return self._ends[turn_id]
+            await self._ask(self.status.requests[0])
+
+    async def see_background(self) -> TurnEnd | None:
+        """Work that goes on after the turn, and what the agent says of it; none if there is none."""
+        if not self._background():
+            return None
+        end: TurnEnd | None = None
+        while True:
+            turn_id = self.status.turn_id
+            tasks = self._background()
+            if turn_id is not None:
+                end = await self.see(turn_id)
+            elif tasks:
+                self._view.status(plain(f"In the background: {some(tasks, 2)}"))
+                await self._until(partial(self._moved_on, tasks))
+            else:
+                try:
+                    async with asyncio.timeout(_REPORT):
+                        await self._until(lambda: self.status.turn_id is not None)
+                except TimeoutError:
+                    self._view.status(None)
+                    return end
+
+    def _is_over(self, turn_id: int) -> bool:
+        return turn_id in self._ends and self.status.turn_id != turn_id
+
+    def _background(self) -> list[str]:
+        told = [task.description or task.task_id for task in self.status.background_tasks]
+        return told or self._view.tasks
+
+    def _moved_on(self, before: list[str]) -> bool:
+        return self._background() != before or self.status.turn_id is not None
+
+    # --- asking -------------------------------------------------------------------------------
+
+    async def _ask(self, request: OpenRequest) -> None:
+        """Ask it, unless it ends in another way meanwhile. Raises Left if it cannot be asked."""
+        painter = self._view.painter
+        if painter is None:
+            raise Left(3, request)
+        ask = ask_question if request.kind == "question" else ask_permission
+        self._view.status(None)
+        asking = asyncio.ensure_future(ask(painter, request))
+        gone = asyncio.ensure_future(self._until(lambda: not self._is_open(request)))
+        try:
+            await asyncio.wait([asking, gone], return_when=asyncio.FIRST_COMPLETED)
+            self._check_leaving()
+            if not asking.done():
+                words = "Nobody has to answer this any more."
+                self._view.note([Text(words, "dim")] if not self._stops else [])
+                return
+            reply = asking.result()
+        finally:
+            for task in (asking, gone):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Left):
+                    await task
+        if reply is None:
+            raise Left(3, request)
+        self._view.status("Working")
+        await self.give(request, reply)
+
+    async def give(self, request: OpenRequest, reply: Any) -> None:
+        """Hand in an answer or a decision, and wait until it counts."""
+        try:
+            if request.kind == "question":
+                await self._talk.answer(request.request_id, reply)
+            else:
+                await self._talk.decide(
+                    request.request_id,
+                    reply.decision,
+                    reason=reply.reason,
+                    updated_input=reply.updated_input,
+                    remember=reply.remember,
+                )
+        except Refused as refused:
+            self._view.note([Text(f"{refused.message} {refused.what_to_do}", "yellow")])
+        await self._until(lambda: not self._is_open(request))
+
+    def _is_open(self, request: OpenRequest) -> bool:
+        return any(other.request_id == request.request_id for other in self.status.requests)
+
+    # --- stopping -----------------------------------------------------------------------------
+
+    def _stop(self) -> None:
+        """Control-C: the first stops the turn, the second leaves. Without a turn the first leaves."""
+        self._stops += 1
+        turn_id = self._status.turn_id if self._status and self._status.running else None
+        if turn_id is None or self._stops > 1:
+            self._leave(130)
+            return
+        self._view.status("Stopping, once more leaves at once")
+        self._spawn(self._talk.interrupt(turn_id))
+
+    def _leave(self, code: int) -> None:
+        if self._leaving is not None and not self._leaving.done():
+            self._leaving.set_result(code)
+        self._news.set()
+
+    def _check_leaving(self) -> None:
+        if self._leaving is not None and self._leaving.done():
+            raise Left(self._leaving.result())
+
+    # --- following ----------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        """Show everything from here on. Whoever is too slow begins again where it was."""
+        while True:
+            frames = self._talk.follow(
+                last_sequence=self._cursor, epoch=self._engine.store.epoch, client_id="terminal"
+            )
+            with suppress(SlowReader):
+                async with aclosing(frames):
+                    async for frame in frames:
+                        self._take(frame)
+
+    def _take(self, frame: f.Frame) -> None:
+        self._view.frame(frame)
+        number = getattr(frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
+        self._cursor = number or self._cursor
+        event = frame.payload.event if isinstance(frame, f.MessageReplay) else frame
+        match event:
+            case f.SessionState(payload=status):
+                self._status = status
+            case f.TurnStarted(payload=start):
+                if start.queue_id is not None:
+                    self._turn_of_item[start.queue_id] = start.turn_id
+            case f.AssistantComplete(turn_id=int(turn_id), payload=end):
+                self._ends[turn_id] = end
+            case _:
+                pass
+        self._news.set()
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait for something to become true. Raises Left if the person leaves first."""
+        while not holds():
+            self._news.clear()
+            await self._news.wait()
+            self._check_leaving()
+            for task in [task for task in self._tasks if task.done()]:
+                self._tasks.discard(task)
+                task.result()  # what went wrong there goes wrong here
+
+    def _spawn(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._news.set())

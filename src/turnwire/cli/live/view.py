@@ -1,0 +1,124 @@
+"""How a turn is shown: on a terminal, as plain text, or frame by frame as JSON."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from turnwire.cli.live.story import Painter, Story
+
+if TYPE_CHECKING:
+    from turnwire.cli.live.terminal import TerminalPainter
+    from turnwire.dialects.v2.frames import Frame
+
+__all__ = ["JsonView", "StoryView", "View", "is_terminal", "open_view"]
+
+
+class View:
+    """What every view can do; this one shows nothing."""
+
+    painter: TerminalPainter | None = None  # where a person can be asked
+
+    def frame(self, frame: Frame) -> None:
+        """Something happened."""
+
+    def note(self, lines: list[Text]) -> None:
+        """Something that is not in the frames."""
+
+    def status(self, words: str | None) -> None:
+        """What is going on."""
+
+    @property
+    def tasks(self) -> list[str]:
+        """What runs in the background."""
+        return []
+
+    def stop(self) -> None:
+        """Nothing more comes."""
+
+
+class JsonView(View):
+    """Each frame as a line of JSON. Remarks go to standard error."""
+
+    def __init__(self) -> None:
+        self._out = sys.stdout.buffer
+
+    def frame(self, frame: Frame) -> None:
+        from turnwire.dialects.v2.codec import encode
+
+        self._out.write(encode(frame).at(frame.sequence or 0) + b"\n")
+        self._out.flush()
+
+
+class StoryView(View):
+    """The story, on a terminal or as plain text."""
+
+    def __init__(self, *, past: bool = False, asks: bool = False) -> None:
+        self._terminal: TerminalPainter | None = None
+        if is_terminal():
+            from turnwire.cli.live.keys import Keyboard
+            from turnwire.cli.live.pen import Pen
+            from turnwire.cli.live.terminal import TerminalPainter
+
+            self.keyboard = Keyboard(sys.stdin.fileno()) if asks else None
+            self._terminal = TerminalPainter(Pen(sys.stdout), self.keyboard)
+            self._painter: Painter = self._terminal
+        else:
+            from turnwire.cli.live.plain import PlainPainter
+
+            self.keyboard = None
+            self._painter = PlainPainter(sys.stdout)
+        self.painter = self._terminal if self.keyboard else None
+        self._story = Story(self._painter, past=past)
+
+    def frame(self, frame: Frame) -> None:
+        self._story.feed(frame)
+
+    def note(self, lines: list[Text]) -> None:
+        self._painter.note(lines)
+
+    def status(self, words: str | None) -> None:
+        if self._terminal is not None:
+            self._terminal.status(words)
+
+    @property
+    def tasks(self) -> list[str]:
+        return self._story.tasks
+
+    def resized(self) -> None:
+        """The terminal has another size."""
+        if self._terminal is not None:
+            self._terminal.resized()
+
+    def stop(self) -> None:
+        self._story.end()
+        if self._terminal is not None:
+            self._terminal.stop()
+
+
+@contextmanager
+def open_view(*, as_json: bool) -> Iterator[View]:
+    """The view that fits: inside of it the terminal is ours, afterwards it is as it was."""
+    if as_json:
+        yield JsonView()
+        return
+    view = StoryView(asks=_can_type())
+    with ExitStack() as stack:
+        stack.callback(view.stop)
+        if view.keyboard is not None:
+            stack.enter_context(view.keyboard)
+        yield view
+
+
+def is_terminal() -> bool:
+    """Whether standard output is a screen that can be drawn on."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _can_type() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and is_terminal()

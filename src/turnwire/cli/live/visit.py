@@ -1,0 +1,97 @@
+"""Being in a conversation, from coming to leaving: what `run` and `answer` have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import click
+from rich.text import Text
+
+from turnwire.cli.home import Home
+from turnwire.cli.live.ending import figures, next_step
+from turnwire.cli.live.requests import permission_lines, question_lines
+from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.view import JsonView, View
+from turnwire.cli.visible import safe, visible
+from turnwire.cli.words import plain
+from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.engine import Engine, Talk
+
+if TYPE_CHECKING:
+    from turnwire.ports import Store
+
+__all__ = ["open_engine", "visit"]
+
+_PATIENCE = 2.0  # seconds that somebody who leaves waits for the agent to end
+
+Work = Callable[[Session], Awaitable[TurnEnd | None]]
+
+
+@asynccontextmanager
+async def open_engine(store: Store, agent: str) -> AsyncIterator[Engine]:
+    """An engine for one conversation with one agent. Nothing that it started outlives it."""
+    from turnwire.agents import registry
+
+    engine = Engine(store, {agent: registry.make(agent)})
+    try:
+        yield engine
+    finally:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await engine.stop()
+
+
+async def visit(engine: Engine, talk: Talk, view: View, home: Home, work: Work) -> int:
+    """Do something in a conversation and see it to its end; returns the exit code."""
+    code = 0
+    try:
+        async with Session(engine, talk, view) as session:
+            end = await work(session)
+            if end is not None:
+                _tell_end(view, end)
+                code = 1 if end.is_error else 130 if end.interrupted else 0
+            later = await session.see_background()
+            if later is not None:
+                _tell_end(view, later)
+    except Left as left:
+        code = left.code
+        if left.request is not None:
+            _tell_open(view, home, talk, left.request)
+            return code
+    _tell_how_to_go_on(view, home, talk)
+    return code
+
+
+def _tell_end(view: View, end: TurnEnd) -> None:
+    lines = figures(end)
+    step = next_step(end)
+    view.note([*lines, Text(step)] if step else lines)
+
+
+def _tell_how_to_go_on(view: View, home: Home, talk: Talk) -> None:
+    command = home.command("run", "--conversation", talk.id)
+    view.note([Text.assemble(("Go on: ", "dim"), command)])
+
+
+def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None:
+    """What stays open, in one line, with the command that answers it."""
+    if request.kind == "question":
+        if view.painter is None:
+            view.note(question_lines(request.questions, request.input))
+        words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
+        command = home.command("answer", talk.id)
+        said = f"Left open: {words}  Answer it: {command}"
+    else:
+        if view.painter is None:
+            view.note(permission_lines(request))
+        tool = plain(visible(request.tool_name))
+        command = home.command("run", "--conversation", talk.id)
+        said = f"Nobody here can allow {tool}, so the turn stops. Go on at a terminal: {command}"
+    if isinstance(view, JsonView):
+        click.echo(said, file=sys.stderr)
+    else:
+        view.note([Text(said, "yellow")])

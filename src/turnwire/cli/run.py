@@ -1,0 +1,128 @@
+"""`turnwire run`: one turn of a conversation, on the screen."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.conversations import find, new_id, take_over
+from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.cli.live.session import Session
+    from turnwire.cli.live.view import View
+    from turnwire.core.status import TurnEnd
+    from turnwire.ports import ConversationRow, Store
+
+__all__ = ["command"]
+
+_DEFAULT = "demo"
+
+
+@click.command("run")
+@click.option("--agent", metavar="NAME", help=f"Whom to talk to.  [default: {_DEFAULT}]")
+@click.option("--conversation", metavar="ID", help="Go on in this one; the first letters will do.")
+@click.option("--cwd", metavar="DIR", help="Where the agent works.  [default: here]")
+@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
+@data_dir_option
+@click.argument("prompt", required=False)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    home: Home,
+    agent: str | None,
+    conversation: str | None,
+    cwd: str | None,
+    as_json: bool,
+    prompt: str | None,
+) -> None:
+    """Talk to an agent: one turn, as it happens.
+
+    Without PROMPT it asks for one, or reads standard input where that is no terminal. Questions
+    and permissions are asked as they come. Ctrl-C stops the turn, twice leaves at once, Ctrl-D
+    leaves a question open.
+
+    Exit code: 0 well, 1 the turn failed, 2 it could not be run, 3 a question was left open, 130
+    interrupted.
+    """
+    if conversation is not None and cwd is not None:
+        raise click.UsageError("A conversation keeps its directory: --cwd is for a new one.")
+    ctx.exit(run_async(_run(home, agent, conversation, cwd, as_json, prompt)))
+
+
+async def _run(
+    home: Home,
+    agent: str | None,
+    conversation: str | None,
+    cwd: str | None,
+    as_json: bool,
+    prompt: str | None,
+) -> int:
+    from turnwire.cli.live.view import open_view
+    from turnwire.cli.live.visit import open_engine, visit
+
+    place = _directory(cwd)
+    async with home.store(create=conversation is None) as store:
+        row = None if conversation is None else await _existing(store, conversation, agent, home)
+        name = row.agent if row else agent or _DEFAULT
+        async with open_engine(store, name) as engine:
+            with open_view(as_json=as_json) as view:
+                talk = None
+                is_busy = False
+                if row is not None:
+                    talk = await engine.open(row.conversation_id)
+                    is_busy = (await take_over(engine, talk)).turn_id is not None
+                words = prompt if prompt is not None or is_busy else await _read_prompt(view)
+                if words is not None and not words.strip():
+                    raise TurnwireError("there is nothing to say. Give a PROMPT, or pipe one in.")
+                if talk is None:
+                    talk = await engine.create(name, conversation_id=new_id(), cwd=place)
+
+                async def work(session: Session) -> TurnEnd | None:
+                    end = None
+                    if session.status.turn_id is not None:
+                        end = await session.see(session.status.turn_id)
+                    return end if words is None else await session.say(words)
+
+                return await visit(engine, talk, view, home, work)
+
+
+async def _existing(
+    store: Store, conversation: str, agent: str | None, home: Home
+) -> ConversationRow:
+    row = await find(store, conversation, home)
+    if agent is not None and agent != row.agent:
+        raise TurnwireError(
+            f"this conversation is with {row.agent}. To talk to {agent}, start another: "
+            f"{home.command('run', '--agent', agent)}"
+        )
+    return row
+
+
+def _directory(cwd: str | None) -> str:
+    path = Path(cwd).expanduser().absolute() if cwd is not None else Path.cwd()
+    if not path.is_dir():
+        raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
+    return str(path)
+
+
+async def _read_prompt(view: View) -> str:
+    if view.painter is not None:
+        words = await view.painter.read_line("What do you want to say?")
+        if words is None:
+            raise click.Abort
+        if words.strip():
+            from rich.text import Text
+
+            view.note([Text(f"> {words}", "bold")])
+        return words
+    if sys.stdin is None:
+        raise TurnwireError("standard input is closed. Give a PROMPT, or pipe one in.")
+    if sys.stdin.isatty():
+        click.echo("Type what you want to say, then Ctrl-D:", err=True)
+    return sys.stdin.buffer.read().decode(errors="replace")
