@@ -1,0 +1,361 @@
+"""The SQLite store keeps every promise of the port, and a few of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from msgspec import Raw, structs
+
+from tests.stores.files import rows_of
+from turnwire.core.conversation.effects import AddEntry
+from turnwire.core.conversation.state import Waiting
+from turnwire.core.message import (
+    Message,
+    MessagePart,
+    ThinkingPart,
+    ThinkingPayload,
+    ToolCallPart,
+    ToolCallPayload,
+    ToolResultPart,
+    ToolResultPayload,
+    meta_of,
+)
+from turnwire.core.status import QueueItem
+from turnwire.ports import Fenced, StorageUnavailable, Store
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing import STORE_CHECKS, StoreBroken, check_store
+from turnwire.testing.check_store import StoreCheck
+from turnwire.testing.store_checks_beside import a_backup_is_a_log_of_its_own
+from turnwire.testing.store_samples import TRACE, a_message, at, begin
+
+
+def in_store(path: Path, work: Callable[[SqliteStore], Awaitable[None]], **options: Any) -> None:
+    """Run this with an open store."""
+
+    async def run() -> None:
+        store = await SqliteStore.open(path, **options)
+        try:
+            await work(store)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+# --- the promises of the port -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("check", STORE_CHECKS, ids=lambda check: check.__name__)
+def test_it_keeps_the_promise(check: StoreCheck, tmp_path: Path) -> None:
+    in_store(tmp_path / "log.db", check)
+
+
+def test_a_backup_is_a_log_of_its_own(tmp_path: Path) -> None:
+    in_store(
+        tmp_path / "log.db", lambda store: a_backup_is_a_log_of_its_own(store, SqliteStore.open)
+    )
+
+
+def test_the_checks_can_be_run_together(tmp_path: Path) -> None:
+    numbers = iter(range(100))
+
+    async def make() -> Store:
+        return await SqliteStore.open(tmp_path / f"{next(numbers)}.db")
+
+    asyncio.run(check_store(make, open_copy=SqliteStore.open))
+
+
+class _Forgetful(SqliteStore):
+    async def audit(self, **where: Any) -> list[Any]:
+        return []
+
+    async def put_blob(self, *blob: Any, **more: Any) -> None:
+        raise OSError("no blobs here")
+
+
+def test_a_store_that_breaks_a_promise_is_told_which(tmp_path: Path) -> None:
+    numbers = iter(range(100))
+
+    async def make() -> Store:
+        return await _Forgetful.open(tmp_path / f"{next(numbers)}.db")
+
+    with pytest.raises(StoreBroken) as broken:
+        asyncio.run(check_store(make))
+    assert "the audit trail only grows: not so: all is there, in order" in str(broken.value)
+    assert "blobs are kept: it raised OSError('no blobs here')" in str(broken.value)
+
+
+# --- the file -----------------------------------------------------------------------------------
+
+
+def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def look(store: SqliteStore) -> None:
+        await begin(store)
+        check()
+
+    def check() -> None:
+        files = list(tmp_path.iterdir())
+        assert len(files) == 3
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+    in_store(path, look)
+    assert [file.name for file in tmp_path.iterdir()] == ["log.db"]
+
+
+def test_what_was_written_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    epochs = []
+
+    async def write(store: SqliteStore) -> None:
+        epochs.append(store.epoch)
+        await (await begin(store)).say("hello")
+
+    async def read(store: SqliteStore) -> None:
+        epochs.append(store.epoch)
+        assert [e.entry for e in await store.entries("c")] == [a_message("hello")]
+
+    in_store(tmp_path / "log.db", write)
+    in_store(tmp_path / "log.db", read)
+    assert epochs[0] == epochs[1]
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
+    async def nothing(store: SqliteStore) -> None: ...
+
+    with pytest.raises(StorageUnavailable, match="cannot be opened"):
+        in_store(tmp_path / "missing" / "log.db", nothing)
+
+
+def test_a_file_that_is_no_database_is_said(tmp_path: Path) -> None:
+    (tmp_path / "log.db").write_text("Dear diary, today I was not a database. " * 100)
+
+    async def nothing(store: SqliteStore) -> None: ...
+
+    with pytest.raises(StorageUnavailable, match="cannot be used"):
+        in_store(tmp_path / "log.db", nothing)
+
+
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    async def run() -> None:
+        store = await SqliteStore.open(tmp_path / "log.db")
+        talk = await begin(store)
+        await store.close()
+        await store.close()
+        with pytest.raises(StorageUnavailable, match="closed"):
+            await talk.say("late")
+        with pytest.raises(StorageUnavailable, match="closed"):
+            await store.conversation("c")
+
+    asyncio.run(run())
+
+
+def test_closing_writes_what_was_asked_for(tmp_path: Path) -> None:
+    async def write(store: SqliteStore) -> None:
+        talk = await begin(store)
+        late = asyncio.ensure_future(talk.say("just in time"))
+        await asyncio.sleep(0)  # it has begun, and waits for the disk
+        await store.close()
+        await late
+
+    in_store(tmp_path / "log.db", write)
+    assert rows_of(tmp_path / "log.db", "SELECT count(*) FROM messages") == [(1,)]
+
+
+def test_a_backup_does_not_replace_a_file(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("mine")
+
+    async def copy(store: SqliteStore) -> None:
+        with pytest.raises(FileExistsError):
+            await store.backup(str(tmp_path / "precious"))
+        await store.backup(str(tmp_path / "copy.db"))
+
+    in_store(tmp_path / "log.db", copy)
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy.db", "log.db", "precious"]
+
+
+# --- the rows -----------------------------------------------------------------------------------
+
+
+def _entry(role: Any, *parts: MessagePart, **known: Any) -> Message:
+    return Message("c:1", role, [*parts], at(), meta_of("c:1", **known))
+
+
+def _call(name: str) -> ToolCallPart:
+    return ToolCallPart(ToolCallPayload("t", name, {}))
+
+
+@pytest.mark.parametrize(
+    ("entry", "role", "kind"),
+    [
+        (a_message("hi", "user"), "user", "text"),
+        (a_message("hi"), "assistant", "text"),
+        (_entry("assistant", ThinkingPart(ThinkingPayload("hm"))), "assistant", "text"),
+        (_entry("assistant", _call("Bash")), "assistant", "tool_call"),
+        (_entry("assistant", _call("AskUserQuestion")), "assistant", "input_request"),
+        (_entry("assistant", _call("mcp__x__request_input")), "assistant", "input_request"),
+        (
+            _entry("tool", ToolResultPart(ToolResultPayload("t", False, "ok"))),
+            "tool",
+            "tool_result",
+        ),
+        (_entry("system", message_type="permission_request"), "system", "permission_request"),
+        (_entry("system", message_type="request_resolved"), "system", "request_resolved"),
+        (_entry("system", message_type="interrupted"), "system", "interrupted"),
+        (_entry("system", message_type="rewind"), "system", "rewind"),
+        (_entry("system", message_type="system"), "system", "text"),
+        (_entry("assistant"), "assistant", "text"),
+    ],
+)
+def test_a_row_says_what_kind_of_entry_it_is(
+    tmp_path: Path, entry: Message, role: str, kind: str
+) -> None:
+    async def write(store: SqliteStore) -> None:
+        talk = await begin(store)
+        await talk.commit(talk.prepare(AddEntry(1, entry, 1, TRACE)))
+
+    in_store(tmp_path / "log.db", write)
+    found = rows_of(tmp_path / "log.db", "SELECT role, message_type FROM messages")
+    assert found == [(role, kind)]
+
+
+def test_a_row_keeps_the_agents_own_message_and_its_uuid(tmp_path: Path) -> None:
+    thought = _entry("assistant", ThinkingPart(ThinkingPayload("hm")), uuid="u-1")
+
+    async def write(store: SqliteStore) -> None:
+        talk = await begin(store)
+        raw = Raw(b'{"type":"assistant","api_key":"hunter2"}')
+        long = Raw(b'{"type":"user","text":"' + b"x" * 200 + b'"}')
+        await talk.commit(
+            talk.prepare(
+                AddEntry(1, thought, 1, TRACE, raw),
+                AddEntry(2, a_message("hi"), 1, TRACE, long),
+                AddEntry(3, a_message("hi"), 1, TRACE),
+                AddEntry(4, thought, 1, TRACE),
+            )
+        )
+
+    in_store(tmp_path / "log.db", write, raw_limit=100)
+    columns = "metadata_json ->> 'thinking', metadata_json -> 'raw_event', uuid"
+    found = rows_of(tmp_path / "log.db", f"SELECT {columns} FROM messages ORDER BY sequence_num")
+    assert found[0] == (1, '{"type":"assistant","api_key":"[redacted]"}', "u-1")
+    assert found[1][1].startswith('{"payload_preview":"{\\"type\\":\\"user\\"')
+    assert found[1][1].endswith(',"raw_size":225}')
+    assert found[2] == (None, None, None)
+    assert found[3] == (1, None, "u-1")
+
+
+def test_the_audit_trail_cannot_be_changed_by_hand(tmp_path: Path) -> None:
+    async def write(store: SqliteStore) -> None:
+        await store.note("connected", at=at())
+
+    in_store(tmp_path / "log.db", write)
+    for statement in ("UPDATE audit SET by = 'nobody'", "DELETE FROM audit"):
+        with pytest.raises(apsw.ConstraintError, match="append-only"):
+            rows_of(tmp_path / "log.db", statement)
+
+
+def test_the_queue_lives_in_the_state(tmp_path: Path) -> None:
+    async def write(store: SqliteStore) -> None:
+        talk = await begin(store)
+        queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q-1", []), TRACE)])
+        await talk.commit(talk.prepare(state=queued))
+
+    in_store(tmp_path / "log.db", write)
+    path = "state_json ->> '$.queue[0].item.queue_id'"
+    assert rows_of(tmp_path / "log.db", f"SELECT {path} FROM conversations") == [("q-1",)]
+
+
+# --- many at once -------------------------------------------------------------------------------
+
+
+def test_a_commit_that_nobody_waits_for_any_more_is_written_or_not_but_whole(
+    tmp_path: Path,
+) -> None:
+    async def work(store: SqliteStore) -> None:
+        talk = await begin(store)
+        task = asyncio.ensure_future(store.commit(talk.prepare(*talk.entries("a", "b"))))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await begin(store, "d")  # is written after it
+        row = await store.conversation("c")
+        assert row is not None
+        assert row.head == len(await store.entries("c")) == 2
+
+    in_store(tmp_path / "log.db", work)
+
+
+def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
+    async def work(store: SqliteStore) -> None:
+        talk = await begin(store)
+        await talk.say("before")
+        other = apsw.Connection(str(tmp_path / "log.db"))
+        other.execute("BEGIN IMMEDIATE")  # nobody else can write now
+        late = asyncio.ensure_future(talk.say("after"))
+        assert len(await store.entries("c")) == 1
+        assert len(await store.conversations()) == 1
+        other.execute("ROLLBACK")
+        other.close()
+        await late
+        assert len(await store.entries("c")) == 2
+
+    in_store(tmp_path / "log.db", work)
+
+
+def test_a_writer_that_waits_too_long_says_so_and_can_try_again(tmp_path: Path) -> None:
+    async def work(store: SqliteStore) -> None:
+        talks = [await begin(store, name) for name in "abc"]
+        other = apsw.Connection(str(tmp_path / "log.db"))
+        other.execute("BEGIN IMMEDIATE")
+        late = [store.commit(talk.prepare(*talk.entries("x"))) for talk in talks]
+        for failed in await asyncio.gather(*late, return_exceptions=True):
+            assert isinstance(failed, StorageUnavailable)
+            assert failed.retryable
+        other.execute("ROLLBACK")
+        other.close()
+        for talk in talks:
+            await talk.say("y")
+
+    in_store(tmp_path / "log.db", work, busy_seconds=0.01)
+
+
+def test_two_stores_on_one_file_have_one_owner(tmp_path: Path) -> None:
+    async def work(one: SqliteStore) -> None:
+        two = await SqliteStore.open(tmp_path / "log.db")
+        try:
+            talk = await begin(one)
+            claim = await two.claim("c", "two", now=10**15, lease=1)
+            with pytest.raises(Fenced):
+                await talk.say("late")
+            assert claim.fence == talk.claim.fence + 1
+            assert two.epoch == one.epoch
+        finally:
+            await two.close()
+
+    in_store(tmp_path / "log.db", work)
+
+
+def test_commits_come_from_several_event_loops(tmp_path: Path) -> None:
+    async def work(store: SqliteStore) -> None:
+        def elsewhere(name: str) -> None:
+            async def speak() -> None:
+                talk = await begin(store, name)
+                for number in range(20):
+                    await talk.say(str(number))
+
+            asyncio.run(speak())
+
+        await asyncio.gather(*(asyncio.to_thread(elsewhere, f"c{n}") for n in range(4)))
+        for number in range(4):
+            assert len(await store.entries(f"c{number}")) == 20
+
+    in_store(tmp_path / "log.db", work)

@@ -1,0 +1,33 @@
+"""Text that no database takes is mended."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw, Struct
+
+from turnwire.stores.text import clean, json_text
+
+
+class _Thing(Struct):
+    text: str
+    many: list[str]
+    raw: Raw
+
+
+def test_half_a_character_becomes_the_replacement_character() -> None:
+    assert clean("a\ud83db") == "a\ufffdb"
+    assert clean("\ude00\ud83d") == "\ufffd\ufffd"
+    assert clean("\ud83d\ude00") == "\U0001f600"  # two halves that belong together
+
+
+def test_everything_else_stays() -> None:
+    for text in ("", "plain", "你好", "\0", "\U0001f600", None):
+        assert clean(text) == text
+
+
+def test_json_is_mended_wherever_the_text_is() -> None:
+    thing = _Thing("a\ud83d", ["b", "\ud83d"], Raw(b"[1]"))
+    assert msgspec.json.decode(json_text({"k\ud83d": thing, "n": (1, None)})) == {
+        "k\ufffd": {"text": "a\ufffd", "many": ["b", "\ufffd"], "raw": [1]},
+        "n": [1, None],
+    }
