@@ -58,7 +58,9 @@ VOCABULARIES = {
     "turnwire.dialects.v2.commands": "docs/protocol/v2.md",
     "turnwire.dialects.v2.frames": "docs/protocol/v2.md",
     "turnwire.dialects.v2.payloads": "docs/protocol/v2.md",
+    "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
+    "turnwire.dialects.v2.check": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
 

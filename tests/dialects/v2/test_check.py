@@ -10,7 +10,7 @@ import pytest
 
 from tests.dialects.v2 import broken_answers, broken_connections, broken_logs
 from tests.dialects.v2.sessions import CASES, PATHS, Case, Session, check
-from turnwire.dialects.v2.check import RULES, SessionCheck
+from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -36,11 +36,11 @@ def test_a_small_edit_breaks_exactly_one_rule(case: Case) -> None:
 
 
 def test_every_rule_is_broken_by_some_edit() -> None:
-    assert sorted(RULES) == sorted({case.code for case in CASES})
+    assert sorted(SESSION_RULES) == sorted({case.code for case in CASES})
 
 
 def test_every_rule_says_what_must_be() -> None:
-    assert [rule for rule in RULES.values() if not rule.endswith(".")] == []
+    assert [rule for rule in SESSION_RULES.values() if not rule.endswith(".")] == []
 
 
 def test_a_violation_has_the_line_and_says_what_broke_the_rule() -> None:
