@@ -27,6 +27,7 @@ from turnwire.core.ui import UiStreamEvent
 from turnwire.core.view import View
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
+from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.frames import UnknownFrame
 
 ROOT = docs.ROOT
@@ -58,7 +59,9 @@ VOCABULARIES = {
     "turnwire.dialects.v2.commands": "docs/protocol/v2.md",
     "turnwire.dialects.v2.frames": "docs/protocol/v2.md",
     "turnwire.dialects.v2.payloads": "docs/protocol/v2.md",
+    "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
+    "turnwire.dialects.v2.check": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
 
@@ -191,6 +194,14 @@ def test_every_json_example_reads_and_writes_back_the_same(page: str, example: s
     value = json.loads(example)
     written = READERS[page](json.dumps(value, separators=(",", ":")).encode())
     assert json.loads(written) == value
+
+
+def test_the_first_example_of_the_protocol_is_a_session_that_breaks_no_rule() -> None:
+    check = SessionCheck()
+    for number, line in enumerate(fences("docs/protocol/v2.md", "jsonl")[0].splitlines(), 1):
+        check.feed(line.encode(), number)
+    check.finish()
+    assert check.report().violations == []
 
 
 def test_every_vocabulary_has_examples() -> None:

@@ -181,3 +181,89 @@ def test_names_from_the_stream_cannot_act_on_the_terminal(run: Run) -> None:
 
 def test_at_least_one_file_has_to_be_given(run: Run) -> None:
     assert run("validate").exit_code == 2
+
+
+# --- sessions of protocol v2 ------------------------------------------------------------------
+
+SESSIONS = sorted((FIXTURES / "v2").glob("*.jsonl"))
+DROPPED = FIXTURES / "v2" / "09_drop_and_resume_with_snapshot.jsonl"
+
+
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_the_recorded_sessions_are_clean(path: Path, run: Run) -> None:
+    result = run("validate", "--from", "v2", "--json", path)
+    report = json.loads(result.stdout)
+    assert (result.exit_code, report["ok"], report["violations"]) == (0, True, [])
+    assert report["lines"] == len(path.read_bytes().splitlines())
+
+
+@pytest.mark.parametrize("path", [*RECORDED, *BOTH_DIRECTIONS], ids=lambda path: path.stem)
+def test_what_a_stream_becomes_is_a_clean_session(path: Path, run: Run) -> None:
+    frames = run("convert", "--to", "v2", path).stdout.encode()
+    result = run("validate", "--from", "v2", "--json", "-", stdin=frames)
+    assert json.loads(result.stdout)["violations"] == []
+
+
+def test_what_people_see_of_a_session(run: Run) -> None:
+    result = run("validate", "--from", "v2", DROPPED)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        f"{DROPPED}  clean\n"
+        "  lines      45 = 45 typed + 0 unknown + 0 errors\n"
+        "  frames     34 of the server, 3 of the client, on 4 connections\n"
+        "  content    6 entries of the log, 2 turns, 0 tools\n"
+    )
+
+
+def test_what_programs_see_of_a_session(run: Run) -> None:
+    result = run("validate", "--from", "v2", "--json", DROPPED)
+    assert json.loads(result.stdout) == {
+        "file": str(DROPPED),
+        "ok": True,
+        "notes": 0,
+        "lines": 45,
+        "typed": 45,
+        "unknown": 0,
+        "errors": 0,
+        "connections": 4,
+        "client_frames": 3,
+        "server_frames": 34,
+        "entries": 6,
+        "turns": 2,
+        "tools": 0,
+        "unknown_kinds": {},
+        "violation_count": 0,
+        "violations": [],
+    }
+
+
+def test_broken_rules_of_a_session_are_told_by_line_and_code(run: Run) -> None:
+    lines = (FIXTURES / "v2" / "01_plain_answer.jsonl").read_bytes().splitlines()
+    lines[5] = lines[5].replace(b'"sequence": 4', b'"sequence": 40')
+    novel = lines[17].replace(b"conversation.updated", b"conversation.novel")
+    result = run("validate", "--from", "v2", "-", stdin=b"\n".join([*lines[:17], novel, b"{"]))
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "<stdin>  3 violations\n"
+        "  lines      19 = 17 typed + 1 unknown + 1 error\n"
+        "  frames     16 of the server, 1 of the client, on 1 connection\n"
+        "  content    3 entries of the log, 1 turn, 0 tools\n"
+        "  unknown    conversation.novel (1)\n"
+        "  line 6     sequence_gap: 40 after 3\n"
+        "             `sequence` counts the frames of a connection: 1, 2, 3, ...\n"
+        "  line 7     sequence_gap: 5 after 40\n"
+        "  line 19    bad_line: not JSON: Input data was truncated\n"
+        "             Every line is a frame, or says who connects, speaks or closes.\n"
+    )
+
+
+def test_a_line_that_is_too_long_for_a_session_is_told_too(run: Run) -> None:
+    long = b'{"comment":"' + b"x" * 2**20 + b'"}'
+    result = run("validate", "--from", "v2", "--max-line", "1", "--json", "-", stdin=long)
+    assert [v["code"] for v in json.loads(result.stdout)["violations"]] == ["bad_line"]
+
+
+def test_only_streams_and_sessions_can_be_checked(run: Run) -> None:
+    result = run("validate", "--from", "rpc", DROPPED)
+    assert result.exit_code == 2
+    assert "'rpc' is not one of 'claude', 'v2'" in result.stderr

@@ -10,7 +10,6 @@ from msgspec import Struct
 from turnwire.core.blocks import UnknownBlock
 from turnwire.core.events import AssistantMessage, NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter
-from turnwire.core.violations import Violation
 from turnwire.core.view import (
     BlockView,
     MessageView,
@@ -20,6 +19,7 @@ from turnwire.core.view import (
     ThinkingView,
     ToolView,
 )
+from turnwire.core.violations import Violation
 from turnwire.dialects import rpc
 from turnwire.dialects.claude import Line, blocks, messages
 from turnwire.dialects.claude.stream import ApiMessage

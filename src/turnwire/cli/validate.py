@@ -168,7 +168,7 @@ def _print(file: FileReport, report: StreamReport | v2.SessionReport) -> None:
     if isinstance(report, StreamReport) and report.open_tools:
         tools = [f"{tool.name} {tool.id} (line {tool.line:,})" for tool in report.open_tools]
         _row("left open", some(tools, _SHOWN), fg="yellow")
-    rules = v2.RULES if isinstance(report, v2.SessionReport) else _RULES
+    rules = v2.SESSION_RULES if isinstance(report, v2.SessionReport) else _RULES
     explained: set[str] = set()
     for violation in report.violations[:_SHOWN]:
         _row(f"line {violation.line:,}", f"{violation.code}: {violation.message}", fg="red")

@@ -5,75 +5,15 @@ No operation costs more in a long conversation than in a short one. Only `view` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from turnwire.core.drawing import BlockBuilder, Card, MessageBuilder, Speech, Voice, draw
 from turnwire.core.status import OpenRequest, Status, Totals, TurnEnd
-from turnwire.core.view import (
-    BlockStatus,
-    BlockView,
-    MessageView,
-    RequestView,
-    ResultView,
-    TextView,
-    ThinkingView,
-    ToolView,
-    TurnView,
-    View,
-)
+from turnwire.core.view import BlockView, MessageView, RequestView, ResultView, TurnView, View
 
 __all__ = ["BlockBuilder", "MessageBuilder", "ViewBuilder"]
-
-_DEEPEST = 32  # sub-agents within sub-agents; whoever speaks further down is shown at top level
-
-Voice: TypeAlias = str | None  # the tool call whose sub-agent speaks; None: the agent itself
-
-
-class BlockBuilder(Struct, gc=False):
-    """A block, growing or final."""
-
-    whole: BlockView  # what it began with, or all of it
-    final: bool = False  # its last word has been said
-    status: BlockStatus = "streaming"
-    number: int = 0  # the piece it reaches up to, where pieces are counted
-    pieces: list[str] | None = None  # kept apart, so that one more costs the same in a long text
-
-    def append(self, text: str) -> None:
-        """The block has grown."""
-        if self.pieces is None:
-            self.pieces = [text]
-        else:
-            self.pieces.append(text)
-
-
-class MessageBuilder(Struct, gc=False):
-    """An assistant message, growing or final."""
-
-    about: MessageView  # everything but its blocks
-    order: int  # among the messages that have their place, or among those that have not
-    blocks: dict[int, BlockBuilder]
-    has_place: bool = False
-    is_told: bool = False  # some block of it is finished
-    is_open: bool = False  # it streams, whatever its blocks say
-    has_ended: bool = False  # it will not stream again
-
-
-class _Card(Struct, gc=False):
-    """What is known of a tool call besides the call itself, which may be still to come."""
-
-    request: RequestView | None = None
-    result: ResultView | None = None
-    elapsed: float | None = None
-    output: list[str] | None = None
-
-
-class _Speech(Struct, gc=False):
-    """The messages of one voice."""
-
-    placed: list[tuple[int, MessageView | MessageBuilder]]  # in the order they got their place
-    growing: dict[int, MessageBuilder]  # without a finished block, by their order
 
 
 class ViewBuilder:
@@ -96,11 +36,11 @@ class ViewBuilder:
         self._turns: dict[int, TurnView] = {}
         self._requests: dict[str, OpenRequest] = {}
         self._tool_of_request: dict[str, str] = {}
-        self._speeches: dict[Voice, _Speech] = {None: _Speech([], {})}
+        self._speeches: dict[Voice, Speech] = {None: Speech([], {})}
         self._messages: dict[tuple[Voice, str], MessageBuilder] = {}
         self._growing: dict[tuple[Voice, str], tuple[MessageBuilder, int]] = {}
-        self._cards: dict[str, _Card] = {}
-        self._running: dict[str, _Card] = {}  # those that show what they print, or for how long
+        self._cards: dict[str, Card] = {}
+        self._running: dict[str, Card] = {}  # those that show what they print, or for how long
         self._count = 0
 
     def forget_growing(self) -> None:
@@ -146,10 +86,10 @@ class ViewBuilder:
             message.has_place = True
             speech.placed.append((self._count, message))
 
-    def _speech(self, voice: Voice) -> _Speech:
+    def _speech(self, voice: Voice) -> Speech:
         speech = self._speeches.get(voice)
         if speech is None:
-            speech = self._speeches[voice] = _Speech([], {})
+            speech = self._speeches[voice] = Speech([], {})
         return speech
 
     # --- blocks -------------------------------------------------------------------------------
@@ -261,10 +201,10 @@ class ViewBuilder:
         if card is not None and card.request is not None and card.request.request_id == request_id:
             card.request = structs.replace(card.request, **ended)
 
-    def _card(self, tool_use_id: str) -> _Card:
+    def _card(self, tool_use_id: str) -> Card:
         card = self._cards.get(tool_use_id)
         if card is None:
-            card = self._cards[tool_use_id] = _Card()
+            card = self._cards[tool_use_id] = Card()
         return card
 
     # --- turns and state ------------------------------------------------------------------------
@@ -303,7 +243,7 @@ class ViewBuilder:
         if status is not None:
             status = structs.replace(status, requests=list(self._requests.values()))
         return View(
-            _Drawing(self._speeches, self._cards).messages(),
+            draw(self._speeches, self._cards),
             list(self._turns.values()),
             status,
             self.plan,
@@ -314,105 +254,3 @@ class ViewBuilder:
             self.cursor,
             self.behind,
         )
-
-
-_Drawn: TypeAlias = tuple[bool, int, MessageView]  # whether it has no place yet, its order
-
-
-class _Drawing:
-    """The messages as they are now, each sub-agent's under the tool call it works for."""
-
-    def __init__(self, speeches: dict[Voice, _Speech], cards: dict[str, _Card]) -> None:
-        self._left = dict(speeches)
-        self._cards = cards
-
-    def messages(self) -> list[MessageView]:
-        """All of them. A voice whose tool call is not shown speaks at top level."""
-        called = {
-            block.whole.id
-            for speech in self._left.values()
-            for message in _builders(speech)
-            for block in message.blocks.values()
-            if isinstance(block.whole, ToolView)
-        }
-        drawn: list[_Drawn] = []
-        for voice in [voice for voice in self._left if voice not in called]:
-            drawn += self._speech(voice, 0)
-        while self._left:  # too deep, or calls that are made by their own sub-agents
-            drawn += self._speech(next(iter(self._left)), 0)
-        drawn.sort(key=_by_place)
-        return [message for _, _, message in drawn]
-
-    def _speech(self, voice: Voice, depth: int) -> list[_Drawn]:
-        speech = self._left.pop(voice)
-        drawn: list[_Drawn] = []
-        for order, message in speech.placed:
-            if isinstance(message, MessageView):
-                drawn.append((False, order, message))
-            elif message.blocks or message.is_open:
-                drawn.append((False, order, self._message(message, depth)))
-        for order, message in speech.growing.items():
-            drawn.append((True, order, self._message(message, depth)))
-        return drawn
-
-    def _message(self, message: MessageBuilder, depth: int) -> MessageView:
-        blocks = [self._block(message.blocks[index], depth) for index in sorted(message.blocks)]
-        grows = any(block.status in ("streaming", "frozen") for block in message.blocks.values())
-        return structs.replace(message.about, blocks=blocks, streaming=message.is_open or grows)
-
-    def _block(self, block: BlockBuilder, depth: int) -> BlockView:
-        whole = block.whole
-        if isinstance(whole, ToolView):
-            return self._tool(block, whole, depth)
-        if block.final:
-            return whole
-        text = _joined(block.pieces)
-        match whole:
-            case TextView():
-                return structs.replace(whole, status=block.status, text=whole.text + text)
-            case ThinkingView():
-                return structs.replace(whole, status=block.status, text=whole.text + text)
-            case _:
-                return structs.replace(whole, status=block.status)
-
-    def _tool(self, block: BlockBuilder, call: ToolView, depth: int) -> ToolView:
-        card = self._cards.get(call.id) or _Card()
-        text = call.input_text
-        if block.pieces:
-            text = (text or "") + _joined(block.pieces)
-        messages: list[MessageView] = []
-        if call.id in self._left and depth < _DEEPEST:
-            messages = [message for _, _, message in self._speech(call.id, depth + 1)]
-        return ToolView(
-            call.id,
-            block.status,
-            call.tool_name,
-            call.tool_type,
-            call.input,
-            text,
-            card.request,
-            _joined(card.output) or None,
-            card.elapsed,
-            card.result,
-            messages,
-            call.blob,
-        )
-
-
-def _builders(speech: _Speech) -> Iterable[MessageBuilder]:
-    for _, message in speech.placed:
-        if isinstance(message, MessageBuilder):
-            yield message
-    yield from speech.growing.values()
-
-
-def _joined(pieces: list[str] | None) -> str:
-    if not pieces:
-        return ""
-    if len(pieces) > 1:  # so that the next view need not do it again
-        pieces[:] = ["".join(pieces)]
-    return pieces[0]
-
-
-def _by_place(drawn: _Drawn) -> tuple[bool, int]:
-    return drawn[:2]

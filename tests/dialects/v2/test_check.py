@@ -7,10 +7,12 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.dialects.v2 import broken_answers, broken_connections, broken_logs
 from tests.dialects.v2.sessions import CASES, PATHS, Case, Session, check
-from turnwire.dialects.v2.check import RULES, SessionCheck
+from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -36,11 +38,11 @@ def test_a_small_edit_breaks_exactly_one_rule(case: Case) -> None:
 
 
 def test_every_rule_is_broken_by_some_edit() -> None:
-    assert sorted(RULES) == sorted({case.code for case in CASES})
+    assert sorted(SESSION_RULES) == sorted({case.code for case in CASES})
 
 
 def test_every_rule_says_what_must_be() -> None:
-    assert [rule for rule in RULES.values() if not rule.endswith(".")] == []
+    assert [rule for rule in SESSION_RULES.values() if not rule.endswith(".")] == []
 
 
 def test_a_violation_has_the_line_and_says_what_broke_the_rule() -> None:
@@ -263,4 +265,58 @@ def test_the_end_of_a_request_that_opened_before_the_recording_is_not_wrong() ->
     }
     del session.lines[session.place("assistant.chunk") : session.place("close")]
     session.number_frames()
+    assert check(session.lines).violations == []
+
+
+# --- whatever comes in --------------------------------------------------------------------------
+
+ALL_LINES = [line for path in PATHS for line in Session(path.stem).lines]
+ODD: st.SearchStrategy[Any] = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=8),
+    st.sampled_from([[], {}, 10**30, "session.connected", "assistant.chunk", "conv-mkdir"]),
+)
+
+
+@st.composite
+def bent_sessions(draw: st.DrawFn) -> list[Any]:
+    """A session with lines left out, doubled, mixed with others', and values replaced in them."""
+    lines: list[Any] = deepcopy(Session(draw(st.sampled_from(PATHS)).stem).lines)
+    for _ in range(draw(st.integers(1, 5))):
+        at = draw(st.integers(0, len(lines) - 1))
+        match draw(st.sampled_from(["drop", "double", "foreign", "bend", "bend", "bend"])):
+            case "drop" if len(lines) > 1:
+                del lines[at]
+            case "double":
+                lines.insert(draw(st.integers(0, len(lines))), deepcopy(lines[at]))
+            case "foreign":
+                lines.insert(at, deepcopy(draw(st.sampled_from(ALL_LINES))))
+            case _:
+                place = lines[at]
+                while inner := [v for v in place.values() if isinstance(v, dict) and v]:
+                    if draw(st.booleans()):
+                        break
+                    place = draw(st.sampled_from(inner))
+                place[draw(st.sampled_from(list(place)))] = draw(ODD)
+    return lines
+
+
+@given(bent_sessions())
+def test_no_session_is_too_broken_to_be_checked(lines: list[Any]) -> None:
+    report = check(lines)
+    assert report.lines == len(lines) == report.typed + report.unknown + report.errors
+    assert {violation.code for violation in report.violations} <= set(SESSION_RULES)
+
+
+@given(st.lists(st.binary(max_size=40) | st.sampled_from([b"{}", b'{"type":1}', b'{"server":{}}'])))
+def test_no_bytes_are_too_broken_to_be_checked(lines: list[bytes]) -> None:
+    assert check(lines).lines == len(lines)
+
+
+def test_an_address_with_a_number_beyond_all_bounds_counts_as_one_without() -> None:
+    session = Session("01")
+    session.lines[0]["connect"] += f"&last_sequence={'9' * 5000}&tail=all"
     assert check(session.lines).violations == []

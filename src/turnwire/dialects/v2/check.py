@@ -23,9 +23,9 @@ from turnwire.dialects.v2.recording import (
 )
 from turnwire.errors import BadLine
 
-__all__ = ["RULES", "SessionCheck", "SessionReport"]
+__all__ = ["SESSION_RULES", "SessionCheck", "SessionReport"]
 
-RULES = {
+SESSION_RULES = {
     # Lines and frames.
     "bad_line": "Every line is a frame, or says who connects, speaks or closes.",
     "bad_envelope": "A frame of the server has all seven fields, each well formed.",

@@ -26,6 +26,7 @@ _CLOSES = {
     "CONVERSATION_CLOSED": 4504,
 }
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _ADDRESS = re.compile(r"(?:wss?://[^/]+)?/ws/conversations/([^/?]+)(?:\?(.*))?")
 
 
@@ -73,7 +74,7 @@ class Address(Struct, frozen=True, gc=False):
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() else None
+    return int(text) if text and _NUMBER.fullmatch(text) else None
 
 
 class Connection:

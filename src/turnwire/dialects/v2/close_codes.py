@@ -18,7 +18,7 @@ CLOSE_CODES: Mapping[int, str] = {
     4501: "Protocol v2 is switched off (CHAT_PROTOCOL_DISABLED).",
     4502: "The server does not know who is there, or no longer (UNAUTHORIZED).",
     4503: "This user or origin may not do this (FORBIDDEN).",
-    4504: "There is no such conversation, or no longer.",
+    4504: "No such conversation, or no longer (CONVERSATION_NOT_FOUND, CONVERSATION_CLOSED).",
     4505: "The client sent what no client should, again and again.",
 }
 

@@ -5,30 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import msgspec
-
-from turnwire.core.content import Content, TextContent
 from turnwire.core.reducer import ViewBuilder
-from turnwire.core.status import OpenRequest
-from turnwire.core.view import (
-    BlockStatus,
-    BlockView,
-    EventView,
-    MessageView,
-    OtherView,
-    ResultView,
-    TextView,
-    ThinkingView,
-    ToolView,
-    View,
-)
+from turnwire.core.view import BlockView, OtherView, ResultView, TextView, ThinkingView, View
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2 import shown
 from turnwire.dialects.v2.frames import ServerFrame
+from turnwire.dialects.v2.shown import Block
 
 __all__ = ["ViewReducer"]
 
-_Block: TypeAlias = p.Chunk | p.Thinking | p.ToolCall | p.OtherBlock
 _BlockFrame: TypeAlias = (
     f.AssistantChunk | f.AssistantThinking | f.AssistantToolCall | f.AssistantBlock
 )
@@ -125,52 +110,37 @@ class ViewReducer:
         if block.partial and not block.snapshot:
             self._piece(frame, block, TextView(block.block_id, "streaming", ""), block.text)
         else:
-            status = _status(block)
-            whole = TextView(block.block_id, status, block.text, block.citations, block.blob)
-            self._whole(frame, block, whole, block.error)
+            self._whole(frame, block, shown.text(block), block.error)
 
     def _thinking(self, frame: f.AssistantThinking) -> None:
         block = frame.payload
         if block.partial and not block.snapshot:
             self._piece(frame, block, ThinkingView(block.block_id, "streaming", ""), block.text)
         else:
-            whole = ThinkingView(
-                block.block_id,
-                _status(block),
-                block.text,
-                block.signature,
-                block.redacted,
-                block.blob,
-            )
-            self._whole(frame, block, whole)
+            self._whole(frame, block, shown.thinking(block))
 
     def _tool_call(self, frame: f.AssistantToolCall) -> None:
         block = frame.payload
-        whole = ToolView(
-            block.tool_use_id, _status(block), block.tool_name, block.tool_type, block.input
-        )
         if block.partial and not block.snapshot:
-            self._piece(frame, block, whole, block.input_text or "")
+            self._piece(frame, block, shown.tool_call(block, None), block.input_text or "")
         else:
-            whole = msgspec.structs.replace(whole, input_text=block.input_text, blob=block.blob)
-            self._whole(frame, block, whole)
+            self._whole(frame, block, shown.tool_call(block, block.input_text))
 
     def _other_block(self, frame: f.AssistantBlock) -> None:
         block = frame.payload
-        whole = OtherView(block.block_id, _status(block), block.block, block.blob)
         if block.partial and not block.snapshot:
-            self._piece(frame, block, whole, "")
+            self._piece(frame, block, shown.other(block), "")
         else:
-            self._whole(frame, block, whole)
+            self._whole(frame, block, shown.other(block))
 
-    def _piece(self, frame: _BlockFrame, block: _Block, begun: BlockView, text: str) -> None:
+    def _piece(self, frame: _BlockFrame, block: Block, begun: BlockView, text: str) -> None:
         number = block.chunk_seq
         if number is None:
             return
         message = self._build.find(block.parent_tool_use_id, block.message_id)
         grown = message.blocks.get(block.index) if message else None
         if grown is None:
-            message = self._build.message(_about(frame, block))
+            message = self._build.message(shown.about(frame, block))
             grown = self._build.start(message, block.index, begun)
         elif grown.final or grown.status == "frozen" or type(grown.whole) is not type(begun):
             return
@@ -183,19 +153,19 @@ class ViewReducer:
             grown.status = "frozen"
 
     def _whole(
-        self, frame: _BlockFrame, block: _Block, whole: BlockView, error: str | None = None
+        self, frame: _BlockFrame, block: Block, whole: BlockView, error: str | None = None
     ) -> None:
         if block.partial:
             self._snapshot(frame, block, whole)
         elif self._takes(block.message_sequence):
-            about = _about(frame, block, block.message_sequence, error)
+            about = shown.about(frame, block, block.message_sequence, error)
             self._build.finish(self._build.message(about), block.index, whole, about)
 
-    def _snapshot(self, frame: _BlockFrame, block: _Block, whole: BlockView) -> None:
+    def _snapshot(self, frame: _BlockFrame, block: Block, whole: BlockView) -> None:
         number = block.chunk_seq
         if number is None:
             return
-        message = self._build.message(_about(frame, block))
+        message = self._build.message(shown.about(frame, block))
         grown = message.blocks.get(block.index)
         if grown is None or not (grown.final or number < grown.number):
             self._build.start(message, block.index, whole).number = number
@@ -220,56 +190,15 @@ class ViewReducer:
 
     def _request_input(self, frame: f.AssistantRequestInput) -> None:
         asked = frame.payload
-        if not self._takes(asked.message_sequence):
-            return
-        call = ToolView(
-            asked.question_id, "complete", asked.tool_name, asked.tool_type, asked.input
-        )
-        about = _about(frame, asked, asked.message_sequence)
-        self._build.finish(self._build.message(about), asked.index, call, about)
-        self._build.ask(
-            OpenRequest(
-                asked.question_id,
-                "question",
-                asked.question_id,
-                asked.tool_name,
-                asked.input,
-                frame.turn_id,
-                asked.message_sequence,
-                asked.inbox_item_id,
-                asked.deadline_at,
-                asked.questions,
-                asked.required,
-                asked.metadata,
-                parent_tool_use_id=asked.parent_tool_use_id,
-                agent_id=asked.agent_id,
-            )
-        )
+        if self._takes(asked.message_sequence):
+            about = shown.about(frame, asked, asked.message_sequence)
+            message = self._build.message(about)
+            self._build.finish(message, asked.index, shown.question(asked), about)
+            self._build.ask(shown.open_question(frame))
 
     def _permission_request(self, frame: f.AssistantPermissionRequest) -> None:
-        asked = frame.payload
-        if not self._takes(asked.message_sequence):
-            return
-        self._build.ask(
-            OpenRequest(
-                asked.request_id,
-                "permission",
-                asked.tool_use_id,
-                asked.tool_name,
-                asked.input,
-                frame.turn_id,
-                asked.message_sequence,
-                asked.inbox_item_id,
-                asked.deadline_at,
-                title=asked.title,
-                description=asked.description,
-                suggestions=asked.suggestions,
-                blocked_path=asked.blocked_path,
-                reason=asked.reason,
-                parent_tool_use_id=asked.parent_tool_use_id,
-                agent_id=asked.agent_id,
-            )
-        )
+        if self._takes(frame.payload.message_sequence):
+            self._build.ask(shown.open_permission(frame))
 
     def _request_resolved(self, frame: f.AssistantRequestResolved) -> None:
         ended = frame.payload
@@ -287,71 +216,24 @@ class ViewReducer:
     # --- messages that are whole ----------------------------------------------------------------
 
     def _user_message(self, frame: f.UserMessage) -> None:
-        said = frame.payload
-        if not self._takes(said.message_sequence):
-            return
-        name = f"user-{said.message_sequence}"
-        self._build.add(
-            MessageView(
-                name,
-                "user",
-                [_content(f"{name}:{i}", content) for i, content in enumerate(said.content)],
-                False,
-                frame.turn_id,
-                said.message_sequence,
-                frame.timestamp,
-                origin=None if said.origin == "user" else said.origin,
-                by=said.by,
-                client_message_id=said.client_message_id,
-                parent_tool_use_id=said.parent_tool_use_id,
-                agent_id=said.agent_id,
-            )
-        )
+        if self._takes(frame.payload.message_sequence):
+            self._build.add(shown.user_message(frame))
 
     def _system_event(self, frame: f.SessionSystemEvent) -> None:
         news = frame.payload
         number = news.message_sequence
         if number is None or not self._takes(number):
             return
-        if news.subtype == "plan":
-            items = news.data.get("items") if isinstance(news.data, dict) else None
-            self._build.plan = items if isinstance(items, list) else self._build.plan
+        if news.subtype != "plan":
+            self._build.add(shown.news(frame, number))
             return
-        event = EventView(
-            f"event-{number}:0", "complete", "system", news.subtype, news.text, news.data
-        )
-        self._happened(frame, number, event, news.parent_tool_use_id, news.agent_id)
+        items = news.data.get("items") if isinstance(news.data, dict) else None
+        if isinstance(items, list):
+            self._build.plan = items
 
     def _interrupted(self, frame: f.ConversationInterrupted) -> None:
-        stop = frame.payload
-        number = stop.message_sequence
-        if self._takes(number):
-            data = msgspec.to_builtins(stop)
-            del data["message_sequence"]
-            event = EventView(f"event-{number}:0", "complete", "interrupted", data=data)
-            self._happened(frame, number, event)
-
-    def _happened(
-        self,
-        frame: f.Frame,
-        number: int,
-        event: EventView,
-        parent: str | None = None,
-        agent_id: str | None = None,
-    ) -> None:
-        self._build.add(
-            MessageView(
-                f"event-{number}",
-                "system",
-                [event],
-                False,
-                frame.turn_id,
-                number,
-                frame.timestamp,
-                parent_tool_use_id=parent,
-                agent_id=agent_id,
-            )
-        )
+        if self._takes(frame.payload.message_sequence):
+            self._build.add(shown.interruption(frame))
 
     # --- turns and state ------------------------------------------------------------------------
 
@@ -393,43 +275,6 @@ _HANDLERS: dict[type, _Handler] = {
     f.SessionState: ViewReducer._state,
     f.ConversationUpdated: ViewReducer._updated,
 }
-
-
-def _about(
-    frame: f.Frame,
-    block: _Block | p.RequestInput,
-    number: int | None = None,
-    error: str | None = None,
-) -> MessageView:
-    """What a frame tells of the message that its block is in."""
-    return MessageView(
-        block.message_id,
-        "assistant",
-        [],
-        False,
-        frame.turn_id,
-        number,
-        frame.timestamp if number is not None else None,
-        block.model,
-        error,
-        None,
-        None,
-        None,
-        block.parent_tool_use_id,
-        block.agent_id,
-    )
-
-
-def _status(block: _Block) -> BlockStatus:
-    if block.partial:
-        return "streaming"
-    return "aborted" if block.aborted else "complete"
-
-
-def _content(block_id: str, content: Content) -> BlockView:
-    if isinstance(content, TextContent):
-        return TextView(block_id, "complete", content.text, content.citations, content.blob)
-    return OtherView(block_id, "complete", content)
 
 
 def _whole_number(value: Any) -> int | None:
