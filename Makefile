@@ -17,7 +17,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fix bench-core schema docs requirements clean
+.PHONY: help run test check fix bench bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,9 @@ check: .venv/check.stamp ## check format, lint, types and import direction
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
+
+bench: .venv/base.stamp ## measure the store (ARGS=replay: only that)
+	@$(BIN)/python -m benchmarks.store $(ARGS)
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
