@@ -150,6 +150,16 @@ def a_turn_runs_without_a_live_agent(s: Session) -> None:
 
 
 @breaks("wrong_state", "01")
+def an_agent_works_on_no_turn(s: Session) -> None:
+    s.payload("session.state", -1)["running"] = True
+
+
+@breaks("wrong_state", "01")
+def a_turn_failed_and_still_runs(s: Session) -> None:
+    s.payload("session.state", 1)["state"] = "error"
+
+
+@breaks("wrong_state", "01")
 def a_person_is_waited_for_without_a_request(s: Session) -> None:
     s.payload("session.state", 1)["state"] = "waiting_input"
 

@@ -288,12 +288,15 @@ class LogCheck:
 def _fault(status: Status) -> str | None:
     if (status.state == "waiting_input") is not bool(status.requests):
         return f"{status.state} with {len(status.requests)} open requests"
-    # A request of background work may be open while no turn is.
-    if status.state != "waiting_input":
-        if (status.state == "streaming") is not (status.turn_id is not None):
-            return f"{status.state} with turn {status.turn_id}"
-        if (status.state == "streaming") is not status.running:
-            return f"{status.state} and running {str(status.running).lower()}"
+    # A request of background work may be open while no turn is. And a turn whose last request has
+    # just been answered is active until its agent speaks again.
+    runs = f"{status.state} with turn {status.turn_id} and running {str(status.running).lower()}"
+    if status.state == "streaming" and (status.turn_id is None or not status.running):
+        return runs
+    if status.state in ("interrupted", "error") and (status.turn_id is not None or status.running):
+        return runs
+    if status.running and status.turn_id is None:
+        return runs
     if (status.last_turn is None) is not (status.last_turn_id is None):
         return "last_turn and last_turn_id belong together"
     return None
