@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from turnwire.agents.demo import DemoAgent
 from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.codec import encode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.engine import Engine, Talk
 from turnwire.engine.engine import EngineSettings
@@ -41,6 +43,8 @@ class Watcher:
         assert self._task is not None
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+        broken = broken_rules(self.frames)
+        assert not broken, broken
 
     async def _collect(self) -> None:
         async with aclosing(self._talk.follow(**self._place)) as frames:
@@ -78,6 +82,15 @@ class Watcher:
         for frame in self.frames:
             reducer.apply(frame)  # type: ignore[arg-type]  # every frame of a server is one
         return reducer.view()
+
+
+def broken_rules(frames: list[f.Frame]) -> list[str]:
+    """What a connection did against the protocol's page. It may have been left in mid-air."""
+    check = SessionCheck()
+    for number, frame in enumerate(frames, 1):
+        assert frame.sequence is not None
+        check.feed(encode(frame).at(frame.sequence), number)
+    return [f"{v.code} at {v.line}: {v.message}" for v in check.report().violations]
 
 
 @asynccontextmanager
