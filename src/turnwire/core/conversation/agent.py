@@ -33,7 +33,11 @@ from turnwire.core.status import TurnEnd, TurnError
 __all__ = ["agent_said"]
 
 _VOICES = 64  # sub-agents remembered
-_NEWS = (ev.SystemEvent, ev.SessionInit, ev.UnknownEvent, ev.ToolProgress)  # no sign of a turn
+# No sign of a turn: news, work in the background, and the figures of an earlier one.
+_NO_SIGN = (
+    *(ev.SystemEvent, ev.SessionInit, ev.UnknownEvent, ev.UsageUpdated),
+    *(ev.ToolProgress, ev.ResultSummary),
+)
 _BY_A_PERSON = (None, "human", "user")  # what a turn's end says of its origin
 
 
@@ -89,7 +93,7 @@ def _notice(d: Draft, event: ev.NormalizedStreamEvent, trace_id: str) -> None:
     if turn is None:
         if isinstance(event, ev.TurnStarted):
             d.begin_turn("agent", trace_id)
-    elif turn.phase == "starting" and not isinstance(event, _NEWS):
+    elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
         # It has all that it was told in words. What is a call's result shows when that comes.
         d.replies = [reply for reply in d.replies if reply.request_id in d.tools]
         d.turn = structs.replace(turn, phase="running", deferred=False, meanwhile=None)

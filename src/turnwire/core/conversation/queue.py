@@ -68,25 +68,23 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         return
     place = _place(d, change.queue_id)
     waiting = d.queue[place]
-    match change.action:
-        case "remove":
-            del d.queue[place]
-            d.held = d.held and bool(d.queue)
-            drop(d, waiting, change.by)
-            return
-        case "replace":
-            _check_waits(waiting)
-            _check_content(change.content or [])
-            item = structs.replace(waiting.item, content=change.content)
-            d.queue[place] = structs.replace(waiting, item=item)
-        case "move":
-            _check_waits(waiting)
-            target = len(d.queue)
-            if change.before is not None:
-                target = _place(d, change.before)
-                _check_waits(d.queue[target])
-            d.queue.insert(target, waiting)
-            del d.queue[place + (target <= place)]
+    if change.action == "remove":
+        del d.queue[place]
+        d.held = d.held and bool(d.queue)
+        drop(d, waiting, change.by)
+        return
+    _check_waits(waiting)
+    if change.action == "replace":
+        _check_content(change.content or [])
+        item = structs.replace(waiting.item, content=change.content)
+        d.queue[place] = structs.replace(waiting, item=item)
+    else:
+        target = len(d.queue)
+        if change.before is not None:
+            target = _place(d, change.before)
+            _check_waits(d.queue[target])
+        d.queue.insert(target, waiting)
+        del d.queue[place + (target <= place)]
     d.audit(f"queue_{change.action}", change.by, queue_id=change.queue_id)
 
 

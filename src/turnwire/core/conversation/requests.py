@@ -121,6 +121,5 @@ def of_turn(d: Draft, request: OpenRequest) -> bool:
 
 def questions_of_turn(d: Draft) -> list[OpenRequest]:
     """The open questions that the turn waits for."""
-    if d.turn is None:
-        return []
+    assert d.turn is not None
     return [r for r in d.requests if r.kind == "question" and r.turn_id == d.turn.turn_id]

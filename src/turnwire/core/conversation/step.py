@@ -66,13 +66,14 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
 
 
 def _fail(d: Draft, request: OpenRequest) -> None:
-    """A question whose turn goes on, or has ended, takes only itself along."""
+    """Its turn fails with it. Where that is over, or about to be, only the agent is told."""
     end_request(d, request, "expired", "deadline")
     error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
-    if d.turn is None or d.turn.turn_id != request.turn_id:
-        refuse(d, request.request_id, "question", error.message)
-    elif d.turn.stopping is None:
+    turn = d.turn
+    if turn is not None and turn.turn_id == request.turn_id and turn.stopping is None:
         stop_turn(d, Stopping("deadline", d.now, error=error))
+    else:
+        refuse(d, request.request_id, "question", error.message)
 
 
 def _stop_overdue(d: Draft, overdue: i.StopOverdue) -> None:

@@ -189,13 +189,12 @@ def _tell_interrupted(
     processes: list[EndedProcess] | None = None,
 ) -> None:
     """The receipt of a stop: what was asked for, and what came of it."""
+    by = stopping.by if stopping else None
     data: dict[str, Any] = {"reason": reason}
     if stopping is not None:
         data |= {"requested_at": stopping.requested_at, "queue": stopping.queue}
-        if stopping.by is not None:
-            data["by"] = stopping.by
     data |= receipt
     if processes:
         data["processes"] = to_json(processes)
-    d.add_event("interrupted", f"Stopped: {reason}", turn_id, data)
-    d.audit("interrupted", stopping.by if stopping else None, turn_id=turn_id, **data)
+    d.audit("interrupted", by, turn_id=turn_id, **data)
+    d.add_event("interrupted", f"Stopped: {reason}", turn_id, {**data, "by": by})

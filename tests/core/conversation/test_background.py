@@ -1,0 +1,306 @@
+"""Background work: it keeps the turn that started it, and outlives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.conversation.driver import Talk, refusal, running, whose
+from turnwire.core import events as ev
+from turnwire.core.message import known_meta
+from turnwire.core.status import BackgroundTask
+
+TASK: dict[str, Any] = {
+    "task_id": "task-1",
+    "description": "look around",
+    "task_type": "local_agent",
+}
+
+
+def background(**options: Any) -> Talk:
+    """The first turn has started `t1` in the background and has ended."""
+    talk = running(**options).calls("t1", "Agent")
+    talk.news("task_started", **TASK, tool_use_id="t1", is_backgrounded=True)
+    return talk.gets("t1", "launched").ends().forget()
+
+
+# --- the list -----------------------------------------------------------------------------------
+
+
+def test_the_state_shows_what_goes_on() -> None:
+    talk = background()
+    task = BackgroundTask("task-1", 1, "t1", "local_agent", "look around", "running")
+    assert talk.status.background_tasks == [task]
+    assert (talk.status.state, talk.status.running) == ("active", False)
+
+
+def test_a_task_is_known_by_the_list_of_all_and_by_the_news_of_its_start() -> None:
+    talk = running().calls("t1", "Agent")
+    talk.news("background_tasks_changed", tasks=[TASK], ephemeral=True)
+    assert talk.status.background_tasks[0].tool_use_id is None
+    talk.news("task_started", **TASK, tool_use_id="t1", is_backgrounded=True)
+    (task,) = talk.status.background_tasks
+    assert (task.tool_use_id, task.turn_id) == ("t1", 1)
+
+
+def test_a_task_that_is_not_in_the_list_any_more_is_over() -> None:
+    talk = background()
+    talk.news("background_tasks_changed", tasks=[], ephemeral=True)
+    assert talk.status.background_tasks == []
+
+
+def test_a_task_that_tells_its_end_is_over_and_the_news_belongs_to_its_turn() -> None:
+    talk = background()
+    talk.say("Next")
+    talk.starts().forget().news("task_notification", task_id="task-1", status="completed")
+    assert talk.told == ["news: task_notification"]
+    assert talk.log[-1].turn_id == 1
+    assert talk.status.background_tasks == []
+
+
+def test_a_task_may_become_another() -> None:
+    talk = background().news("task_updated", task_id="task-1", description="look closer")
+    assert talk.status.background_tasks[0].description == "look closer"
+
+
+def test_a_task_in_the_foreground_is_no_background_work() -> None:
+    talk = running().news("task_started", **TASK, is_backgrounded=False)
+    talk.news("task_updated", task_id="task-1")
+    assert talk.status.background_tasks == []
+
+
+@pytest.mark.parametrize("subtype", ["task_started", "background_tasks_changed"])
+def test_news_of_that_name_about_something_else_change_nothing(subtype: str) -> None:
+    talk = background()
+    talk.news(subtype, tasks="many")
+    talk.hear(ev.SystemEvent(*whose(), subtype))
+    assert len(talk.status.background_tasks) == 1
+
+
+def test_a_task_before_any_turn_has_none() -> None:
+    talk = Talk().news("task_started", **TASK, is_backgrounded=True)
+    assert talk.status.background_tasks[0].turn_id is None
+
+
+def test_several_tasks_are_kept_apart() -> None:
+    talk = background().news("task_started", task_id="task-2", is_backgrounded=True)
+    talk.news("task_updated", task_id="task-2", description="and another")
+    first, second = talk.status.background_tasks
+    assert (first.task_id, second.task_id) == ("task-1", "task-2")
+    assert (first.description, second.description) == ("look around", "and another")
+
+
+# --- its words ----------------------------------------------------------------------------------
+
+
+def test_its_words_keep_the_turn_that_started_it() -> None:
+    talk = background()
+    talk.say("Next")
+    talk.starts().forget().speaks("Sub says", "t1")
+    assert known_meta(talk.log[-1].entry).turn_id == 1
+    assert talk.log[-1].trace_id is None
+
+
+def test_also_where_it_first_speaks_later_and_nothing_told_of_it() -> None:
+    talk = running().calls("t1", "Agent").speaks("I begin", "t1").gets("t1").ends()
+    talk.say("Next")
+    talk.starts().speaks("Still here", "t1").speaks("Who am I", "t2")
+    assert [write.turn_id for write in talk.log[-2:]] == [1, 2]
+
+
+def test_its_calls_outlive_the_turn_and_get_their_own_results() -> None:
+    talk = running().calls("t1", "Agent").gets("t1", "launched").calls("t2", voice="t1").forget()
+    assert talk.ends().told == ["turn 1 completed"]
+    talk.say("Next")
+    talk.forget().starts().gets("t2", "found it", "t1")
+    assert talk.told == ["result t2: found it"]
+    assert talk.log[-1].turn_id == 1
+
+
+def test_a_result_belongs_to_the_turn_of_its_call_whoever_tells_it() -> None:
+    talk = running().calls("t1", "Agent").gets("t1", "launched").calls("t2", voice="t1").ends()
+    talk.say("Next")
+    talk.starts().gets("t2")
+    assert talk.log[-1].turn_id == 1
+
+
+def test_the_calls_of_a_foreground_sub_agent_end_with_the_turn() -> None:
+    talk = running().calls("t1", "Agent").calls("t2", voice="t1").calls("t3", voice="t2").forget()
+    assert talk.ends().told == [
+        "failed result t1: no result: the turn ended",
+        "failed result t2: no result: the turn ended",
+        "failed result t3: no result: the turn ended",
+        "turn 1 completed",
+    ]
+
+
+def test_also_those_that_were_made_before_their_sub_agent_had_its_result() -> None:
+    talk = running().calls("t1", "Agent").calls("t2", voice="t1").gets("t1").forget()
+    assert talk.ends().told[0] == "failed result t2: no result: the turn ended"
+
+
+def test_what_background_work_starts_is_background_work() -> None:
+    talk = background().calls("t2", "Agent", "t1").calls("t3", voice="t2")
+    assert [tool.background for tool in talk.state.tools.values()] == [True, True]
+
+
+def test_a_call_that_works_for_itself_does_no_harm() -> None:
+    talk = running().calls("t1", voice="t1").ends()
+    assert talk.told[-1] == "turn 1 completed"
+
+
+def test_only_so_many_voices_are_remembered() -> None:
+    talk = running()
+    for number in range(70):
+        talk.speaks("Hi", f"t{number}")
+    assert len(talk.state.voices) == 64
+    assert "t0" not in talk.state.voices
+
+
+# --- what it asks -------------------------------------------------------------------------------
+
+
+def wanting() -> Talk:
+    """Background work that asks for a permission after its turn."""
+    return background().calls("t2", voice="t1").wants("p1", "t2", "t1").forget()
+
+
+def test_it_may_ask_after_its_turn() -> None:
+    talk = wanting()
+    assert (talk.status.state, talk.status.running) == ("waiting_input", False)
+    assert talk.status.requests[0].turn_id == 1
+    talk.decide()
+    assert talk.commands == ["deliver p1=allow"]
+    assert talk.status.state == "active"
+
+
+def test_what_it_asked_during_its_turn_outlives_the_turn() -> None:
+    talk = running().calls("t1", "Agent").gets("t1", "launched")
+    talk.wants("p1", "t2", "t1").calls("t2", voice="t1").forget()
+    assert talk.ends().told == ["turn 1 completed"]
+    assert talk.status.state == "waiting_input"
+
+
+@pytest.mark.parametrize("ends", ["fails", "interrupted", "completed"])
+def test_while_it_waits_the_state_says_so_however_a_turn_ends(ends: str) -> None:
+    talk = wanting()
+    talk.say("Next")
+    talk.starts()
+    if ends == "fails":
+        talk.fails()
+    else:
+        talk.ends(interrupted=ends == "interrupted")
+    assert talk.status.state == "waiting_input"
+
+
+def test_a_stop_of_the_turn_does_not_take_it_along() -> None:
+    talk = wanting()
+    talk.say("Next")
+    talk.starts().stop()
+    assert [request.request_id for request in talk.status.requests] == ["p1"]
+
+
+def test_it_may_ask_while_the_turn_is_stopped() -> None:
+    talk = background()
+    talk.say("Next")
+    talk.starts().stop()
+    talk.calls("t2", voice="t1").wants("p1", "t2", "t1")
+    assert talk.status.state == "waiting_input"
+
+
+def test_its_question_is_answered_like_any_other() -> None:
+    talk = background().asks("q1", "t1").forget()
+    assert talk.answer("q1").delivered_as == "tool_result"
+    assert talk.commands == ["deliver q1=blue"]
+    assert talk.state.replies == []
+
+
+def test_its_question_takes_no_turn_along_at_its_deadline() -> None:
+    talk = background(question_seconds=60).asks("q1", "t1")
+    talk.say("Next")
+    talk.starts().forget().pass_deadline("q1")
+    assert talk.told == ["q1 expired by deadline"]
+    assert talk.commands == ["deliver q1=deny"]
+    assert talk.status.running
+
+
+def test_nor_a_turn_that_is_being_stopped() -> None:
+    talk = running().calls("t1", "Agent").gets("t1").asks("q1", "t1")
+    talk.stop()
+    talk.forget().pass_deadline("q1")
+    assert talk.told == ["q1 expired by deadline"]
+    assert talk.commands == ["deliver q1=deny"]
+
+
+def test_without_any_turn_its_question_just_expires() -> None:
+    talk = background(question_seconds=60).asks("q1", "t1").forget().pass_deadline("q1")
+    assert talk.commands == ["deliver q1=deny"]
+
+
+# --- without its agent --------------------------------------------------------------------------
+
+
+def test_it_ends_with_its_agent() -> None:
+    talk = wanting().asks("q1", "t1").forget().lose_agent()
+    assert talk.told == [
+        "p1 cancelled by agent_lost",
+        "q1 cancelled by agent_lost",
+        "failed result t2: interrupted: agent_lost",
+        "failed result q1: interrupted: agent_lost",
+    ]
+    assert talk.status.background_tasks == []
+    assert refusal(lambda: talk.answer(ended="cancelled")) == "CONVERSATION_INTERRUPTED"
+
+
+def test_it_ends_with_its_server() -> None:
+    talk = wanting().restart()
+    assert talk.told[-1] == "failed result t2: interrupted: server_restart"
+    assert talk.status.background_tasks == []
+
+
+def test_it_ends_before_the_turn_that_runs_beside_it() -> None:
+    talk = wanting()
+    talk.say("Next")
+    talk.starts().forget().lose_agent()
+    assert talk.told == [
+        "p1 cancelled by agent_lost",
+        "failed result t2: interrupted: agent_lost",
+        "stopped: agent_lost",
+        "turn 2 failed: agent_lost",
+    ]
+
+
+def test_it_ends_with_an_agent_that_cannot_take_a_new_turn() -> None:
+    talk = background().calls("t2", voice="t1")
+    talk.say("Next")
+    talk.forget().lose_agent()
+    assert talk.told == [
+        "failed result t2: interrupted: agent_lost",
+        "turn 2 failed: AGENT_UNAVAILABLE",
+    ]
+
+
+def test_a_question_of_the_turn_that_runs_keeps_the_turn_whoever_asked_it() -> None:
+    talk = running().calls("t1", "Agent").gets("t1").asks("q1", "t1").forget().lose_agent()
+    assert talk.told == []
+    assert talk.status.state == "waiting_input"
+    talk.stop()
+    assert talk.told == [
+        "q1 cancelled by ada",
+        "failed result q1: interrupted: user",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
+
+
+def test_a_question_in_the_background_ends_with_a_turn_that_is_lost_while_it_is_stopped() -> None:
+    talk = running().calls("t1", "Agent").gets("t1").asks("q1", "t1")
+    talk.stop()
+    talk.forget().lose_agent()
+    assert talk.told == [
+        "q1 cancelled by agent_lost",
+        "failed result q1: interrupted: agent_lost",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]

@@ -1,0 +1,175 @@
+"""Permissions: the same rules as questions, but they live no longer than their agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.conversation.driver import Talk, at, refusal, running, whose
+from turnwire.core import events as ev
+from turnwire.dialects.v2 import frames as f
+
+
+def wanting(**options: Any) -> Talk:
+    """A turn that wants to run `t1`, and asks with `p1`."""
+    return running(**options).calls("t1").wants("p1", "t1").forget()
+
+
+def test_a_permission_shows_exactly_what_would_run() -> None:
+    talk = (
+        running()
+        .calls("t1")
+        .wants(
+            title="Run it?",
+            description="lists files",
+            suggestions=[{"rule": "ls"}],
+            blocked_path="/etc",
+            reason="outside",
+        )
+    )
+    asked = talk.frame(f.AssistantPermissionRequest)
+    (request,) = talk.status.requests
+    for name in (
+        *("request_id", "tool_use_id", "tool_name", "input", "inbox_item_id", "title"),
+        *("description", "suggestions", "blocked_path", "reason", "message_sequence"),
+    ):
+        assert getattr(asked, name) == getattr(request, name)
+    assert asked.input == {"command": "ls"}
+    assert talk.state_name() == "waiting_input"
+
+
+def test_a_permission_for_nothing_in_particular_is_shown_too() -> None:
+    talk = running().hear(ev.PermissionRequested(*whose(), "p1", "t1", "Bash", None))
+    assert talk.told == ["permission p1"]
+    assert talk.frame(f.AssistantPermissionRequest).input is None
+
+
+def test_an_allowed_call_runs() -> None:
+    talk = wanting()
+    ack = talk.decide("p1", "allow")
+    assert (ack.request_id, ack.delivered_as) == ("p1", "tool_result")
+    assert talk.commands == ["deliver p1=allow"]
+    assert talk.gets("t1").told == ["p1 answered by ada", "result t1: done"]
+
+
+def test_a_call_may_be_allowed_with_another_input_and_for_the_future() -> None:
+    talk = wanting()
+    talk.decide("p1", "allow", updated_input={"command": "ls -l"}, remember=[{"rule": "ls"}])
+    ended = talk.frame(f.AssistantRequestResolved)
+    assert ended.updated_input == {"command": "ls -l"}
+    assert ended.remembered == [{"rule": "ls"}]
+
+
+def test_a_call_may_be_denied_with_a_reason() -> None:
+    talk = wanting()
+    talk.decide("p1", "deny", reason="not here")
+    ended = talk.frame(f.AssistantRequestResolved)
+    assert (ended.decision, ended.reason) == ("deny", "not here")
+    assert talk.commands == ["deliver p1=deny"]
+
+
+@pytest.mark.parametrize(("decision", "action"), [("allow", "allowed"), ("deny", "denied")])
+def test_the_audit_says_who_allowed_and_who_denied(decision: str, action: str) -> None:
+    talk = wanting()
+    talk.decide("p1", decision)
+    assert talk.audited()[-1] == (action, "ada")
+
+
+def test_a_denied_call_has_no_other_input() -> None:
+    talk = wanting()
+    deny = lambda: talk.decide("p1", "deny", updated_input={})  # noqa: E731
+    assert refusal(deny) == "INVALID_PAYLOAD"
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        ("answered", "DUPLICATE_INPUT_RESPONSE"),
+        ("expired", "INPUT_TIMEOUT"),
+        ("cancelled", "CONVERSATION_INTERRUPTED"),
+        (None, "NO_PENDING_INPUT"),
+    ],
+)
+def test_a_late_decision_is_refused_with_how_it_ended(ended: Any, code: str) -> None:
+    talk = wanting()
+    talk.decide()
+    assert refusal(lambda: talk.decide(ended=ended)) == code
+
+
+def test_a_question_cannot_be_allowed() -> None:
+    talk = running().asks("q1")
+    assert refusal(lambda: talk.decide("q1")) == "INVALID_QUESTION_ID"
+
+
+def test_of_two_at_once_one_may_be_withdrawn() -> None:
+    talk = wanting().calls("t2").wants("p2", "t2").forget().withdraws("p1")
+    assert talk.told == ["p1 cancelled by agent"]
+    assert talk.state_name() == "waiting_input"
+    talk.decide("p2")
+    assert talk.state_name() == "active"
+    assert refusal(lambda: talk.decide("p1", ended="cancelled")) == "CONVERSATION_INTERRUPTED"
+
+
+def test_what_was_decided_cannot_be_withdrawn() -> None:
+    talk = wanting()
+    talk.decide()
+    assert talk.forget().withdraws("p1").told == []
+
+
+def test_a_permission_that_is_asked_for_twice_is_one() -> None:
+    assert wanting().wants("p1", "t1").told == []
+
+
+def test_a_permission_whose_call_has_its_result_is_over() -> None:
+    talk = wanting().gets("t1", "denied by a rule", is_error=True)
+    assert talk.told == ["failed result t1: denied by a rule", "p1 cancelled by agent"]
+
+
+def test_the_result_of_one_call_ends_no_request_of_another() -> None:
+    talk = wanting().calls("t2").forget().gets("t2")
+    assert talk.told == ["result t2: done"]
+
+
+def test_the_deadline_of_one_is_not_the_deadline_of_another() -> None:
+    talk = wanting().calls("t2").wants("p2", "t2").forget().pass_deadline("p2")
+    assert talk.told == ["p2 expired by deadline"]
+
+
+def test_at_its_deadline_it_is_denied() -> None:
+    talk = wanting(permission_seconds=30)
+    (request,) = talk.status.requests
+    assert request.deadline_at == at(30_000) == talk.frame(f.AssistantPermissionRequest).deadline_at
+    assert talk.timers == {"deadline:p1": talk.now + 30_000}
+    talk.pass_deadline("p1")
+    assert talk.told == ["p1 expired by deadline"]
+    assert talk.commands == ["deliver p1=deny"]
+    assert talk.audited()[-1] == ("expired", "deadline")
+    assert talk.frame(f.AssistantRequestResolved).decision == "deny"
+    assert talk.status.running
+
+
+def test_it_ends_with_its_agent() -> None:
+    talk = wanting().lose_agent()
+    assert talk.told == [
+        "p1 cancelled by agent_lost",
+        "failed result t1: interrupted: agent_lost",
+        "stopped: agent_lost",
+        "turn 1 failed: agent_lost",
+    ]
+
+
+def test_it_ends_with_its_server() -> None:
+    assert wanting().restart().told[0] == "p1 cancelled by server_restart"
+
+
+def test_beside_a_question_it_ends_and_the_question_waits() -> None:
+    talk = wanting().asks("q1").forget().lose_agent()
+    assert talk.told == ["p1 cancelled by agent_lost", "failed result t1: interrupted: agent_lost"]
+    assert [request.request_id for request in talk.status.requests] == ["q1"]
+
+
+def test_it_ends_with_its_turn() -> None:
+    talk = wanting().ends()
+    assert talk.told[0] == "p1 cancelled by agent"
+    assert talk.status.requests == []

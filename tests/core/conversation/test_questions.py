@@ -1,0 +1,418 @@
+"""Questions: asked once, answered once, and the answer is the call's result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended, whose
+from turnwire.core import events as ev
+from turnwire.core.conversation import effects as e
+from turnwire.core.events import Question, QuestionOption
+from turnwire.dialects.v2 import frames as f
+
+# --- asked --------------------------------------------------------------------------------------
+
+
+def test_a_question_is_a_row_an_inbox_item_and_an_entry_of_the_log() -> None:
+    talk = running().asks("q1", metadata={"kind": "colour"}, options=["blue", "red"])
+    assert talk.told == ["question q1"]
+    assert talk.state_name() == "waiting_input"
+    (request,) = talk.status.requests
+    (row,) = (write.request for write in talk.writes if isinstance(write, e.OpenRequestRow))
+    frame = talk.frame(f.AssistantRequestInput)
+    assert row == request
+    assert (request.request_id, request.tool_use_id, request.kind) == ("q1", "q1", "question")
+    assert (request.turn_id, request.message_sequence) == (1, talk.state.head)
+    assert request.inbox_item_id == frame.inbox_item_id is not None
+    assert request.metadata == frame.metadata == {"kind": "colour"}
+    assert frame.options == [QuestionOption("blue"), QuestionOption("red")]
+    assert (request.deadline_at, frame.deadline_at, talk.timers) == (None, None, {})
+    assert request.required
+    assert frame.required
+
+
+def test_a_question_may_be_optional() -> None:
+    talk = running().asks("q1", required=False, metadata="none")
+    (request,) = talk.status.requests
+    assert (request.required, request.metadata) == (False, None)
+    assert not talk.frame(f.AssistantRequestInput).required
+
+
+def test_the_wire_request_of_a_question_opens_nothing_more() -> None:
+    talk = asking().hear(asked("q1"))
+    assert talk.told == []
+    assert len(talk.status.requests) == 1
+
+
+def test_a_question_without_a_call_gets_one_in_the_log() -> None:
+    talk = running().hear(asked("q1"))
+    assert talk.told == ["question q1"]
+    assert talk.frame(f.AssistantRequestInput).question == "Which colour?"
+
+
+def test_a_question_of_a_tool_that_is_no_question_is_shown_as_one() -> None:
+    question = Question("1", "Which colour?", [QuestionOption("blue")], multi=True, header="Colour")
+    event = ev.QuestionAsked(*whose(), "r-1", "elicit-1", "elicitation", [question])
+    talk = running().hear(event)
+    assert talk.told == ["question elicit-1"]
+    (shown,) = talk.frame(f.AssistantRequestInput).questions
+    assert (shown.question, shown.options, shown.multi, shown.header) == (
+        "Which colour?",
+        [QuestionOption("blue")],
+        True,
+        "Colour",
+    )
+
+
+def test_the_call_of_a_question_that_comes_after_its_request_is_not_told_again() -> None:
+    assert running().hear(asked("q1")).forget().asks("q1").told == []
+
+
+def test_a_sub_agent_may_ask() -> None:
+    talk = running().calls("t1", "Agent").asks("q1", "t1")
+    (request,) = talk.status.requests
+    assert (request.parent_tool_use_id, request.agent_id) == ("t1", "sub-t1")
+    talk.answer("q1")
+    assert talk.frame(f.AssistantRequestResolved).parent_tool_use_id == "t1"
+
+
+# --- answered -----------------------------------------------------------------------------------
+
+
+def test_the_answer_goes_to_the_agent_and_comes_back_as_the_calls_result() -> None:
+    talk = asking()
+    ack = talk.answer("q1", "blue")
+    assert (ack.request_id, ack.delivered_as) == ("q1", "tool_result")
+    assert talk.commands == ["deliver q1=blue"]
+    assert talk.told == ["q1 answered by ada"]
+    assert talk.state_name() == "active"
+    talk.gets("q1", "blue").ends()
+    assert talk.told == ["result q1: blue", "turn 1 completed"]
+
+
+def test_the_log_and_the_inbox_say_who_answered_what() -> None:
+    talk = asking()
+    talk.answer("q1", {"Which colour?": "blue"})
+    ended = talk.frame(f.AssistantRequestResolved)
+    (row,) = (write for write in talk.writes if isinstance(write, e.EndRequest))
+    assert (ended.by, ended.answer) == ("ada", {"Which colour?": "blue"})
+    assert (row.request_id, row.outcome, row.by) == ("q1", "answered", "ada")
+    assert talk.audited()[-2:] == [("asked", None), ("answered", "ada")]
+
+
+@pytest.mark.parametrize("answer", [None, "", "  ", [], {}, {"a": " "}, {"a": [], "b": None}])
+def test_an_empty_answer_to_a_required_question_is_refused(answer: Any) -> None:
+    talk = asking()
+    assert refusal(lambda: talk.answer("q1", answer)) == "INPUT_REQUIRED"
+    assert len(talk.status.requests) == 1
+
+
+@pytest.mark.parametrize("answer", [False, 0, "0", {"a": "", "b": "x"}, ["", "x"]])
+def test_no_and_zero_are_answers_and_so_is_half_an_answer(answer: Any) -> None:
+    assert asking().answer("q1", answer).request_id == "q1"
+
+
+def test_an_optional_question_may_have_an_empty_answer() -> None:
+    talk = running().asks("q1", required=False)
+    assert talk.answer("q1", "").request_id == "q1"
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        ("answered", "DUPLICATE_INPUT_RESPONSE"),
+        ("expired", "INPUT_TIMEOUT"),
+        ("cancelled", "CONVERSATION_INTERRUPTED"),
+        (None, "NO_PENDING_INPUT"),
+    ],
+)
+def test_a_late_answer_is_refused_with_how_the_question_ended(ended: Any, code: str) -> None:
+    talk = asking()
+    talk.answer()
+    assert refusal(lambda: talk.answer(ended=ended)) == code
+
+
+def test_an_answer_to_what_was_never_asked_is_refused() -> None:
+    talk = running().calls().wants("p1")
+    assert refusal(lambda: talk.answer("q9")) == "INVALID_QUESTION_ID"
+    assert refusal(lambda: talk.answer("p1")) == "INVALID_QUESTION_ID"
+
+
+def test_a_question_that_the_agent_took_back_is_cancelled() -> None:
+    talk = asking().hear(asked("q1")).withdraws("r-q1")
+    assert talk.told == ["q1 cancelled by agent"]
+    assert talk.gets("q1", "never mind").told == ["result q1: never mind"]
+
+
+def test_a_question_whose_call_has_its_result_is_over() -> None:
+    talk = asking().gets("q1", "I decided myself")
+    assert talk.told == ["result q1: I decided myself", "q1 cancelled by agent"]
+
+
+def test_a_question_that_is_open_when_its_turn_ends_is_over() -> None:
+    talk = asking().ends()
+    assert talk.told == [
+        "q1 cancelled by agent",
+        "failed result q1: no result: the turn ended",
+        "turn 1 completed",
+    ]
+
+
+def test_an_answer_is_told_again_to_an_agent_that_asks_only_now() -> None:
+    talk = asking()
+    talk.answer()
+    talk.forget().hear(asked("q1"))
+    assert talk.commands == ["deliver q1=blue"]
+
+
+def test_a_question_that_was_cancelled_is_not_asked_again() -> None:
+    talk = suspended()
+    talk.stop()
+    talk.say("Something else")
+    talk.starts().forget().hear(asked("q1"))
+    assert talk.told == []
+    assert talk.commands == ["deliver q1=deny"]
+
+
+def test_several_questions_are_answered_one_by_one() -> None:
+    talk = asking().asks("q2")
+    talk.answer("q1", "blue")
+    assert talk.state_name() == "waiting_input"
+    talk.answer("q2", "red")
+    assert talk.state_name() == "active"
+    assert talk.commands == ["deliver q1=blue", "deliver q2=red"]
+
+
+# --- the deadline -------------------------------------------------------------------------------
+
+
+def test_a_question_with_a_deadline_says_so() -> None:
+    talk = asking(question_seconds=60)
+    (request,) = talk.status.requests
+    assert request.deadline_at == at(60_000)
+    assert talk.timers == {"deadline:q1": talk.now + 60_000}
+    talk.answer()
+    assert talk.timers == {}
+
+
+def test_at_the_deadline_the_turn_fails() -> None:
+    talk = asking(question_seconds=60).pass_deadline()
+    assert talk.told == ["q1 expired by deadline"]
+    assert talk.commands == ["stop 1"]
+    talk.ends(interrupted=True)
+    assert talk.told == [
+        "failed result q1: no result: the turn ended",
+        "stopped: deadline",
+        "turn 1 failed: INPUT_TIMEOUT",
+    ]
+    assert (talk.status.state, talk.status.reason) == ("error", "INPUT_TIMEOUT")
+
+
+def test_at_the_deadline_of_a_suspended_question_its_turn_fails_at_once() -> None:
+    talk = suspended(question_seconds=60).pass_deadline()
+    assert talk.told == [
+        "q1 expired by deadline",
+        "failed result q1: interrupted: deadline",
+        "stopped: deadline",
+        "turn 1 failed: INPUT_TIMEOUT",
+    ]
+    assert talk.commands == []
+
+
+def test_at_the_deadline_the_other_questions_of_the_turn_are_cancelled() -> None:
+    talk = asking(question_seconds=60).asks("q2").forget().pass_deadline("q1")
+    assert talk.told == ["q1 expired by deadline", "q2 cancelled by interrupt"]
+
+
+def test_at_the_deadline_a_default_may_answer() -> None:
+    talk = asking(question_seconds=60, question_policy="default", question_default="blue")
+    talk.pass_deadline()
+    assert talk.told == ["q1 answered by deadline"]
+    assert talk.commands == ["deliver q1=blue"]
+
+
+def test_a_default_answers_a_suspended_question_too() -> None:
+    talk = suspended(question_policy="default", question_default="blue").pass_deadline()
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_a_default_that_nobody_gave_answers_nothing() -> None:
+    talk = asking(question_policy="default").pass_deadline()
+    assert talk.told == ["q1 expired by deadline"]
+
+
+def test_at_the_deadline_a_question_may_go_on_waiting() -> None:
+    talk = asking(question_seconds=60, question_policy="wait").pass_deadline()
+    assert (talk.told, talk.commands) == ([], [])
+    assert talk.audited()[-1] == ("overdue", None)
+    assert talk.answer().request_id == "q1"
+
+
+def test_an_answer_in_the_same_moment_wins_over_the_deadline() -> None:
+    talk = asking(question_seconds=60)
+    talk.answer()
+    assert talk.forget().pass_deadline().told == []
+    assert talk.commands == []
+
+
+def test_a_deadline_in_the_same_moment_wins_over_the_answer() -> None:
+    talk = asking(question_seconds=60).pass_deadline()
+    assert refusal(lambda: talk.answer(ended="expired")) == "INPUT_TIMEOUT"
+
+
+def test_a_deadline_that_passes_while_its_turn_is_stopped_changes_nothing() -> None:
+    talk = asking(question_seconds=60)
+    talk.stop()
+    assert talk.forget().pass_deadline().told == []
+
+
+# --- suspended ----------------------------------------------------------------------------------
+
+
+def test_a_question_outlives_its_agent() -> None:
+    talk = asking().calls("t1").forget().lose_agent()
+    assert talk.told == ["failed result t1: interrupted: agent_lost"]
+    assert (talk.status.state, talk.status.running, talk.status.turn_id) == (
+        "waiting_input",
+        False,
+        1,
+    )
+
+
+def test_its_answer_is_told_in_words_to_a_new_process_and_is_its_calls_result() -> None:
+    talk = suspended()
+    ack = talk.answer("q1", "blue")
+    assert ack.delivered_as == "prompt"
+    assert talk.told == ["q1 answered by ada", "result q1: blue", "turn 1 begins: resume"]
+    assert talk.commands == ["resume q1=blue"]
+    talk.starts().speaks("Blue it is").ends()
+    assert talk.told == ["agent: Blue it is", "turn 1 completed"]
+    assert talk.last_end().origin == "resume"
+
+
+def test_an_agent_that_can_gets_the_answer_as_the_calls_result() -> None:
+    talk = suspended(questions_survive=True)
+    assert talk.answer("q1", "blue").delivered_as == "tool_result"
+    assert talk.told == ["q1 answered by ada", "turn 1 begins: resume"]
+    assert talk.starts().gets("q1", "blue").ends().told == ["result q1: blue", "turn 1 completed"]
+
+
+def test_a_new_process_that_asks_again_is_answered_and_nothing_is_told_twice() -> None:
+    talk = suspended(questions_survive=True)
+    talk.answer("q1", "blue")
+    talk.forget().starts().asks("q1").hear(asked("q1"))
+    assert talk.told == []
+    assert talk.commands == ["deliver q1=blue"]
+
+
+def test_every_question_of_a_turn_is_answered_before_it_goes_on() -> None:
+    talk = asking().asks("q2").lose_agent().forget()
+    talk.answer("q1", "blue")
+    assert talk.commands == []
+    talk.answer("q2", "red")
+    assert talk.commands == ["resume q1=blue q2=red"]
+
+
+def test_an_answer_that_the_lost_agent_did_not_use_is_told_again_with_the_others() -> None:
+    talk = asking().asks("q2")
+    talk.answer("q1", "blue")
+    talk.forget().lose_agent()
+    assert talk.told == ["result q1: blue"]
+    talk.answer("q2", "red")
+    assert talk.commands == ["resume q1=blue q2=red"]
+
+
+def test_resume_task_false_keeps_the_answer_until_something_else_wakes_the_agent() -> None:
+    talk = suspended()
+    talk.answer("q1", "blue", resume_task=False)
+    assert talk.commands == []
+    assert (talk.status.state, talk.status.turn_id, talk.status.running) == ("active", 1, False)
+    assert talk.say("Go on").queue_id is not None
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_letting_the_queue_go_on_wakes_the_agent_too() -> None:
+    talk = suspended()
+    talk.answer("q1", "blue", resume_task=False)
+    talk.change("resume")
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_one_who_wants_the_turn_to_go_on_is_enough() -> None:
+    talk = asking().asks("q2").lose_agent().forget()
+    talk.answer("q1", "blue", resume_task=True)
+    talk.answer("q2", "red", resume_task=False)
+    assert talk.commands == ["resume q1=blue q2=red"]
+
+
+def test_a_message_does_not_wake_a_turn_whose_question_is_open() -> None:
+    talk = suspended()
+    talk.say("Anyone there?")
+    assert talk.commands == []
+
+
+def test_an_agent_that_is_not_there_any_more_is_not_heard() -> None:
+    talk = suspended().speaks("Late").calls("t9").gets("q1").wants("p9").fails()
+    assert talk.told == []
+    assert talk.state.totals.cost_usd == 0.5
+
+
+# --- deferred -----------------------------------------------------------------------------------
+
+
+def deferred() -> Talk:
+    """The agent has put its question aside, beside a call that it had not finished."""
+    return asking().calls("t1").ends(deferred_tool_use_id="q1").forget()
+
+
+def test_an_agent_that_puts_its_question_aside_is_closed_and_the_turn_waits() -> None:
+    talk = asking().calls("t1").wants("p1", "t1").forget().ends(deferred_tool_use_id="q1")
+    assert talk.told == ["p1 cancelled by deferred", "failed result t1: interrupted: deferred"]
+    assert talk.commands == ["close"]
+    assert (talk.status.state, talk.status.running) == ("waiting_input", False)
+
+
+def test_its_answer_is_the_calls_result_in_the_next_process() -> None:
+    talk = deferred()
+    assert talk.answer("q1", "blue").delivered_as == "tool_result"
+    assert talk.commands == ["resume q1=blue"]
+    talk.forget().starts().gets("q1", "blue").ends()
+    assert talk.told == ["result q1: blue", "turn 1 completed"]
+
+
+def test_an_answer_that_was_faster_than_the_agent_wakes_it_at_once() -> None:
+    talk = asking()
+    talk.answer("q1", "blue")
+    talk.forget().ends(deferred_tool_use_id="q1")
+    assert talk.commands == ["close", "resume q1=blue"]
+    assert talk.told == ["turn 1 begins: resume"]
+
+
+def test_unless_whoever_answered_did_not_want_that() -> None:
+    talk = asking()
+    talk.answer("q1", "blue", resume_task=False)
+    talk.forget().ends(deferred_tool_use_id="q1")
+    assert talk.commands == ["close"]
+    assert talk.status.turn_id == 1
+
+
+def test_a_turn_that_pauses_at_something_else_than_a_question_is_over() -> None:
+    talk = running().calls("t1").forget().ends(deferred_tool_use_id="t1")
+    assert talk.told == ["failed result t1: no result: the turn ended", "turn 1 completed"]
+
+
+def test_a_question_that_is_put_aside_while_its_turn_is_stopped_is_not_waited_for() -> None:
+    talk = asking()
+    talk.stop()
+    talk.forget().ends(deferred_tool_use_id="q1")
+    assert talk.told == ["failed result q1: interrupted", "stopped: user", "turn 1 interrupted"]
+
+
+def asked(question_id: str) -> ev.QuestionAsked:
+    """The request of a question on the agent's wire."""
+    given = {"question": "Which colour?"}
+    return ev.QuestionAsked(
+        *whose(), f"r-{question_id}", question_id, "request_input", [], input=given
+    )

@@ -1,0 +1,276 @@
+"""When the server starts again: acknowledged input takes effect once, and the log is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from msgspec import structs
+
+from tests.core.conversation.driver import Talk, asking, running, suspended, whose
+from turnwire.core import events as ev
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.state import OpenTool, needs_recovery
+from turnwire.core.status import BackgroundTask
+from turnwire.dialects.v2 import frames as f
+
+# --- a turn -------------------------------------------------------------------------------------
+
+
+def test_a_turn_that_was_dispatched_ends_as_interrupted() -> None:
+    talk = running().calls("t1").forget().restart()
+    assert talk.told == [
+        "failed result t1: interrupted: server_restart",
+        "stopped: server_restart",
+        "turn 1 failed: server_restart",
+    ]
+    assert talk.last_end().interrupted
+    assert talk.status.state == "interrupted"
+
+
+def test_a_turn_that_was_not_dispatched_waits_again_and_is_in_the_log_once() -> None:
+    talk = Talk()
+    talk.say("Hello")
+    talk.restart()
+    assert talk.queue == ["Hello"]
+    assert (talk.status.state, talk.status.queue_held) == ("active", True)
+    talk.change("resume")
+    assert talk.told == ["turn 1 begins: user", "user: Hello", "turn 1 begins: user"]
+    assert talk.commands == ["prompt 1: Hello", "prompt 1: Hello"]
+
+
+def test_with_continue_it_is_handed_over_again_at_once() -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say("Hello")
+    talk.forget().restart()
+    assert talk.commands == ["prompt 1: Hello"]
+    assert talk.starts().ends().told == ["turn 1 begins: user", "turn 1 completed"]
+
+
+def test_it_waits_before_everything_else() -> None:
+    talk = Talk()
+    talk.say("One")
+    talk.say("Two")
+    assert talk.restart().queue == ["One", "Two"]
+
+
+def test_it_has_the_same_trace() -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say()
+    talk.restart()
+    first, second = (write.turn for write in talk.writes if isinstance(write, e.BeginTurn))
+    assert first.trace_id == second.trace_id
+
+
+def test_a_turn_of_the_agents_own_is_not_begun_again() -> None:
+    talk = Talk().starts().restart()
+    assert talk.told[-1] == "turn 1 failed: server_restart"
+
+
+def test_a_turn_that_had_ended_but_for_its_figures_ends_as_it_did() -> None:
+    talk = running()
+    talk.do(i.AgentSaid(at=talk.now, event=ev.TurnCompleted(*whose()), last=False))
+    assert talk.restart().told == ["turn 1 completed"]
+
+
+def test_a_turn_whose_background_work_was_asked_about_waits_again_too() -> None:
+    talk = running().calls("t1", "Agent").gets("t1").calls("t2", voice="t1")
+    talk.wants("p1", "t2", "t1").ends()
+    talk.say("Next")
+    assert talk.restart().queue == ["Next"]
+    assert talk.status.state == "active"
+
+
+# --- stopping -----------------------------------------------------------------------------------
+
+
+def test_a_turn_that_was_being_stopped_has_stopped() -> None:
+    talk = running()
+    talk.stop()
+    talk.restart()
+    assert talk.told == ["stopped: user", "turn 1 interrupted"]
+    assert talk.frame(f.ConversationInterrupted).by == "ada"
+
+
+def test_a_turn_that_was_stopped_before_it_was_dispatched_is_not_begun_again() -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say()
+    talk.stop()
+    assert talk.restart().queue == []
+    assert talk.told[-1] == "turn 1 interrupted"
+
+
+@pytest.mark.parametrize(
+    ("on_disconnect", "queue", "goes_on"),
+    [
+        ("continue", "hold", False),
+        ("continue", "continue", True),
+        ("converge", "continue", False),
+    ],
+)
+def test_what_was_wished_for_the_queue_holds_beside_the_rule_of_restarts(
+    on_disconnect: str, queue: str, goes_on: bool
+) -> None:
+    talk = running(on_disconnect=on_disconnect)
+    talk.say("Next")
+    talk.stop(queue=queue)  # type: ignore[arg-type]  # a literal in the table above
+    talk.forget().restart()
+    assert (talk.commands == ["prompt 2: Next"]) is goes_on
+    assert talk.status.queue_held is not goes_on
+
+
+def test_a_question_that_was_put_aside_while_the_turn_was_stopped_is_not_waited_for() -> None:
+    talk = asking()
+    talk.answer()
+    talk.stop()
+    assert talk.restart().told[-1] == "turn 1 interrupted"
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def test_a_question_survives_and_its_turn_is_not_ended() -> None:
+    talk = asking().calls("t1").forget().restart()
+    assert talk.told == ["failed result t1: interrupted: server_restart"]
+    assert (talk.status.state, talk.status.turn_id, talk.status.running) == (
+        "waiting_input",
+        1,
+        False,
+    )
+    talk.answer()
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_an_answer_that_the_agent_may_not_have_had_is_given_again() -> None:
+    talk = asking()
+    talk.answer("q1", "blue")
+    talk.forget().restart()
+    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_as_the_calls_result_where_the_agent_can() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer("q1", "blue")
+    talk.forget().restart()
+    assert talk.told == ["turn 1 begins: resume"]
+    talk.starts().gets("q1", "blue").ends()
+    assert talk.told == ["result q1: blue", "turn 1 completed"]
+
+
+def test_an_answer_that_the_agent_has_used_is_not_given_again() -> None:
+    talk = asking()
+    talk.answer()
+    talk.gets("q1", "blue").forget().restart()
+    assert talk.told == ["stopped: server_restart", "turn 1 failed: server_restart"]
+
+
+def test_an_answer_in_words_is_given_again_until_the_agent_shows_a_sign() -> None:
+    talk = suspended()
+    talk.answer()
+    assert talk.forget().restart().commands == ["resume q1=blue"]
+    assert talk.restart().commands == ["resume q1=blue"]
+    talk.starts().forget().restart()
+    assert talk.told == ["stopped: server_restart", "turn 1 failed: server_restart"]
+
+
+def test_an_answer_to_a_deferred_question_is_still_the_calls_result_after_a_restart() -> None:
+    talk = asking().ends(deferred_tool_use_id="q1")
+    talk.answer()
+    talk.forget().restart()
+    assert (talk.told, talk.commands) == (["turn 1 begins: resume"], ["resume q1=blue"])
+    assert talk.starts().gets("q1", "blue").told == ["result q1: blue"]
+
+
+def test_an_answer_that_was_to_wait_waits_on() -> None:
+    talk = suspended()
+    talk.answer("q1", "blue", resume_task=False)
+    before = talk.state
+    assert not needs_recovery(before)
+    assert talk.restart().state == before
+
+
+def test_a_queue_behind_a_suspended_turn_is_not_held_besides() -> None:
+    talk = suspended()
+    talk.say("Next")
+    assert not talk.restart().status.queue_held
+
+
+# --- the end of the server ----------------------------------------------------------------------
+
+
+def test_when_the_server_stops_nothing_is_started() -> None:
+    talk = running(on_disconnect="continue")
+    talk.say("Next")
+    talk.forget().restart(reason="server_stopped", stopping=True)
+    assert talk.told == ["stopped: server_stopped", "turn 1 failed: server_stopped"]
+    assert talk.commands == []
+    assert needs_recovery(talk.state)
+    assert talk.restart().commands == ["prompt 2: Next"]
+
+
+def test_when_the_server_stops_an_answer_waits_for_its_return() -> None:
+    talk = asking()
+    talk.answer()
+    talk.forget().restart(reason="server_stopped", stopping=True)
+    assert talk.commands == []
+    assert needs_recovery(talk.state)
+    assert talk.restart().commands == ["resume q1=blue"]
+
+
+# --- twice, and when it is needed ---------------------------------------------------------------
+
+PLACES: dict[str, Callable[[], Talk]] = {
+    "new": Talk,
+    "idle": lambda: running().ends(),
+    "failed": lambda: running().fails(),
+    "running": running,
+    "asking": asking,
+    "suspended": suspended,
+    "deferred": lambda: asking().ends(deferred_tool_use_id="q1"),
+    "wanting": lambda: running().calls("t1").wants("p1", "t1"),
+    "in the background": lambda: (
+        running().calls("t1", "Agent").gets("t1").calls("t2", voice="t1").ends()
+    ),
+    "a call of no turn": lambda: running().ends().calls("t9"),
+    "a task": lambda: running().news("task_started", task_id="1", is_backgrounded=True).ends(),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_second_recovery_changes_nothing(place: str) -> None:
+    talk = PLACES[place]().restart().forget()
+    once = talk.state
+    assert not needs_recovery(once)
+    assert (talk.restart().told, talk.commands) == ([], [])
+    assert talk.state == once
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_where_recovery_is_needed_it_does_something_and_elsewhere_nothing(place: str) -> None:
+    talk = PLACES[place]().forget()
+    before = talk.state
+    talk.restart()
+    assert needs_recovery(before) is (talk.state != before)
+
+
+def test_a_queue_that_waits_for_nobody_needs_recovery() -> None:
+    talk = running(on_disconnect="continue")
+    talk.say("Next")
+    talk.restart(stopping=True)
+    assert needs_recovery(talk.state)
+
+
+def test_whatever_cannot_be_beside_a_suspended_turn_needs_recovery() -> None:
+    state = suspended().state
+    assert not needs_recovery(state)
+    (question,) = state.requests
+    permission = structs.replace(question, request_id="p1", kind="permission")
+    for wrong in (
+        {"background": [BackgroundTask("task-1")]},
+        {"requests": [question, permission]},
+        {"requests": [structs.replace(question, turn_id=7)]},
+        {"tools": {**state.tools, "t1": OpenTool("t1")}},
+    ):
+        assert needs_recovery(structs.replace(state, **wrong))

@@ -1,0 +1,288 @@
+"""Stopping: it names its turn, always ends, and gives a receipt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.payloads import Process
+
+
+def stopping(**options: Any) -> Talk:
+    """A turn that was told to stop."""
+    talk = running(**options)
+    talk.stop()
+    return talk.forget()
+
+
+# --- asking for it ------------------------------------------------------------------------------
+
+
+def test_the_agent_is_asked_to_stop() -> None:
+    talk = running(interrupt_grace=5)
+    ack = talk.stop()
+    assert (ack.turn_id, ack.outcome) == (1, "requested")
+    assert talk.commands == ["stop 1"]
+    assert talk.timers == {"stop:1": talk.now + 5000}
+    assert talk.status.running
+    assert talk.audited()[-1] == ("stop_requested", "ada")
+
+
+def test_when_it_obeys_the_turn_ends_as_interrupted() -> None:
+    talk = stopping().ends(interrupted=True)
+    assert talk.told == ["stopped: user", "turn 1 interrupted"]
+    assert (talk.status.state, talk.status.reason) == ("interrupted", "user")
+    assert talk.timers == {}
+    receipt = talk.frame(f.ConversationInterrupted)
+    assert (receipt.by, receipt.requested_at, receipt.queue) == ("ada", at(0), "hold")
+    assert (receipt.acknowledged, receipt.forced, receipt.processes) == (True, False, [])
+    assert ("interrupted", "ada") in talk.audited()
+
+
+def test_a_late_stop_does_not_end_the_next_turn() -> None:
+    talk = running().ends()
+    talk.say()
+    assert talk.forget().stop(1).outcome == "already_ended"
+    assert (talk.told, talk.commands) == ([], [])
+    assert talk.status.running
+
+
+def test_a_late_stop_does_not_touch_what_waits() -> None:
+    talk = running().ends()
+    talk.say()
+    talk.say("Next")
+    assert talk.stop(1, "clear").outcome == "already_ended"
+    assert talk.queue == ["Next"]
+
+
+@pytest.mark.parametrize("turn_id", [0, 2, -1])
+def test_a_turn_that_never_was_cannot_be_stopped(turn_id: int) -> None:
+    talk = running()
+    assert refusal(lambda: talk.stop(turn_id)) == "INVALID_PAYLOAD"
+
+
+def test_a_second_stop_is_the_same_stop() -> None:
+    talk = stopping()
+    assert talk.stop(by="bob").outcome == "requested"
+    assert talk.commands == []
+    talk.ends(interrupted=True)
+    assert talk.frame(f.ConversationInterrupted).by == "ada"
+
+
+def test_a_turn_that_the_agent_gave_no_sign_of_can_be_stopped() -> None:
+    talk = Talk()
+    talk.say()
+    talk.stop()
+    assert talk.commands == ["prompt 1: Hello", "stop 1"]
+    talk.starts().ends(interrupted=True)
+    assert talk.told[-1] == "turn 1 interrupted"
+
+
+# --- what comes of it ---------------------------------------------------------------------------
+
+
+def test_an_agent_that_does_not_obey_is_ended_by_force() -> None:
+    talk = stopping().calls("t1").overdue(1)
+    assert talk.commands == ["kill 1"]
+    processes = [EndedProcess(41, "wget", "SIGKILL")]
+    talk.forget().lose_agent(reason="stopped", forced=True, processes=processes)
+    assert talk.told == [
+        "failed result t1: interrupted: stopped",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
+    receipt = talk.frame(f.ConversationInterrupted)
+    assert (receipt.acknowledged, receipt.forced) == (False, True)
+    assert receipt.processes == [Process(41, "wget", "SIGKILL")]
+    assert talk.status.state == "interrupted"
+
+
+def test_an_agent_that_has_stopped_is_not_ended() -> None:
+    talk = stopping().ends(interrupted=True).forget().overdue(1)
+    assert talk.commands == []
+
+
+def test_the_overdue_stop_of_one_turn_does_not_end_the_next() -> None:
+    talk = stopping().ends(interrupted=True)
+    talk.say()
+    assert talk.forget().overdue(1).overdue(2).commands == []
+
+
+def test_a_turn_that_was_handed_over_while_the_old_one_was_killed_is_handed_over_again() -> None:
+    talk = running()
+    talk.say("Next")
+    talk.stop(queue="continue")
+    talk.overdue(1).ends(interrupted=True)
+    assert talk.commands[-2:] == ["kill 1", "prompt 2: Next"]
+    talk.forget().lose_agent(reason="stopped", forced=True)
+    assert (talk.told, talk.commands) == ([], ["prompt 2: Next"])
+
+
+def test_an_answer_that_was_on_its_way_then_is_given_again() -> None:
+    talk = suspended()
+    talk.answer()
+    talk.forget().lose_agent(forced=True)
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_a_turn_that_was_finished_already_ends_as_it_did() -> None:
+    talk = stopping().ends()
+    assert talk.told == ["stopped: user", "turn 1 completed"]
+    assert not talk.frame(f.ConversationInterrupted).acknowledged
+    assert talk.status.state == "active"
+
+
+def test_a_turn_that_fails_while_it_is_stopped_has_failed() -> None:
+    talk = stopping().fails()
+    assert talk.told == ["stopped: user", "turn 1 failed: api_error"]
+
+
+def test_an_agent_that_dies_while_it_is_stopped_has_stopped() -> None:
+    talk = stopping().lose_agent()
+    assert talk.told == ["stopped: user", "turn 1 interrupted"]
+    assert not talk.frame(f.ConversationInterrupted).forced
+
+
+# --- while something is open --------------------------------------------------------------------
+
+
+def test_it_works_while_a_question_is_open() -> None:
+    talk = asking()
+    talk.stop()
+    assert talk.told == ["q1 cancelled by ada"]
+    assert talk.commands == ["stop 1"]
+    talk.ends(interrupted=True)
+    assert talk.told == ["failed result q1: interrupted", "stopped: user", "turn 1 interrupted"]
+    assert refusal(lambda: talk.answer(ended="cancelled")) == "CONVERSATION_INTERRUPTED"
+
+
+def test_it_works_while_a_turn_is_suspended() -> None:
+    talk = suspended()
+    assert talk.stop().outcome == "requested"
+    assert talk.told == [
+        "q1 cancelled by ada",
+        "failed result q1: interrupted: user",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
+    assert (talk.commands, talk.timers) == ([], {})
+    assert talk.status.state == "interrupted"
+
+
+def test_what_the_agent_withdraws_because_of_the_stop_was_cancelled_already() -> None:
+    talk = running().calls("t1").wants("p1", "t1")
+    talk.stop()
+    talk.forget().withdraws("p1").gets("t1", "rejected", is_error=True).ends(interrupted=True)
+    assert talk.told == [
+        "failed result t1: rejected",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
+
+
+def test_nobody_is_asked_for_the_sake_of_a_turn_that_is_being_stopped() -> None:
+    talk = stopping().calls("t1").wants("p1", "t1").asks("q1")
+    assert talk.told == [
+        "call t1",
+        "permission p1",
+        "p1 cancelled by ada",
+        "question q1",
+        "q1 cancelled by ada",
+    ]
+    assert talk.commands == ["deliver p1=deny", "deliver q1=deny"]
+    assert talk.status.state == "active"
+    assert talk.speaks().status.state == "streaming"
+
+
+def test_a_result_that_comes_after_ours_is_not_written() -> None:
+    talk = running().calls("t1")
+    talk.stop()
+    talk.ends(interrupted=True).forget()
+    assert talk.gets("t1", "done after all").told == []
+
+
+def test_a_call_that_is_told_again_after_our_result_is_not_written() -> None:
+    talk = running().calls("t1")
+    talk.stop()
+    talk.ends(interrupted=True).forget()
+    assert talk.calls("t1").gets("t1").told == []
+
+
+# --- the queue ----------------------------------------------------------------------------------
+
+
+def stop_with(queue: Any) -> Talk:
+    """A turn with two messages behind it, stopped."""
+    talk = running()
+    talk.say("One")
+    talk.say("Two")
+    talk.stop(queue=queue)
+    return talk.forget()
+
+
+def test_by_default_the_queue_is_held() -> None:
+    talk = stop_with("hold").ends(interrupted=True)
+    assert (talk.queue, talk.status.queue_held, talk.commands) == (["One", "Two"], True, [])
+
+
+def test_it_may_go_on() -> None:
+    talk = stop_with("continue").ends(interrupted=True)
+    assert (talk.queue, talk.status.queue_held) == (["Two"], False)
+    assert talk.commands == ["prompt 2: One"]
+    assert talk.frame(f.ConversationInterrupted).queue == "continue"
+
+
+def test_it_may_be_cleared() -> None:
+    talk = stop_with("clear")
+    assert talk.queue == []
+    talk.ends(interrupted=True)
+    assert (talk.told, talk.commands) == (["stopped: user", "turn 1 interrupted"], [])
+    assert talk.audited().count(("queue_remove", "ada")) == 2
+
+
+def test_what_is_said_after_a_stop_was_not_meant_by_it() -> None:
+    talk = stop_with("clear")
+    talk.say("Three")
+    talk.ends(interrupted=True)
+    assert talk.commands == ["prompt 2: Three"]
+
+
+def test_who_speaks_after_a_stop_lets_the_queue_go_on() -> None:
+    talk = stop_with("hold")
+    ack = talk.say("Three")
+    assert ack.held
+    talk.ends(interrupted=True)
+    assert talk.commands == ["prompt 2: One"]
+    assert talk.frame(f.ConversationInterrupted).queue == "continue"
+
+
+def test_who_speaks_after_a_stop_with_nothing_waiting_finds_nothing_held() -> None:
+    talk = stopping()
+    assert not talk.say("Next").held
+    assert talk.ends(interrupted=True).commands == ["prompt 2: Next"]
+
+
+@pytest.mark.parametrize(("queue", "left"), [("continue", ["Two"]), ("clear", [])])
+def test_the_last_stop_says_what_becomes_of_the_queue(queue: Any, left: list[str]) -> None:
+    talk = stop_with("hold")
+    talk.stop(queue=queue)
+    talk.ends(interrupted=True)
+    assert talk.queue == left
+    assert not talk.status.queue_held
+
+
+def test_a_stop_that_comes_too_late_holds_the_queue_all_the_same() -> None:
+    talk = stop_with("hold").ends()
+    assert talk.told == ["stopped: user", "turn 1 completed"]
+    assert (talk.status.state, talk.status.queue_held) == ("active", True)
+
+
+def test_stopping_a_suspended_turn_lets_the_queue_go_on_if_that_was_wished() -> None:
+    talk = suspended()
+    talk.say("Next")
+    talk.forget().stop(queue="continue")
+    assert talk.commands == ["prompt 2: Next"]
