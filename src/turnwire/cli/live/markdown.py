@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from rich import markdown as rich
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.theme import Theme
+
+from turnwire.cli.live.fold import folded
 
 __all__ = ["THEME", "Markdown", "settled"]
 
@@ -49,8 +50,14 @@ class Markdown(rich.Markdown):
                 token.children = list(_mended(token.children))
 
 
+class _Paragraph(rich.Paragraph):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from folded(self.text, options.max_width)
+
+
 class _Heading(rich.Heading):
-    LEVEL_ALIGN: ClassVar[dict[str, JustifyMethod]] = {}
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from folded(self.text, options.max_width)
 
 
 class _Code(rich.CodeBlock):
@@ -64,6 +71,7 @@ class _Code(rich.CodeBlock):
 
 Markdown.elements = {
     **rich.Markdown.elements,
+    "paragraph_open": _Paragraph,
     "heading_open": _Heading,
     "fence": _Code,
     "code_block": _Code,

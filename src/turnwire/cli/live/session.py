@@ -101,9 +101,7 @@ class Session:
             await self._ask(self.status.requests[0])
 
     async def see_background(self) -> TurnEnd | None:
-        """Work that goes on after the turn, and what the agent says of it; none if there is none."""
-        if not self._background():
-            return None
+        """Work that goes on after the turn, and what the agent says of it, if it says anything."""
         end: TurnEnd | None = None
         while True:
             turn_id = self.status.turn_id
@@ -120,6 +118,11 @@ class Session:
                 except TimeoutError:
                     self._view.status(None)
                     return end
+
+    @property
+    def has_background(self) -> bool:
+        """Whether work goes on."""
+        return bool(self._background())
 
     def _is_over(self, turn_id: int) -> bool:
         return turn_id in self._ends and self.status.turn_id != turn_id

@@ -88,7 +88,7 @@ class Story:
         call = self._calls.get(parent)
         if call is None:  # of an earlier turn
             return Voice(parent, 1, "sub-agent")
-        if not call.is_shown:
+        if not call.is_shown and not call.is_over:
             self._painter.close(call)
             call.is_shown = True
         return Voice(parent, call.voice.depth + 1, call.about or plain(call.name))

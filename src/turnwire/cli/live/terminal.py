@@ -11,6 +11,7 @@ from rich.text import Text
 
 from turnwire.cli.live.cards import Call, Voice, head_of, input_of, output_of, plan_of, result_of
 from turnwire.cli.live.editor import Editor
+from turnwire.cli.live.fold import folded
 from turnwire.cli.live.growing import GrowingText
 from turnwire.cli.live.keys import Keyboard
 from turnwire.cli.live.pen import Pen
@@ -178,9 +179,11 @@ class TerminalPainter:
     def _fold(self, line: Text, width: int) -> list[str]:
         """A long line on several; they begin where its words begin."""
         indent = len(line.plain) - len(line.plain.lstrip(" "))
-        if not indent or indent > width // 2:
-            return self._pen.lines(line, width)
-        return [" " * indent + drawn for drawn in self._pen.lines(line[indent:], width - indent)]
+        if indent > width // 2:
+            indent = 0
+        line.expand_tabs(4)
+        parts = folded(line[indent:], width - indent)
+        return [" " * indent + drawn for part in parts for drawn in self._pen.lines(part, width)]
 
     def _put(self, lines: list[str], voice: Voice, what: object) -> None:
         """Lines for good, with a margin for sub-agents and a blank line between things."""
@@ -222,10 +225,10 @@ class TerminalPainter:
             self._timer = None
         rows = self._pen.size[1] - 1
         below, cursor = self._below()
-        room = max(rows - len(below) - 1, 2)
+        room = max(rows - len(below) - 2, 2)
         growing = self._growing(room)[-room:]
         above, self._above = self._above, []
-        if growing and below and not self._asking:
+        if below and (growing or self._last is not None):
             growing.append("")
         if cursor is not None:
             cursor = (cursor[0] + len(growing), cursor[1])
@@ -268,13 +271,13 @@ class TerminalPainter:
         if self._asking is not None:
             hint, editor = self._asking
             rows, cursor = editor.rows(self._pen.width)
-            if not editor.text:
-                rows = self._pen.lines(Text.assemble("> ", (hint, "dim")))[:1]
+            lines += self._pen.lines(Text(hint, "dim"))
             return [*lines, *rows], (len(lines) + cursor[0], cursor[1])
         if self._status is not None:
             lines += [""] if lines else []
             passed = time.monotonic() - self._since
             turning = _TURNING[int(passed * 10) % len(_TURNING)]
-            words = f"{self._status} · {duration(round(passed))} · Ctrl-C stops"
+            took = f" · {duration(int(passed))}" if passed >= 1 else ""
+            words = f"{self._status}{took} · Ctrl-C stops"
             lines += self._pen.lines(Text.assemble((turning, "yellow"), " ", (words, "dim")))[:1]
         return lines, None

@@ -48,33 +48,30 @@ async def open_engine(store: Store, agent: str) -> AsyncIterator[Engine]:
 async def visit(engine: Engine, talk: Talk, view: View, home: Home, work: Work) -> int:
     """Do something in a conversation and see it to its end; returns the exit code."""
     code = 0
+    last: list[Text] = []
     try:
         async with Session(engine, talk, view) as session:
             end = await work(session)
             if end is not None:
-                _tell_end(view, end)
+                last = _last_words(end)
                 code = 1 if end.is_error else 130 if end.interrupted else 0
-            later = await session.see_background()
-            if later is not None:
-                _tell_end(view, later)
+            if session.has_background:
+                view.note(last)
+                later = await session.see_background()
+                last = _last_words(later) if later is not None else []
     except Left as left:
         code = left.code
         if left.request is not None:
             _tell_open(view, home, talk, left.request)
             return code
-    _tell_how_to_go_on(view, home, talk)
+    command = home.command("run", "--conversation", talk.id)
+    view.note([*last, Text.assemble(("Go on: ", "dim"), command)])
     return code
 
 
-def _tell_end(view: View, end: TurnEnd) -> None:
-    lines = figures(end)
+def _last_words(end: TurnEnd) -> list[Text]:
     step = next_step(end)
-    view.note([*lines, Text(step)] if step else lines)
-
-
-def _tell_how_to_go_on(view: View, home: Home, talk: Talk) -> None:
-    command = home.command("run", "--conversation", talk.id)
-    view.note([Text.assemble(("Go on: ", "dim"), command)])
+    return [*figures(end), *([Text(step)] if step else [])]
 
 
 def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None:
