@@ -68,8 +68,10 @@ class AgentChecks:
         try:
             yield heard
         finally:
-            await session.close()
-            await heard.stop()
+            try:
+                await self._close(session)
+            finally:
+                await heard.stop()
         if heard.order.problems:
             raise AgentBroken("; ".join(dict.fromkeys(heard.order.problems)))
 

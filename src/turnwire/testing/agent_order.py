@@ -50,6 +50,7 @@ class EventOrder:
         """One batch."""
         if not batch:
             self._wrong("a batch is empty: an agent hands out only what there is")
+            return
         for event, following in zip(batch, [*batch[1:], None], strict=True):
             if not event.provider:
                 self._wrong(f"{_name(event)} does not say whose it is: provider is empty")

@@ -34,6 +34,7 @@ SCENES = [
     Scene("long", "l", ("long",), ("长文", "很长")),
     Scene("error", "e", ("error", "fail"), ("错误", "失败")),
 ]
+_READ = 4000  # characters of a prompt; what comes later chooses nothing
 _TOUR = ["think", "tool", "plan", "subagent", "question", "permission", "background", "long"]
 _EVERYTHING = re.compile(r"\b(?:everything|tour)\b|全部|所有", re.IGNORECASE)
 _NAMES = {scene.letter: scene.name for scene in SCENES}
@@ -50,6 +51,7 @@ _PATTERNS = {scene.name: _pattern(scene) for scene in SCENES if scene.english}
 
 def scenes_of(prompt: str) -> list[str]:
     """The scenes that a prompt names, each once, in the order of their first words."""
+    prompt = prompt[:_READ]
     if _EVERYTHING.search(prompt):
         return list(_TOUR)
     found = {

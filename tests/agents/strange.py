@@ -1,0 +1,113 @@
+"""Agents that do what no agent should, to see that it is noticed and contained."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tests.agents.processes import STUBBORN, program
+from turnwire.agents.local import LocalSession
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock, ToolResultBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+WHOSE = ("strange", "s-1", None, None)
+STARTED = ev.TurnStarted(*WHOSE)
+SAID = ev.AssistantMessage(*WHOSE, "m-1", 0, [TextBlock("Hello.", "completed")])
+ENDED = ev.TurnCompleted(*WHOSE, "end_turn")
+FIGURES = ev.ResultSummary(*WHOSE, "success", False)
+
+
+class StrangeAgent:
+    """Answers every prompt with the batches that it was given; some ways to be worse."""
+
+    name = "strange"
+    capabilities = AgentCapabilities()
+
+    def __init__(
+        self, batches: list[list[NormalizedStreamEvent]] | None = None, how: str = ""
+    ) -> None:
+        self._batches = batches or [[STARTED, SAID, ENDED, FIGURES]]
+        self._how = how
+
+    def unavailable(self) -> str | None:
+        return "It is on strike." if self._how == "on strike" else None
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        if self._how == "refuses":
+            raise AgentGone("It does not want to.")
+        if self._how == "crashes":
+            raise ValueError("a mistake")
+        return StrangeSession(self._batches, self._how)
+
+
+class StrangeSession(LocalSession):
+    """See StrangeAgent."""
+
+    native_session_id = "s-1"
+
+    def __init__(self, batches: list[list[NormalizedStreamEvent]], how: str) -> None:
+        super().__init__()
+        self._batches = batches
+        self._how = how
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        if self._how != "immortal":
+            self._check_open()
+        match self._how:
+            case "breaks":
+                self._start(self._break())
+                return
+            case "prints":
+                print("this is not a line of the protocol")
+                sys.stdout.flush()
+            case "starts processes":
+                self._child = await asyncio.create_subprocess_exec(
+                    *program(STUBBORN), stdout=asyncio.subprocess.PIPE, start_new_session=True
+                )
+                assert self._child.stdout is not None
+                await self._child.stdout.readline()
+            case "exits":
+                sys.stderr.write("I have had enough.\n")
+                sys.stderr.flush()
+                os._exit(7)
+            case _:
+                pass
+        self._start(self._play())
+
+    async def _break(self) -> None:
+        raise ValueError("a mistake")
+
+    async def _play(self) -> None:
+        for batch in self._batches:
+            await self._let_read(0)
+            self._say(*batch)
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        self._say(*(result_of(reply.request_id) for reply in replies))
+
+    async def interrupt(self) -> None:
+        pass
+
+    async def close(self) -> list[EndedProcess]:
+        if self._how == "never closes":
+            await asyncio.Event().wait()
+        return await super().close()
+
+
+def result_of(tool_use_id: str) -> ev.UserMessage:
+    """A result for a call."""
+    block = ToolResultBlock(tool_use_id, "done", False, "completed")
+    return ev.UserMessage(*WHOSE, [block], "tool")
+
+
+def make(how: str = "", **_: Any) -> StrangeAgent:
+    """For `module:attribute`."""
+    return StrangeAgent(how=how)

@@ -1,0 +1,172 @@
+"""The checks for agents: good ones pass, and whatever a bad one does wrong is named."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.agents.strange import ENDED, FIGURES, SAID, STARTED, WHOSE, StrangeAgent, result_of
+from tests.streams import FIXTURES, RECORDED
+from turnwire.agents.child import ChildAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.replay import ReplayAgent
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.dialects import claude
+from turnwire.errors import BadLine
+from turnwire.ports import Agent
+from turnwire.testing import AgentBroken, AgentReport, Prompts, check_agent
+from turnwire.testing.agent_order import EventOrder
+
+PROMPTS = Prompts(long="long", tool="tool subagent", question="ask", permission="permission")
+TEXT = TextBlock("", "in_progress")
+BEGUN = ev.MessageStarted(*WHOSE, "m-1")
+BLOCK = ev.ContentStarted(*WHOSE, "m-1", 0, TEXT)
+PIECE = ev.ContentDelta(*WHOSE, "m-1", 0, "text", "x")
+BLOCK_ENDED = ev.ContentCompleted(*WHOSE, "m-1", 0, TEXT)
+COMPLETED = ev.MessageCompleted(*WHOSE, "m-1")
+
+
+def test_the_demo_keeps_every_promise() -> None:
+    report = asyncio.run(check_agent(lambda: DemoAgent(delay=0.0005), PROMPTS))
+    assert (len(report.kept), report.skipped, report.notes) == (11, [], [])
+
+
+def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
+    report = asyncio.run(check_agent(lambda: ChildAgent("demo", delay=0.0005), PROMPTS))
+    assert (len(report.kept), report.skipped, report.notes) == (11, [], [])
+
+
+def test_a_recording_keeps_what_it_can() -> None:
+    path = FIXTURES / "claude" / "14_multi_turn.jsonl"
+    report = asyncio.run(check_agent(lambda: ReplayAgent(path, 0)))
+    assert "a resumed session answers" in report.kept
+    assert "a question is answered" in report.skipped
+
+
+def test_one_that_ignores_interrupts_is_reported_and_not_refused() -> None:
+    def make() -> Agent:
+        return DemoAgent(delay=0.002, obey_interrupt=False)
+
+    report = asyncio.run(check_agent(make, Prompts("think", long="long"), seconds=1.5))
+    assert report.notes == ["interrupt: ignored; only close() stops this agent"]
+
+
+# --- order --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_what_the_real_claude_says_is_in_order(path: Path) -> None:
+    adapter, order = claude.ClaudeStreamAdapter(), EventOrder()
+    for line in claude.read(path.read_bytes().splitlines()):
+        if not isinstance(line, BadLine) and (events := adapter.feed(line)):
+            order.feed(events)
+    if events := adapter.finish():
+        order.feed(events)
+    assert order.problems == []
+
+
+@pytest.mark.parametrize(
+    ("batches", "problem"),
+    [
+        ([[]], "a batch is empty"),
+        ([[SAID]], "assistant_message of the agent itself outside of a turn"),
+        ([[STARTED, STARTED]], "turn_started in a turn"),
+        ([[ENDED, FIGURES]], "turn_completed without a turn"),
+        ([[STARTED, ENDED], [FIGURES]], "no result_summary behind it in its batch"),
+        ([[STARTED, FIGURES]], "result_summary in a turn"),
+        ([[STARTED, BEGUN, ENDED, FIGURES]], "the turn ended and message m-1 did not"),
+        ([[STARTED, BEGUN, BEGUN]], "the one before it has not ended"),
+        ([[STARTED, BLOCK]], "content_started of message m-1, which has not begun"),
+        ([[STARTED, BLOCK_ENDED]], "content_completed of message m-1, which has not begun"),
+        ([[STARTED, COMPLETED]], "message_completed of message m-1, which has not begun"),
+        ([[STARTED, BEGUN, BLOCK, BLOCK]], "block 0 of message m-1 began twice"),
+        ([[STARTED, BEGUN, PIECE]], "a piece of block 0 of message m-1: it is not open"),
+        ([[STARTED, BEGUN, BLOCK_ENDED]], "block 0 of message m-1 ended: it was not open"),
+        ([[STARTED, BEGUN, BLOCK, COMPLETED]], "message m-1 ended with open blocks: 0"),
+        ([[STARTED, result_of("t-1")]], "a result for t-1, which nobody called"),
+        ([[ev.TurnStarted("", "", None, None)]], "provider is empty"),
+    ],
+)
+def test_what_is_out_of_order_is_named(
+    batches: list[list[NormalizedStreamEvent]], problem: str
+) -> None:
+    order = EventOrder()
+    for batch in batches:
+        order.feed(batch)
+    assert any(problem in each for each in order.problems), order.problems
+
+
+def test_a_second_result_and_a_second_request_are_named() -> None:
+    order = EventOrder(["t-1"])
+    asked = ev.QuestionAsked(*WHOSE, "r-1", "t-2", "request_input", [])
+    order.feed([STARTED, result_of("t-1"), result_of("t-1"), asked, asked])
+    assert order.problems == ["a second result for t-1", "request r-1 was asked twice"]
+
+
+def test_what_a_subagent_says_after_the_turn_is_in_order() -> None:
+    late = ev.AssistantMessage("strange", "s-1", "t-1", "a-1", "m-2", 0, [TEXT])
+    output = ev.ContentDelta(*WHOSE, "m-9", 0, "tool_output", "x", "t-1")
+    order = EventOrder()
+    order.feed([STARTED, output, ENDED, FIGURES, late])
+    order.feed([ev.UserMessage(*WHOSE, [TEXT], "replay")])
+    assert order.problems == []
+
+
+def test_a_turn_whose_stream_broke_off_has_no_figures() -> None:
+    order = EventOrder()
+    order.feed([STARTED, ev.TurnFailed(*WHOSE, "agent_lost", "gone")])
+    assert order.problems == []
+
+
+# --- bad agents ---------------------------------------------------------------------------------
+
+
+def checked(agent: StrangeAgent, prompts: Prompts | None = None) -> AgentReport:
+    """What the checks say of an agent."""
+    return asyncio.run(check_agent(lambda: agent, prompts, seconds=0.3))
+
+
+def test_a_plain_agent_passes() -> None:
+    report = checked(StrangeAgent())
+    assert len(report.skipped) == 5
+
+
+@pytest.mark.parametrize(
+    ("agent", "problem"),
+    [
+        (StrangeAgent(how="on strike"), "it is unavailable: It is on strike."),
+        (StrangeAgent(how="refuses"), "open() raised AgentGone: It does not want to."),
+        (StrangeAgent(how="crashes"), "it raised ValueError('a mistake')"),
+        (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent broke"),
+        (StrangeAgent(how="never closes"), "close() took more than 0.3 seconds"),
+        (StrangeAgent(how="immortal"), "prompt() after close() did not raise AgentGone"),
+        (StrangeAgent([[STARTED]]), "no end of turn 1 after 0.3 seconds"),
+        (StrangeAgent([[STARTED, ENDED, FIGURES]]), "the turn said nothing"),
+        (
+            StrangeAgent([[STARTED, SAID, ENDED], [FIGURES]]),
+            "a prompt gets a turn: turn_completed has no result_summary behind it in its batch",
+        ),
+        (
+            StrangeAgent([[STARTED, ev.TurnFailed(*WHOSE, "tired", "No."), FIGURES]]),
+            "the turn failed: tired: No.",
+        ),
+    ],
+)
+def test_what_a_bad_agent_does_is_named(agent: StrangeAgent, problem: str) -> None:
+    with pytest.raises(AgentBroken) as broken:
+        checked(agent)
+    assert problem in str(broken.value)
+
+
+def test_a_tool_that_is_never_called_is_named() -> None:
+    with pytest.raises(AgentBroken, match="it called no tool"):
+        checked(StrangeAgent(), Prompts(tool="use one"))
+
+
+def test_a_question_that_is_never_asked_is_named() -> None:
+    with pytest.raises(AgentBroken, match=r"no QuestionAsked after 0\.3 seconds"):
+        checked(StrangeAgent(), Prompts(question="ask"))

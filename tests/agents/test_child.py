@@ -1,0 +1,317 @@
+"""Agents in processes of their own: the same port, and nothing they do reaches the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agents.hearing import SECONDS, talking
+from tests.agents.processes import wait_until_gone
+from turnwire.agents.child import ChildAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.guard import descendants_of, running
+from turnwire.agents.process import plain_environment
+from turnwire.agents.wire import LineSplitter
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import Agent, AgentGone, SessionStart
+
+ROOT = Path(__file__).parent.parent.parent
+STRANGE = "tests.agents.strange:make"
+
+
+def child(agent: str = "demo", **options: object) -> Agent:
+    """An agent in a process of its own, which finds the tests' agents too."""
+    paths = [os.environ.get("PYTHONPATH"), str(ROOT)]
+    env = {**plain_environment(), "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+    if agent == "demo":
+        options = {"delay": 0, **options}
+    return ChildAgent(agent, env=env, grace=0.5, **options)  # type: ignore[arg-type]
+
+
+def test_an_agent_in_a_process_of_its_own_says_the_same() -> None:
+    async def heard(agent: Agent) -> list[object]:
+        async with talking(agent) as ear:
+            await ear.say("think, use a tool and a subagent")
+            await ear.turn_ends()
+            assert ear.session.native_session_id == ear.events[0].session_id
+            return list(ear.events)
+
+    async def run() -> None:
+        assert await heard(child()) == await heard(DemoAgent(delay=0))
+
+    asyncio.run(run())
+
+
+def test_what_it_says_about_itself_is_the_agents() -> None:
+    agent = ChildAgent("demo")
+    assert (agent.name, agent.unavailable()) == ("demo", None)
+    assert agent.capabilities.questions_survive
+
+
+def test_what_is_ready_together_is_read_together() -> None:
+    async def run() -> None:
+        async with talking(child()) as ear:
+            await ear.say("long")
+            await ear.turn_ends()
+            assert len(ear.events) > 1000
+            assert len(ear.batches) < len(ear.events) / 3
+
+    asyncio.run(run())
+
+
+def test_a_question_is_answered_in_a_new_process() -> None:
+    async def run() -> None:
+        async with talking(child()) as before:
+            await before.say("ask")
+            asked = await before.heard(ev.QuestionAsked)
+            name = before.session.native_session_id
+        async with talking(child(), name, known_calls=(asked.tool_use_id,)) as after:
+            reply = Reply(asked.tool_use_id, "question", "Blue")
+            await after.session.deliver([reply], resumed=True)
+            await after.turn_ends()
+            assert "**Blue** it is" in after.text
+
+    asyncio.run(run())
+
+
+def test_an_interrupt_reaches_it_in_the_middle_of_a_flood() -> None:
+    async def run() -> None:
+        async with talking(child(flood=50, flood_seconds=600)) as ear:
+            await ear.say("Hello")
+            await ear.heard(ev.ContentDelta, 20)
+            await ear.session.interrupt()
+            end = await ear.turn_ends()
+            assert isinstance(end, ev.TurnCompleted)
+            assert end.interrupted
+
+    asyncio.run(run())
+
+
+def test_garbage_between_the_lines_is_passed_by() -> None:
+    async def run() -> None:
+        async with talking(child(garbage=True)) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert "Hello!" in ear.text
+            assert ear.all(ev.UnknownEvent) == []
+
+    asyncio.run(run())
+
+
+def test_what_an_agent_prints_does_not_disturb_its_events() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="prints")) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert ear.text == "Hello."
+
+    asyncio.run(run())
+
+
+# --- the end ------------------------------------------------------------------------------------
+
+
+def test_one_that_is_killed_in_the_middle_of_a_tool_is_gone_and_says_how() -> None:
+    async def run() -> None:
+        async with talking(child(die=True)) as ear:
+            await ear.say("tool")
+            await ear.ends()
+            assert ear.gone is not None
+            assert ear.gone.message == "The agent's process has ended by SIGKILL."
+            assert ear.kinds[-1] == "tool_progress"  # nothing that it had said is lost
+            with pytest.raises(AgentGone):
+                await ear.say("Hello?")
+            assert await ear.session.close() == []
+
+    asyncio.run(run())
+
+
+def test_its_last_words_are_told() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="exits")) as ear:
+            await ear.say("Hello")
+            await ear.ends()
+            assert ear.gone is not None
+            assert ear.gone.message == (
+                "The agent's process has ended with exit code 7. It said last: I have had enough."
+            )
+
+    asyncio.run(run())
+
+
+def test_an_agent_that_breaks_says_why() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="breaks")) as ear:
+            await ear.say("Hello")
+            await ear.ends()
+            assert ear.gone is not None
+            assert ear.gone.message == "The agent broke: ValueError: a mistake"
+
+    asyncio.run(run())
+
+
+def test_closing_an_idle_agent_lets_it_leave() -> None:
+    async def run() -> None:
+        async with talking(child()) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert await ear.session.close() == []
+            await ear.ends()
+            assert ear.gone is None
+
+    asyncio.run(run())
+
+
+def test_closing_ends_a_turn_that_runs_and_names_its_process() -> None:
+    async def run() -> None:
+        async with talking(child(delay=0.01, obey_interrupt=False)) as ear:
+            await ear.say("long")
+            await ear.heard(ev.ContentDelta)
+            await ear.session.interrupt()
+            first, second = await asyncio.gather(ear.session.close(), ear.session.close())
+            assert [each.signal for each in first] == ["SIGTERM"]
+            assert first == second
+            await ear.ends()
+            assert ear.gone is None
+            with pytest.raises(AgentGone, match="closed"):
+                await ear.say("Hello?")
+
+    asyncio.run(run())
+
+
+def test_closing_ends_what_a_tool_has_started() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="starts processes")) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            (ended,) = await ear.session.close()
+            assert ended.signal == "SIGKILL"  # it is in a session of its own and ignores SIGTERM
+            assert wait_until_gone([ended.pid]) == []
+
+    asyncio.run(run())
+
+
+def test_what_a_dead_agent_leaves_behind_is_ended_and_named() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="starts processes")) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            below = descendants_of(os.getpid(), running())
+            agent = next(
+                p
+                for p in below
+                if any(q.parent == p.pid for q in below) and p.parent != os.getpid()
+            )
+            os.kill(agent.pid, signal.SIGKILL)
+            await ear.ends()
+            assert ear.gone is not None
+            assert "SIGKILL" in ear.gone.message
+            (left,) = await ear.session.close()
+            assert wait_until_gone([left.pid]) == []
+
+    asyncio.run(run())
+
+
+# --- the start ----------------------------------------------------------------------------------
+
+
+def nothing_runs() -> bool:
+    """Whether every process that this one started is gone."""
+    return not [each for each in descendants_of(os.getpid(), running()) if not each.dead]
+
+
+def test_one_that_never_starts_is_given_up_and_ended() -> None:
+    async def run() -> None:
+        agent = ChildAgent("demo", never_start=True, start_seconds=0.5)
+        with pytest.raises(AgentGone, match=r"no sign of life for 0\.5 seconds"):
+            await agent.open(SessionStart("c"))
+        assert nothing_runs()
+
+    asyncio.run(run())
+
+
+def test_opening_can_be_given_up_at_any_time() -> None:
+    async def run() -> None:
+        for seconds in (0.0, 0.02, 0.1, 0.3):
+            opening = asyncio.create_task(child(never_start=True).open(SessionStart("c")))
+            await asyncio.wait([opening], timeout=seconds)
+            opening.cancel()
+            async with asyncio.timeout(SECONDS):
+                with pytest.raises(asyncio.CancelledError):
+                    await opening
+            assert nothing_runs()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("how", "why"), [("refuses", "It does not want to."), ("crashes", "ValueError: a mistake")]
+)
+def test_one_that_cannot_start_says_why(how: str, why: str) -> None:
+    with pytest.raises(AgentGone, match=why):
+        asyncio.run(child(STRANGE, how=how).open(SessionStart("c")))
+
+
+def test_nothing_in_its_folder_takes_the_place_of_a_module(tmp_path: Path) -> None:
+    (tmp_path / "msgspec.py").write_text("raise SystemExit('hijacked')")
+
+    async def run() -> None:
+        async with talking(child(), cwd=str(tmp_path)) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert ear.all(ev.SessionInit)[0].cwd == str(tmp_path)
+
+    asyncio.run(run())
+
+
+def test_a_large_prompt_arrives_whole() -> None:
+    async def run() -> None:
+        async with talking(child()) as ear:
+            await ear.say("think " + "x" * 5_000_000)
+            await ear.turn_ends()
+            (result,) = ear.all(ev.ResultSummary)
+            assert result.usage is not None
+            assert (result.usage.input_tokens or 0) > 1_250_000
+
+    asyncio.run(run())
+
+
+def test_a_large_answer_arrives_whole() -> None:
+    async def run() -> None:
+        async with talking(child(flood=1000, flood_seconds=0.01)) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            block = ear.all(ev.AssistantMessage)[0].content[0]
+            assert isinstance(block, TextBlock)
+            deltas = [d for d in ear.all(ev.ContentDelta) if d.message_id.endswith("_1")]
+            assert "".join(delta.text for delta in deltas) == block.text
+
+    asyncio.run(run())
+
+
+# --- lines --------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.binary(max_size=12), max_size=20), st.integers(1, 7))
+def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], size: int) -> None:
+    lines = [line.replace(b"\n", b"") for line in lines]
+    data = b"".join(line + b"\n" for line in lines)
+    split = LineSplitter(12)
+    found = [line for at in range(0, len(data), size) for line in split.feed(data[at : at + size])]
+    assert found == lines
+
+
+def test_a_line_that_is_too_long_is_passed_by_and_the_next_is_read() -> None:
+    split = LineSplitter(4)
+    assert split.feed(b"ab") == []
+    assert split.feed(b"cdefgh") == []
+    assert split.feed(b"ijk\nok\nlon") == [b"ok"]
+    assert split.feed(b"g\nend\n") == [b"long", b"end"]

@@ -1,0 +1,501 @@
+"""What the demo agent shows, scene by scene."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.agents.hearing import Ear, talking
+from turnwire.agents.demo import DemoAgent, texts
+from turnwire.agents.demo.script import SCENES
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock, ThinkingBlock
+from turnwire.core.content import ImageContent
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import AgentGone, SessionStart
+
+
+def with_demo(run: Callable[[Ear], Coroutine[Any, Any, None]], **options: Any) -> Ear:
+    """Talk to a demo that does not wait between pieces."""
+
+    async def talk() -> Ear:
+        async with talking(DemoAgent(**{"delay": 0, **options})) as ear:
+            await run(ear)
+        return ear
+
+    return asyncio.run(talk())
+
+
+def told(prompt: str, **options: Any) -> Ear:
+    """Everything that a prompt brings, until its turn ends."""
+
+    async def run(ear: Ear) -> None:
+        await ear.say(prompt)
+        await ear.turn_ends()
+
+    return with_demo(run, **options)
+
+
+# --- an answer ----------------------------------------------------------------------------------
+
+
+def test_a_prompt_without_any_of_its_words_is_answered_with_how_to_go_on() -> None:
+    ear = told("Good morning")
+    assert "`everything`" in ear.text
+    assert "You said: *Good morning*" in ear.text
+    assert ear.kinds == [
+        "session_init",
+        "turn_started",
+        "system_event",
+        "message_started",
+        "content_started",
+        "content_delta",
+        "assistant_message",
+        "content_completed",
+        "usage_updated",
+        "message_completed",
+        "turn_completed",
+        "result_summary",
+    ]
+
+
+def test_the_pieces_add_up_to_the_text() -> None:
+    ear = told("Good morning")
+    assert "".join(delta.text for delta in ear.all(ev.ContentDelta)) == ear.text
+    assert len(ear.all(ev.ContentDelta)) > 50
+
+
+def test_the_figures_are_believable_and_it_costs_nothing() -> None:
+    (result,) = told("think").all(ev.ResultSummary)
+    assert (result.cost_usd, result.is_error, result.num_turns) == (0.0, False, 1)
+    assert result.usage is not None
+    assert (result.usage.input_tokens or 0) > 100
+    assert (result.usage.output_tokens or 0) > 20
+
+
+def test_the_same_prompt_gives_the_same_events() -> None:
+    assert told("think tool plan subagent").events == told("think tool plan subagent").events
+
+
+def test_only_the_first_turn_introduces_the_session() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("Hello")
+        await ear.turn_ends()
+        await ear.say("Hello again")
+        await ear.turn_ends(2)
+
+    ear = with_demo(run)
+    assert len(ear.all(ev.SessionInit)) == 1
+    assert len({event.message_id for event in ear.all(ev.MessageStarted)}) == 2
+
+
+def test_a_prompt_without_words_is_answered_too() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.session.prompt([ImageContent("image/png", "")], turn_uuid="t")
+        await ear.turn_ends()
+
+    assert "You said" not in with_demo(run).text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_its_help_shows_every_word(language: texts.Language) -> None:
+    ear = told("help" if language == "en" else "帮助")
+    for scene in SCENES:
+        words = scene.english if language == "en" else scene.chinese
+        if scene.name not in ("answer", "help"):
+            assert any(word[:2] in ear.text for word in words), scene.name
+
+
+def test_both_languages_say_everything() -> None:
+    assert texts.TEXTS["en"].keys() == texts.TEXTS["zh"].keys()
+
+
+# --- scenes -------------------------------------------------------------------------------------
+
+
+def test_thinking_comes_before_the_answer() -> None:
+    first, second = told("please think").all(ev.ContentCompleted)
+    assert isinstance(first.block, ThinkingBlock)
+    assert isinstance(second.block, TextBlock)
+
+
+def test_a_tool_prints_while_it_runs_and_then_has_its_result() -> None:
+    ear = told("run a tool")
+    (call,) = ear.calls
+    assert (call.tool_name, call.input["command"]) == ("Bash", "ls -l")
+    printed = "".join(progress.output or "" for progress in ear.all(ev.ToolProgress))
+    assert ear.results[call.id].content == printed
+    streamed = "".join(d.text for d in ear.all(ev.ContentDelta) if d.kind == "tool_input")
+    assert msgspec.json.decode(streamed) == call.input
+
+
+def test_a_plan_advances_to_its_end() -> None:
+    states = [
+        [item.status for item in plan.items] for plan in told("make a plan").all(ev.PlanUpdated)
+    ]
+    assert states == [
+        ["in_progress", "pending", "pending"],
+        ["completed", "in_progress", "pending"],
+        ["completed", "completed", "in_progress"],
+        ["completed", "completed", "completed"],
+    ]
+
+
+def test_a_subagent_has_a_voice_of_its_own() -> None:
+    ear = told("use a subagent")
+    agent, bash = ear.calls
+    voices = {event.parent_tool_use_id for event in ear.events}
+    assert voices == {None, agent.id}
+    assert [u.origin for u in ear.all(ev.UserMessage)] == ["agent", "tool", "tool"]
+    assert ear.results[agent.id].content == "There are 48 words in notes.txt."
+    assert bash.id in ear.results
+    assert "There are 48 words" not in ear.text
+
+
+def test_an_error_takes_back_half_a_message_and_fails_the_turn() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("error")
+        end = await ear.turn_ends()
+        assert isinstance(end, ev.TurnFailed)
+        assert (end.code, end.message) == ("demo_error", "The demo failed, as it was asked to.")
+
+    ear = with_demo(run)
+    assert [discarded.reason for discarded in ear.all(ev.MessageDiscarded)] == ["abandoned"]
+    assert ear.all(ev.ResultSummary)[0].is_error
+
+
+def test_background_work_outlives_its_turn_and_reports_in_a_turn_nobody_asked_for() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("background")
+        await ear.turn_ends(2)
+
+    ear = with_demo(run)
+    ends = ear.all(ev.TurnCompleted)
+    assert [end.origin for end in ends] == [None, "task-notification"]
+    between = ear.events[ear.events.index(ends[0]) : ear.events.index(ends[1])]
+    assert any(event.parent_tool_use_id == ear.calls[0].id for event in between)
+    news = [event.subtype for event in ear.all(ev.SystemEvent) if event.subtype != "status"]
+    assert news == [
+        "task_started",
+        "background_tasks_changed",
+        "task_notification",
+        "background_tasks_changed",
+    ]
+
+
+def test_a_prompt_during_background_work_has_a_turn_of_its_own() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("background")
+        await ear.turn_ends()
+        await ear.say("long")
+        await ear.turn_ends(3)
+
+    ear = with_demo(run)
+    assert "A long answer" in ear.text
+    assert "The background work is done" in ear.text
+
+
+def test_several_words_are_shown_in_their_order() -> None:
+    ear = told("first a tool, then think")
+    assert ear.text.index("three") < ear.text.index("42") < ear.text.index("That was it.")
+
+
+def test_everything_is_a_tour_of_all_of_them() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("show me everything")
+        await ear.answer("Red")
+        asked = await ear.heard(ev.PermissionRequested)
+        await ear.session.deliver(
+            [Reply(asked.request_id, "permission", decision="allow")], resumed=False
+        )
+        await ear.turn_ends(2)
+
+    ear = with_demo(run)
+    kinds = set(ear.kinds)
+    every = {tag for tag in _tags() if tag not in ("turn_failed", "message_discarded")}
+    assert every - kinds == {"request_withdrawn", "unknown_event"}
+
+
+def _tags() -> set[str]:
+    from typing import get_args
+
+    return {str(kind.__struct_config__.tag) for kind in get_args(ev.NormalizedStreamEvent)}
+
+
+def test_chinese_is_answered_in_chinese() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("请先思考，然后提问，再用工具")
+        asked = await ear.answer("蓝色")
+        assert asked.questions[0].question == "要什么颜色？"
+        await ear.turn_ends()
+
+    ear = with_demo(run)
+    assert "那就**蓝色**" in ear.text
+    assert "三" in ear.text
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def test_an_answer_becomes_the_result_of_the_question() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("ask me")
+        asked = await ear.answer({"answer": ["Red", "Blue"]})
+        await ear.turn_ends()
+        assert ear.results[asked.tool_use_id].content == "The person answered: Red, Blue"
+
+    assert "**Red, Blue** it is" in with_demo(run).text
+
+
+def test_a_question_survives_the_process_that_asked_it() -> None:
+    async def run() -> None:
+        agent = DemoAgent(delay=0)
+        async with talking(agent) as before:
+            await before.say("think, ask, and then a tool")
+            asked = await before.heard(ev.QuestionAsked)
+            name = before.session.native_session_id
+        async with talking(agent, name, known_calls=(asked.tool_use_id,)) as after:
+            reply = Reply(asked.tool_use_id, "question", "Green")
+            await after.session.deliver([reply], resumed=True)
+            end = await after.turn_ends()
+        assert isinstance(end, ev.TurnCompleted)
+        assert after.results[asked.tool_use_id].content == "The person answered: Green"
+        assert "**Green** it is" in after.text
+        assert "42" not in after.text
+        assert "three" in after.text
+        ids = [{e.message_id for e in ear.all(ev.MessageStarted)} for ear in (before, after)]
+        assert not ids[0] & ids[1]
+        assert not {call.id for call in before.calls} & {call.id for call in after.calls}
+
+    asyncio.run(run())
+
+
+def test_an_answer_to_something_it_never_asked_is_told_in_words() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.session.deliver([Reply("toolu_1", "question", {"x": 5})], resumed=True)
+        await ear.turn_ends()
+
+    assert "Your answer was: 5" in with_demo(run).text
+
+
+def test_an_answer_that_nobody_waits_for_is_passed_by() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.session.deliver([Reply("toolu_1", "question", "late")], resumed=False)
+        await ear.say("Hello")
+        await ear.turn_ends()
+
+    assert "late" not in with_demo(run).text
+
+
+# --- permissions --------------------------------------------------------------------------------
+
+
+def decided(**how: Any) -> tuple[Ear, ev.PermissionRequested]:
+    """A permission, decided like this."""
+    found: list[ev.PermissionRequested] = []
+
+    async def run(ear: Ear) -> None:
+        await ear.say("delete something")
+        asked = await ear.heard(ev.PermissionRequested)
+        found.append(asked)
+        await ear.session.deliver([Reply(asked.request_id, "permission", **how)], resumed=False)
+        await ear.turn_ends()
+
+    return with_demo(run), found[0]
+
+
+def test_what_is_allowed_runs_as_it_was_shown() -> None:
+    ear, asked = decided(decision="allow")
+    assert asked.input == ear.calls[0].input
+    assert "removed directory 'build'" in ear.results[asked.tool_use_id].content
+    assert "`rm -r build`" in ear.text
+
+
+def test_what_is_denied_does_not_run() -> None:
+    ear, asked = decided(decision="deny", reason="not today")
+    result = ear.results[asked.tool_use_id]
+    assert result.is_error
+    assert result.content == "The person said no: not today"
+    assert ear.all(ev.ToolProgress) == []
+
+
+def test_what_was_changed_runs_as_it_was_changed() -> None:
+    ear, asked = decided(decision="allow", updated_input={"command": "rm build/app.o"})
+    assert ear.results[asked.tool_use_id].content == "$ rm build/app.o\n"
+    assert "`rm build/app.o`" in ear.text
+
+
+def test_what_is_to_be_remembered_is_not_asked_again() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("delete something")
+        asked = await ear.heard(ev.PermissionRequested)
+        reply = Reply(asked.request_id, "permission", decision="allow", remember=asked.suggestions)
+        await ear.session.deliver([reply], resumed=False)
+        await ear.turn_ends()
+        await ear.say("delete more")
+        await ear.turn_ends(2)
+
+    assert len(with_demo(run).all(ev.PermissionRequested)) == 1
+
+
+# --- interrupts ---------------------------------------------------------------------------------
+
+
+def interrupted(prompt: str, when: type[ev.Event], number: int = 1) -> Ear:
+    """A turn that is interrupted as soon as an event of a kind was heard."""
+
+    async def run(ear: Ear) -> None:
+        await ear.say(prompt)
+        await ear.heard(when, number)
+        await ear.session.interrupt()
+        end = await ear.turn_ends()
+        assert isinstance(end, ev.TurnCompleted)
+        assert end.interrupted
+        await ear.say("Hello")
+        assert isinstance(await ear.turn_ends(2), ev.TurnCompleted)
+
+    return with_demo(run, delay=0.001)
+
+
+def test_an_interrupt_keeps_the_words_that_were_said() -> None:
+    ear = interrupted("long", ev.ContentDelta, 5)
+    (cut,) = [message for message in ear.all(ev.AssistantMessage) if message.aborted]
+    (block,) = cut.content
+    assert isinstance(block, TextBlock)
+    assert 5 < len(block.text) < 1000
+    assert block.text.startswith("## A long answer")
+
+
+def test_an_interrupt_while_it_thinks() -> None:
+    ear = interrupted("think", ev.ContentDelta, 3)
+    (cut,) = [message for message in ear.all(ev.AssistantMessage) if message.aborted]
+    assert isinstance(cut.content[0], ThinkingBlock)
+
+
+def test_an_interrupt_between_two_blocks_cuts_nothing() -> None:
+    ear = interrupted("plan", ev.PlanUpdated)
+    assert not any(message.aborted for message in ear.all(ev.AssistantMessage))
+
+
+def test_an_interrupt_in_half_a_call_takes_the_call_back() -> None:
+    ear = interrupted("plan", ev.ContentStarted, 2)
+    assert [discarded.reason for discarded in ear.all(ev.MessageDiscarded)] == ["turn_ended"]
+    assert ear.calls == []
+
+
+def test_an_interrupt_gives_a_running_tool_its_result() -> None:
+    ear = interrupted("tool", ev.ToolProgress)
+    assert ear.results[ear.calls[0].id].is_error
+
+
+def test_an_interrupt_ends_a_helper_with_its_call() -> None:
+    ear = interrupted("subagent", ev.UsageUpdated, 2)  # its command runs
+    assert [ear.results[call.id].is_error for call in ear.calls] == [True, True]
+
+
+@pytest.mark.parametrize("kind", [ev.QuestionAsked, ev.PermissionRequested])
+def test_an_interrupt_takes_back_what_was_asked(
+    kind: type[ev.QuestionAsked | ev.PermissionRequested],
+) -> None:
+    ear = interrupted("ask" if kind is ev.QuestionAsked else "permission", kind)
+    asked = ear.all(kind)[0]
+    assert [w.request_id for w in ear.all(ev.RequestWithdrawn)] == [asked.request_id]
+    assert ear.results[asked.tool_use_id].is_error
+
+
+def test_an_interrupt_without_a_turn_does_nothing() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.session.interrupt()
+        await ear.say("Hello")
+        end = await ear.turn_ends()
+        assert isinstance(end, ev.TurnCompleted)
+        assert not end.interrupted
+
+    with_demo(run)
+
+
+# --- misbehaviour -------------------------------------------------------------------------------
+
+
+def test_it_can_be_deaf_to_interrupts() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("think")
+        await ear.heard(ev.ContentDelta)
+        await ear.session.interrupt()
+        end = await ear.turn_ends()
+        assert isinstance(end, ev.TurnCompleted)
+        assert not end.interrupted
+
+    with_demo(run, obey_interrupt=False)
+
+
+def test_it_can_take_a_prompt_and_say_nothing() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("Hello")
+        await ear.session.interrupt()
+
+    assert with_demo(run, silent=True).events == []
+
+
+def test_it_can_never_start() -> None:
+    async def run() -> None:
+        async with asyncio.timeout(0.05):
+            await DemoAgent(never_start=True).open(SessionStart("c"))
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(run())
+
+
+def test_it_can_die_in_the_middle_of_a_tool() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("tool")
+        await ear.ends()
+        assert ear.gone is not None
+        assert "killed in the middle of a tool" in ear.gone.message
+        with pytest.raises(AgentGone):
+            await ear.say("Hello?")
+
+    ear = with_demo(run, die=True)
+    assert ear.kinds[-1] == "tool_progress"
+
+
+def test_it_can_flood() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("Hello")
+        await ear.turn_ends()
+
+    ear = with_demo(run, flood=200, flood_seconds=0.02)
+    flood = ear.all(ev.AssistantMessage)[0].content[0]
+    assert isinstance(flood, TextBlock)
+    assert 3_900_000 < len(flood.text) < 4_100_000
+
+
+def test_a_flood_can_be_interrupted() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("Hello")
+        await ear.heard(ev.ContentDelta, 10)
+        await ear.session.interrupt()
+        await ear.turn_ends()
+
+    assert with_demo(run, flood=100, flood_seconds=600).all(ev.TurnCompleted)[0].interrupted
+
+
+def test_an_option_that_it_does_not_know_is_named() -> None:
+    with pytest.raises(msgspec.ValidationError, match="speed"):
+        DemoAgent(speed=1)
+    with pytest.raises(AgentGone, match="speed"):
+        asyncio.run(DemoAgent().open(SessionStart("c", options={"speed": 1})))
+
+
+def test_a_conversation_can_have_options_of_its_own() -> None:
+    async def run() -> None:
+        async with talking(DemoAgent(), delay=0) as ear:
+            await ear.say("long")
+            await ear.turn_ends()
+            assert ear.all(ev.ResultSummary)[0].duration_ms == 0
+
+    asyncio.run(run())

@@ -1,0 +1,72 @@
+"""Which scenes a prompt asks for, and the id that remembers a place in them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnwire.agents.demo.script import SCENES, Place, scenes_of, turn_key
+from turnwire.agents.demo.texts import language_of, pieces
+
+NAMES = [scene.name for scene in SCENES]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "scenes"),
+    [
+        ("Good morning", ["answer"]),
+        ("", ["answer"]),
+        ("Think, then use a TOOL.", ["think", "tool"]),
+        ("a tool, then think", ["tool", "think"]),
+        ("ask me a question", ["question"]),
+        ("asking tooling", ["answer"]),
+        ("请思考，然后问我", ["think", "question"]),
+        ("删除文件需要权限", ["permission"]),
+        ("help", ["help"]),
+    ],
+)
+def test_words_choose_scenes(prompt: str, scenes: list[str]) -> None:
+    assert scenes_of(prompt) == scenes
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_every_word_of_a_scene_leads_to_it(scene: object) -> None:
+    assert isinstance(scene, type(SCENES[0]))
+    for word in (*scene.english, *scene.chinese):
+        assert scenes_of(f"... {word} ...") == [scene.name]
+
+
+def test_everything_is_all_but_the_error() -> None:
+    assert set(NAMES) - set(scenes_of("everything")) == {"answer", "help", "error"}
+    assert scenes_of("全部") == scenes_of("the tour")
+
+
+@given(
+    st.text(),
+    st.sampled_from(["en", "zh"]),
+    st.lists(st.sampled_from(NAMES), min_size=1, unique=True),
+    st.integers(0, 20),
+    st.integers(0, 10_000),
+)
+def test_a_place_can_be_read_back_from_its_id(
+    turn: str, language: str, scenes: list[str], position: int, number: int
+) -> None:
+    place = Place(turn_key(turn), "zh" if language == "zh" else "en", scenes, position, number)
+    assert Place.from_id(place.to_id()) == place
+
+
+@pytest.mark.parametrize("foreign", ["", "toolu_01", "demo_x", "demo_0123456789_en_~_0_0"])
+def test_a_foreign_id_is_no_place(foreign: str) -> None:
+    assert Place.from_id(foreign) is None
+    assert Place.from_id("demo_0123456789_en_z_0_0") is None
+
+
+@given(st.text())
+def test_pieces_lose_nothing(text: str) -> None:
+    assert "".join(pieces(text)) == text
+
+
+@pytest.mark.parametrize(("text", "language"), [("hello", "en"), ("你好 hello", "zh"), ("", "en")])
+def test_the_language_is_the_persons(text: str, language: str) -> None:
+    assert language_of(text) == language

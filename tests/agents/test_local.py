@@ -1,0 +1,64 @@
+"""What all agents in this process have in common."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.agents.hearing import talking
+from tests.agents.strange import STARTED, StrangeAgent
+from turnwire.agents.local import LocalSession
+from turnwire.ports import AgentGone
+
+
+def test_a_mistake_in_an_agent_ends_its_session_with_a_reason() -> None:
+    async def run() -> None:
+        async with talking(StrangeAgent([[]], "breaks")) as ear:
+            await ear.say("Hello")
+            await ear.ends()
+            assert ear.gone is not None
+            assert ear.gone.message == "The agent broke: ValueError: a mistake"
+            with pytest.raises(AgentGone, match="a mistake"):
+                await ear.say("Hello?")
+
+    asyncio.run(run())
+
+
+def test_what_is_said_together_is_heard_together() -> None:
+    async def run() -> None:
+        session = LocalSession()
+        session._say(STARTED)
+        session._say(STARTED, STARTED)
+        batches = session.events()
+        assert len(await anext(batches)) == 3
+        await session.close()
+        with pytest.raises(StopAsyncIteration):
+            await anext(batches)
+
+    asyncio.run(run())
+
+
+def test_a_reader_that_is_behind_is_waited_for() -> None:
+    async def run() -> None:
+        session = LocalSession()
+        session._say(*[STARTED] * 10)
+        waiting = asyncio.create_task(session._let_read(5))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await anext(session.events())
+        await waiting
+        await session.close()
+
+    asyncio.run(run())
+
+
+def test_nobody_speaks_after_the_end() -> None:
+    async def run() -> None:
+        session = LocalSession()
+        await session.close()
+        assert await session.close() == []
+        session._say(STARTED)
+        assert [batch async for batch in session.events()] == []
+
+    asyncio.run(run())

@@ -1,0 +1,45 @@
+"""Agents by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from turnwire.agents import registry
+from turnwire.agents.demo import DemoAgent
+
+
+def test_every_agent_can_be_made_by_its_name() -> None:
+    for name in registry.names():
+        assert registry.make(name).name == name
+
+
+def test_an_agent_is_made_with_its_own_options() -> None:
+    assert isinstance(registry.make("demo", delay=0.5), DemoAgent)
+    assert isinstance(registry.make("turnwire.agents.demo:DemoAgent"), DemoAgent)
+
+
+def test_an_agent_that_there_is_not_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(registry.UnknownAgent, match=r"no agent 'gpt'; there is: demo, replay\."):
+        registry.make("gpt")
+
+
+@pytest.mark.parametrize("name", ["no.such.module:X", "turnwire.agents.demo:Nothing"])
+def test_an_agent_that_cannot_be_imported_says_why(name: str) -> None:
+    with pytest.raises(registry.UnknownAgent, match="cannot be imported"):
+        registry.make(name)
+
+
+def test_what_is_not_available_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._AGENTS, "gone", "no.such.module:Agent")
+    reasons = registry.unavailable()
+    assert reasons["demo"] is None
+    assert "cannot be imported" in (reasons["gone"] or "")
+
+
+def test_no_agent_is_imported_before_it_is_asked_for() -> None:
+    code = "import turnwire.agents.registry, sys; print([m for m in sys.modules if '.demo' in m])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert run.stdout.strip() == b"[]"
