@@ -60,7 +60,7 @@ class Talk:
 
     def phase(self) -> str | None:
         """Where the turn is."""
-        return self.state.turn and self.state.turn.phase
+        return self.state.turn.phase if self.state.turn else None
 
     @property
     def queue(self) -> list[str]:
