@@ -348,7 +348,7 @@ class Store(Protocol):
         """
 
     async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
-        """Hold on to them. Returns those that still hold."""
+        """Hold on to them. Returns those that still hold: not taken over, not let go of."""
 
     async def release(self, claim: Claim) -> None:
         """Let go of it, so that the next owner need not wait."""

@@ -27,8 +27,10 @@ from turnwire.core.message import (
     meta_of,
 )
 from turnwire.core.status import QueueItem
-from turnwire.ports import Fenced, StorageUnavailable, Store
+from turnwire.ports import Commit, Fenced, StorageUnavailable, Store
 from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.sqlite.commit import CommitJob
+from turnwire.stores.sqlite.connection import connect
 from turnwire.testing import STORE_CHECKS, StoreBroken, check_store
 from turnwire.testing.check_store import StoreCheck
 from turnwire.testing.store_checks_beside import a_backup_is_a_log_of_its_own
@@ -271,6 +273,28 @@ def test_the_queue_lives_in_the_state(tmp_path: Path) -> None:
     in_store(tmp_path / "log.db", write)
     path = "state_json ->> '$.queue[0].item.queue_id'"
     assert rows_of(tmp_path / "log.db", f"SELECT {path} FROM conversations") == [("q-1",)]
+
+
+def test_a_commit_that_has_to_be_written_again_is_indexed_once(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    commits: list[Commit] = []
+
+    async def prepare(store: SqliteStore) -> None:
+        for name in ("a", "b"):
+            talk = await begin(store, name)
+            commits.append(talk.prepare(*talk.entries("word")))
+
+    in_store(path, prepare)
+    db = connect(str(path), busy_ms=0, writes=True)
+    first, second = (CommitJob(commit, raw_limit=0) for commit in commits)
+    db.execute("BEGIN")
+    first.run(db)
+    second.run(db)
+    db.execute("ROLLBACK")
+    second.run(db)  # now it has the number that the other one had
+    second.settle(db)
+    assert list(db.execute("SELECT rowid FROM search")) == [(1,)]
+    db.close()
 
 
 # --- many at once -------------------------------------------------------------------------------

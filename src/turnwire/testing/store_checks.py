@@ -156,6 +156,8 @@ async def a_stale_owner_writes_nothing(store: Store) -> None:
     other = store.claim("c", "one", now=NOW + 2 * LEASE, lease=LEASE)
     await expect_raises(Owned, other, "a claim after the old owner let go of what it had lost")
     await store.release(claim)
+    held = await store.renew([claim], now=NOW + LEASE, lease=LEASE)
+    expect(held == [], "what was let go of cannot be renewed")
     await store.claim("c", "one", now=NOW + 2 * LEASE, lease=LEASE)
 
 
