@@ -7,6 +7,7 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -19,11 +20,24 @@ __all__ = ["main"]
 # The summaries stand here, so that listing the commands does not import them.
 COMMANDS = {
     "run": "Talk to an agent: one turn, as it happens.",
+    "answer": "Answer what a conversation waits for.",
+    "inbox": "List what waits for an answer, the oldest first.",
+    "list": "List the conversations, the newest first.",
+    "show": "Show a conversation as it was.",
+    "search": "Find what was said, by people, agents and tools.",
+    "export": "Write a conversation to a file, or to standard output.",
+    "import": "Make a conversation of a file that `turnwire export --to jsonl` wrote.",
+    "backup": "Copy all conversations into one file, while they are in use.",
     "convert": "Translate a recorded stream into another vocabulary.",
     "inspect": "Sum up a recorded stream for a person to read.",
     "schema": "Print or write the JSON Schema of every vocabulary.",
     "validate": "Check recorded streams and what becomes of them.",
 }
+
+
+def module_of(command: str) -> str:
+    """Where a command lives. A word that Python keeps for itself cannot name a module."""
+    return f"turnwire.cli.{command}_" if iskeyword(command) else f"turnwire.cli.{command}"
 
 
 class Failure(click.ClickException):
@@ -45,7 +59,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"turnwire.cli.{cmd_name}").command
+        command: click.Command = import_module(module_of(cmd_name)).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -86,11 +100,14 @@ def _forget_stdout() -> None:
 def main() -> None:
     """Durable conversations between people and agents.
 
-    Reads the stream of an agent, as JSON lines from a file, or from standard input where the file
-    is -, and translates it, checks it or sums it up.
+    Talks to agents, keeps what was said, and answers what they ask. Also reads the stream of an
+    agent, as JSON lines from a file, or from standard input where the file is -, and translates it,
+    checks it or sums it up.
 
     \b
     Try:
+      turnwire run "show me everything"
+      turnwire list
       turnwire inspect session.jsonl
       turnwire validate recorded/*.jsonl
       claude -p "hello" --verbose --output-format stream-json \\

@@ -116,10 +116,7 @@ async def _read_prompt(view: View) -> str:
         words = await view.painter.read_line("What do you want to say?")
         if words is None:
             raise click.Abort
-        if words.strip():
-            from rich.text import Text
-
-            view.note([Text(f"> {words}", "bold")])
+        view.painter.said(words)
         return words
     if sys.stdin is None:
         raise TurnwireError("standard input is closed. Give a PROMPT, or pipe one in.")

@@ -24,6 +24,10 @@ class PlainPainter:
 
     # --- words --------------------------------------------------------------------------------
 
+    def said(self, text: str) -> None:
+        """A person's words."""
+        self._put([f"> {line}" for line in text.split("\n")], AGENT, object())
+
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
         """The agent's own words come line by line; those of a sub-agent when they are whole."""
         if voice.depth or kind == "thinking":

@@ -30,6 +30,9 @@ _PLAN_TOOLS = frozenset(["TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "Ta
 class Painter(Protocol):
     """Shows the story: on a terminal, or as plain text."""
 
+    def said(self, text: str) -> None:
+        """What a person said."""
+
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
         """More of a block."""
 
@@ -125,13 +128,7 @@ class Story:
         if self._past and said.origin == "user" and said.parent_tool_use_id is None:
             words = [safe(c.text) for c in said.content if isinstance(c, TextContent)]
             rest = len(said.content) - len(words)
-            words += [f"[and {rest} more]"] if rest else []
-            lines = "\n".join(words).split("\n")
-            marked = [
-                Text.assemble(("> " if not n else "  ", "bold"), (line, "bold"))
-                for n, line in enumerate(lines)
-            ]
-            self._painter.note(marked)
+            self._painter.said("\n".join([*words, *([f"[and {rest} more]"] if rest else [])]))
 
     # --- tools --------------------------------------------------------------------------------
 

@@ -53,6 +53,10 @@ class TerminalPainter:
 
     # --- words --------------------------------------------------------------------------------
 
+    def said(self, text: str) -> None:
+        """A person's words."""
+        self.note([Text(f"> {line}", "bold") for line in text.split("\n")])
+
     def grow(self, block_id: str, voice: Voice, kind: Kind, piece: str) -> None:
         """More of a block."""
         self._text(block_id, voice, kind).add(piece)

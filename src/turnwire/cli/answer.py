@@ -1,0 +1,137 @@
+"""`turnwire answer`: answers what a conversation waits for, and sees its turn to the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.conversations import find, id_argument, take_over
+from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.words import plain
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.cli.live.session import Session
+    from turnwire.core.status import OpenRequest, TurnEnd
+
+__all__ = ["command"]
+
+
+@click.command("answer")
+@click.option("--question-id", metavar="ID", help="Which one, if several wait.")
+@click.option("--allow", "decision", flag_value="allow", help="Allow what is asked for.")
+@click.option("--deny", "decision", flag_value="deny", help="Deny what is asked for.")
+@click.option("--reason", metavar="WORDS", help="With --deny: what the agent is told.")
+@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
+@data_dir_option
+@id_argument
+@click.argument("answer", required=False)
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    home: Home,
+    conversation: str,
+    answer: str | None,
+    question_id: str | None,
+    decision: str | None,
+    reason: str | None,
+    as_json: bool,
+) -> None:
+    """Answer what a conversation waits for.
+
+    ID is the conversation's; its first letters will do. ANSWER is the number or the name of an
+    option, or words; for several questions a JSON object. Without it the question is asked here.
+    Then the turn goes on, and is shown as `turnwire run` shows it, with the same exit codes.
+    """
+    if decision is not None and answer is not None:
+        raise click.UsageError("A permission is answered with --allow or --deny alone.")
+    if reason is not None and decision != "deny":
+        raise click.UsageError("--reason goes with --deny.")
+    given = _Given(answer, question_id, decision, reason)
+    ctx.exit(run_async(_answer(home, conversation, given, as_json)))
+
+
+class _Given:
+    """What was said on the command line."""
+
+    def __init__(
+        self, answer: str | None, which: str | None, decision: str | None, reason: str | None
+    ) -> None:
+        self.answer = answer
+        self.which = which
+        self.decision = decision
+        self.reason = reason
+
+    def request(self, waiting: list[OpenRequest], talk_id: str, home: Home) -> OpenRequest:
+        """The request that is meant."""
+        go_on = home.command("run", "--conversation", talk_id)
+        if not waiting:
+            raise TurnwireError(f"nothing waits for an answer there. Go on with: {go_on}")
+        fitting = [r for r in waiting if self.which in (None, r.request_id)]
+        if not fitting:
+            ids = ", ".join(r.request_id for r in waiting)
+            raise TurnwireError(f"no question {plain(self.which or '')!r} waits. There is: {ids}")
+        is_given = self.answer is not None or self.decision is not None
+        if is_given and len(fitting) > 1:
+            ids = ", ".join(r.request_id for r in fitting)
+            raise TurnwireError(f"several wait. Name one with --question-id: {ids}")
+        return fitting[0]
+
+    def reply(self, request: OpenRequest) -> Any:
+        """What to hand in; none: ask the person."""
+        from turnwire.cli.live.ask import Decision
+        from turnwire.cli.live.requests import NotUnderstood, read_given
+
+        if request.kind == "permission":
+            if self.answer is not None:
+                raise TurnwireError("this is a permission. Answer it with --allow or --deny.")
+            if self.decision is None:
+                return None
+            return Decision("allow" if self.decision == "allow" else "deny", self.reason)
+        if self.decision is not None:
+            raise TurnwireError("this is a question. Answer it in words: turnwire answer ID ANSWER")
+        if self.answer is None:
+            return None
+        try:
+            return read_given(request.questions, self.answer)
+        except NotUnderstood as problem:
+            raise TurnwireError(str(problem)) from None
+
+
+async def _answer(home: Home, conversation: str, given: _Given, as_json: bool) -> int:
+    from turnwire.cli.live.view import open_view
+    from turnwire.cli.live.visit import open_engine, visit
+
+    async with home.store() as store:
+        row = await find(store, conversation, home)
+        async with open_engine(store, row.agent) as engine:
+            talk = await engine.open(row.conversation_id)
+            before = row.state.requests
+            status = await take_over(engine, talk)
+            _check_alive(before, status.requests, talk.id, home)
+            request = given.request(status.requests, talk.id, home)
+            reply = given.reply(request)
+            with open_view(as_json=as_json) as view:
+
+                async def work(session: Session) -> TurnEnd | None:
+                    if reply is not None:
+                        view.status("Working")
+                        await session.give(request, reply)
+                    turn_id = request.turn_id
+                    return None if turn_id is None else await session.see(turn_id)
+
+                return await visit(engine, talk, view, home, work)
+
+
+def _check_alive(
+    before: list[OpenRequest], now: list[OpenRequest], talk_id: str, home: Home
+) -> None:
+    """A permission is lost with the process that asked for it: the call cannot run any more."""
+    if not now and any(request.kind == "permission" for request in before):
+        again = home.command("run", "--conversation", talk_id, "please try again")
+        raise TurnwireError(
+            "the permission is not open any more: the process that asked for it is gone, and its "
+            f"call with it. Let the agent ask again: {again}"
+        )

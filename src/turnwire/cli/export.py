@@ -1,0 +1,122 @@
+"""`turnwire export`: a conversation as a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from turnwire.cli.conversations import find, id_argument
+from turnwire.cli.home import Home, data_dir_option, run_async
+
+if TYPE_CHECKING:
+    from turnwire.ports import ConversationRow, Store, StoredEntry
+
+__all__ = ["command"]
+
+
+@click.command("export")
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["markdown", "jsonl"]),
+    required=True,
+    help="markdown: to be read. jsonl: everything, for `turnwire import`.",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
+@data_dir_option
+@id_argument
+def command(*, home: Home, conversation: str, form: str, out: Path | None) -> None:
+    """Write a conversation to a file, or to standard output.
+
+    ID is the conversation's; its first letters will do.
+    """
+    run_async(_export(home, conversation, form, out))
+    if out is not None:
+        click.echo(out)
+
+
+async def _export(home: Home, conversation: str, form: str, out: Path | None) -> None:
+    async with home.store() as store:
+        row = await find(store, conversation, home)
+        with _opened(out) as file:
+            if form == "jsonl":
+                await _write_lines(store, row, file, on_screen=out is None)
+            else:
+                await _write_markdown(store, row, file, on_screen=out is None)
+
+
+@contextmanager
+def _opened(out: Path | None) -> Iterator[BinaryIO]:
+    """The file gets its name when it is whole: half an export must not pass for one."""
+    if out is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+        unfinished.replace(out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+async def _write_lines(
+    store: Store, row: ConversationRow, file: BinaryIO, *, on_screen: bool
+) -> None:
+    import msgspec
+
+    from turnwire.cli.bars import counting
+    from turnwire.cli.record import EndLine, as_line, head_of, told
+    from turnwire.ports import StoredTurn
+
+    encode = msgspec.json.encode
+    file.write(encode(head_of(row)) + b"\n")
+    turns = 0
+    kept: set[str] = set()
+    with counting("exporting", row.head, hidden=on_screen) as count:
+        async for item in told(store, row):
+            if isinstance(item, StoredTurn):
+                turns += 1
+            else:
+                await _write_blobs(store, item, kept, file)
+                count(item.sequence)
+            file.write(encode(as_line(item)) + b"\n")
+    file.write(encode(EndLine(row.head, turns)) + b"\n")
+
+
+async def _write_blobs(store: Store, item: StoredEntry, kept: set[str], file: BinaryIO) -> None:
+    """What an entry refers to comes before it, once."""
+    import msgspec
+
+    from turnwire.cli.record import BlobLine, blobs_in
+    from turnwire.core.message import to_json
+
+    for blob_id in blobs_in(to_json(item.entry)):
+        found = None if blob_id in kept else await store.get_blob(blob_id)
+        if found is not None:
+            kept.add(blob_id)
+            file.write(msgspec.json.encode(BlobLine(blob_id, found[1], found[0])) + b"\n")
+
+
+async def _write_markdown(
+    store: Store, row: ConversationRow, file: BinaryIO, *, on_screen: bool
+) -> None:
+    from turnwire.cli.bars import counting
+    from turnwire.cli.live.document import MarkdownPainter
+    from turnwire.cli.live.story import Story
+    from turnwire.cli.record import as_frame, told
+    from turnwire.ports import StoredEntry
+
+    painter = MarkdownPainter(lambda text: file.write(text.encode(errors="replace")), row)
+    story = Story(painter, past=True)
+    with counting("exporting", row.head, hidden=on_screen) as count:
+        async for item in told(store, row):
+            story.feed(as_frame(item, row.conversation_id))
+            if isinstance(item, StoredEntry):
+                count(item.sequence)

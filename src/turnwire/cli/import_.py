@@ -1,0 +1,104 @@
+"""`turnwire import`: a conversation from a file that `turnwire export` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.conversations import new_id
+from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.words import counted
+from turnwire.errors import TurnwireError, UnreadableInput
+
+if TYPE_CHECKING:
+    from turnwire.cli.record import Line
+    from turnwire.ports import Store
+
+__all__ = ["command"]
+
+
+@click.command("import")
+@data_dir_option
+@click.argument("file")
+def command(*, home: Home, file: str) -> None:
+    """Make a conversation of a file that `turnwire export --to jsonl` wrote.
+
+    It gets a new id; its entries and their numbers stay the same. What was open when it was
+    exported is not open in it.
+    """
+    path = Path(file)
+    conversation_id, entries = run_async(_import(home, path))
+    click.echo(f"{conversation_id}  {counted(entries, 'message')} from {path.name}")
+    click.echo(f"See it: {home.command('show', conversation_id)}")
+
+
+async def _import(home: Home, path: Path) -> tuple[str, int]:
+    lines = _lines(path)
+    first = next(lines, None)  # before anything is made: it may be no export at all
+    async with home.store(create=True) as store:
+        name = new_id()
+        try:
+            return name, await _add(store, name, first, lines, path)
+        except BaseException:  # also Ctrl-C: half a conversation must not stay
+            if await store.conversation(name) is not None:
+                await store.delete(name)
+            raise
+
+
+async def _add(
+    store: Store, name: str, first: Line | None, lines: Iterator[Line], path: Path
+) -> int:
+    from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, TurnLine, entry_of
+    from turnwire.cli.restore import Restorer
+
+    if not isinstance(first, HeadLine):
+        raise _broken(path, 1, "it does not begin with a conversation")
+    restorer = await Restorer.begin(store, name, first)
+    number = 1
+    for number, line in enumerate(lines, 2):
+        match line:
+            case EntryLine():
+                if line.sequence != restorer.head + 1:
+                    raise _broken(path, number, f"entry {restorer.head + 1} is missing")
+                await restorer.add(entry_of(line))
+            case TurnLine():
+                await restorer.end_turn(line)
+            case BlobLine():
+                await store.put_blob(line.blob_id, line.data, line.mime_type, at=first.created_at)
+            case EndLine(entries=entries) if entries == restorer.head:
+                await restorer.finish()
+                return entries
+            case _:
+                raise _broken(path, number, "it is not in its place")
+    raise _broken(path, number, "the end is missing: the file was cut off")
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    import msgspec
+
+    from turnwire.cli.bars import reading
+    from turnwire.cli.record import read_line
+
+    try:
+        with path.open("rb") as file, reading(path) as count:
+            for number, raw in enumerate(file, 1):
+                try:
+                    yield read_line(raw)
+                except (msgspec.DecodeError, RecursionError) as problem:
+                    raise _broken(path, number, str(problem)) from None
+                count(len(raw))
+    except OSError as problem:
+        cause = problem.strerror or str(problem)
+        raise UnreadableInput(
+            f"cannot read {path}: {cause}. Name a file that `turnwire export --to jsonl` wrote."
+        ) from None
+
+
+def _broken(path: Path, number: int, cause: str) -> TurnwireError:
+    return TurnwireError(
+        f"{path}:{number}: {cause}. Nothing was imported. "
+        "Name a file that `turnwire export --to jsonl` wrote."
+    )

@@ -1,0 +1,64 @@
+"""`turnwire inbox`: everything that waits for an answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.words import plain
+
+if TYPE_CHECKING:
+    from turnwire.ports import InboxItem
+
+__all__ = ["command"]
+
+
+@click.command("inbox")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per item.")
+@data_dir_option
+def command(*, home: Home, as_json: bool) -> None:
+    """List what waits for an answer, the oldest first."""
+    try:
+        items = run_async(_items(home))
+    except NothingYet:
+        items = []
+    if as_json:
+        import msgspec
+
+        for item in items:
+            click.echo(msgspec.json.encode(item))
+    elif not items:
+        click.echo("Nothing waits for an answer.")
+    else:
+        _print(items, home)
+
+
+async def _items(home: Home) -> list[InboxItem]:
+    async with home.store() as store:
+        return await store.inbox()
+
+
+def _print(items: list[InboxItem], home: Home) -> None:
+    from rich.text import Text
+
+    from turnwire.cli.live.requests import permission_lines, question_lines
+    from turnwire.cli.table import Page, ago
+
+    page = Page()
+    for number, item in enumerate(items):
+        if number:
+            page.line()
+        head = Text.assemble((item.conversation_id, "bold"), "  ", plain(item.title or ""))
+        page.line(head, ago(item.created_at))
+        request = item.request
+        asked = request.kind == "question"
+        for line in (
+            question_lines(request.questions, request.input) if asked else permission_lines(request)
+        ):
+            page.words(line, 2)
+        words = ["answer", item.conversation_id]
+        several = sum(other.conversation_id == item.conversation_id for other in items) > 1
+        words += ["--question-id", request.request_id] if several else []
+        page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)

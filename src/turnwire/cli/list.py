@@ -1,0 +1,86 @@
+"""`turnwire list`: the conversations that there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.conversations import every_conversation
+from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.words import counted, money, plain
+
+if TYPE_CHECKING:
+    from turnwire.ports import ConversationRow
+
+__all__ = ["command", "facts"]
+
+_STATES = {
+    "active": ("ready", "green"),
+    "streaming": ("working", "yellow"),
+    "waiting_input": ("waits for you", "magenta"),
+    "interrupted": ("interrupted", "yellow"),
+    "error": ("failed", "red"),
+}
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per conversation.")
+@data_dir_option
+def command(*, home: Home, as_json: bool) -> None:
+    """List the conversations, the newest first."""
+    try:
+        rows = run_async(_rows(home))
+    except NothingYet:
+        rows = []
+    if as_json:
+        import msgspec
+
+        for row in rows:
+            click.echo(msgspec.json.encode(facts(row)))
+    elif not rows:
+        start = home.command("run", "hello")
+        click.echo(f"There are no conversations in {home.path} yet. Start one: {start}")
+    else:
+        _print(rows)
+
+
+async def _rows(home: Home) -> list[ConversationRow]:
+    async with home.store() as store:
+        return await every_conversation(store)
+
+
+def facts(row: ConversationRow) -> dict[str, Any]:
+    """A conversation for programs."""
+    state = row.state
+    return {
+        "conversation_id": row.conversation_id,
+        "title": row.title or state.title,
+        "agent": row.agent,
+        "state": state.state,
+        "turns": state.turns,
+        "entries": row.head,
+        "open_requests": [request.request_id for request in state.requests],
+        "totals": state.totals,
+        "cwd": row.cwd,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+    }
+
+
+def _print(rows: list[ConversationRow]) -> None:
+    from rich.text import Text
+
+    from turnwire.cli.table import Page, ago
+
+    page = Page()
+    width = max(len(row.conversation_id) for row in rows)
+    for row in rows:
+        word, style = _STATES[row.state.state]
+        title = plain(row.title or row.state.title or "(nothing was said)")
+        left = Text.assemble(
+            (f"{row.conversation_id:<{width}}", "bold"), "  ", (f"{word:<13}", style)
+        )
+        cost = row.state.totals.cost_usd
+        turns = counted(row.state.turns, "turn") + (f", {money(cost)}" if cost else "")
+        page.line(Text.assemble(left, "  ", title), f"{row.agent}, {turns}, {ago(row.updated_at)}")

@@ -1,0 +1,176 @@
+"""A conversation as lines of JSON: what `export` writes, `import` reads and `show --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from turnwire.core.conversation.state import Options
+from turnwire.core.message_codec import decode_message, encode
+from turnwire.core.status import Totals, TurnEnd
+from turnwire.dialects.v2.frames import AssistantComplete, Frame
+from turnwire.dialects.v2.project import frame_of
+from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
+
+__all__ = [
+    "BlobLine",
+    "EndLine",
+    "EntryLine",
+    "HeadLine",
+    "Line",
+    "TurnLine",
+    "as_frame",
+    "as_line",
+    "blobs_in",
+    "head_of",
+    "read_line",
+    "told",
+]
+
+VERSION = 1
+_PAGE = 500
+
+
+class _Line(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
+    pass
+
+
+class HeadLine(_Line, frozen=True, tag="conversation"):
+    """The first line: which conversation it is."""
+
+    version: int  # of this format
+    conversation_id: str
+    agent: str
+    created_at: str
+    updated_at: str
+    state: str
+    title: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}  # the agent's own
+    rules: Options = Options()
+    totals: Totals = Totals()
+
+
+class EntryLine(_Line, frozen=True, tag="entry"):
+    """An entry of the log."""
+
+    sequence: int
+    message: Raw  # as on the page about messages
+    turn_id: int | None = None
+    trace_id: str | None = None
+
+
+class TurnLine(_Line, frozen=True, tag="turn"):
+    """The end of a turn, behind the entry that it follows."""
+
+    turn_id: int
+    trace_id: str
+    ended_at: str
+    end: TurnEnd
+
+
+class BlobLine(_Line, frozen=True, tag="blob"):
+    """Large content, before the entry that refers to it."""
+
+    blob_id: str
+    mime_type: str
+    data: bytes  # base64
+
+
+class EndLine(_Line, frozen=True, tag="end"):
+    """The last line: without it the file was cut off."""
+
+    entries: int
+    turns: int
+
+
+Line: TypeAlias = HeadLine | EntryLine | TurnLine | BlobLine | EndLine
+_read = msgspec.json.Decoder(Line).decode
+
+
+def read_line(raw: bytes) -> Line:
+    """A line that `export` wrote. Raises msgspec.DecodeError or msgspec.ValidationError."""
+    line: Line = _read(raw)
+    return line
+
+
+def head_of(row: ConversationRow) -> HeadLine:
+    """What a conversation is, without what was said in it."""
+    state = row.state
+    return HeadLine(
+        VERSION,
+        row.conversation_id,
+        row.agent,
+        row.created_at,
+        row.updated_at,
+        state.state,
+        row.title or state.title,
+        row.cwd,
+        state.model,
+        state.permission_mode,
+        row.options,
+        state.options,
+        state.totals,
+    )
+
+
+async def told(
+    store: Store, row: ConversationRow, tail: int | None = None
+) -> AsyncIterator[StoredEntry | StoredTurn]:
+    """The log in order, the end of each turn in its place; `tail`: only the newest entries."""
+    after = max(row.head - tail, 0) if tail is not None else 0
+    turns = iter(await store.turns(row.conversation_id, since=after))
+    end = next(turns, None)
+    while page := await store.entries(
+        row.conversation_id, after=after, before=row.head + 1, limit=_PAGE
+    ):
+        for entry in page:
+            while end is not None and end.end.after_sequence < entry.sequence:
+                yield end
+                end = next(turns, None)
+            yield entry
+        after = page[-1].sequence
+    while end is not None and end.end.after_sequence <= row.head:
+        yield end
+        end = next(turns, None)
+
+
+def as_line(item: StoredEntry | StoredTurn) -> Line:
+    """As a line of the file."""
+    if isinstance(item, StoredTurn):
+        return TurnLine(item.turn_id, item.trace_id, item.ended_at, item.end)
+    return EntryLine(item.sequence, Raw(encode(item.entry)), item.turn_id, item.trace_id)
+
+
+def as_frame(item: StoredEntry | StoredTurn, conversation_id: str) -> Frame:
+    """As a client would get it."""
+    if isinstance(item, StoredTurn):
+        ids = (conversation_id, item.turn_id, None, item.ended_at, item.trace_id)
+        return AssistantComplete(*ids, item.end)
+    return frame_of(item.entry, item.sequence, conversation_id, item.trace_id)
+
+
+def entry_of(line: EntryLine) -> StoredEntry:
+    """The opposite of `as_line`."""
+    message = decode_message(bytes(line.message))
+    return StoredEntry(line.sequence, message, line.turn_id, line.trace_id)
+
+
+def blobs_in(value: Any) -> Iterator[str]:
+    """The blobs that a message refers to, wherever in it."""
+    match value:
+        case {"blobId": str(blob_id)}:
+            yield blob_id
+        case dict():
+            for inner in value.values():
+                yield from blobs_in(inner)
+        case list():
+            for inner in value:
+                yield from blobs_in(inner)
+        case _:
+            pass

@@ -1,0 +1,85 @@
+"""Writes an exported conversation into a store, turn by turn."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import structs
+
+from turnwire.cli.record import HeadLine, TurnLine
+from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
+from turnwire.core.conversation.state import Conversation
+from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
+
+__all__ = ["Restorer"]
+
+_BATCH = 500  # entries of one commit
+_LEASE = 600_000  # milliseconds; nobody else knows its name yet
+
+
+class Restorer:
+    """Made with `begin`; `finish` lets others have the conversation."""
+
+    def __init__(self, store: Store, claim: Claim, head: HeadLine, state: Conversation) -> None:
+        self._store = store
+        self._claim = claim
+        self._told = head
+        self._state = state
+        self._writes: list[Write] = []
+        self.head = 0  # the number of the last entry
+
+    @classmethod
+    async def begin(cls, store: Store, name: str, head: HeadLine) -> Restorer:
+        """A new conversation, without a word in it."""
+        state = Conversation(
+            name,
+            head.rules,
+            title=head.title,
+            model=head.model,
+            permission_mode=head.permission_mode,
+        )
+        new = NewConversation(
+            name, head.agent, head.created_at, None, head.title, head.cwd, None, None, head.options
+        )
+        await store.create(structs.replace(new, state=state))
+        now = time.time_ns() // 1_000_000
+        claim = await store.claim(name, f"import:{name}", now=now, lease=_LEASE)
+        return cls(store, claim, head, state)
+
+    async def add(self, stored: StoredEntry) -> None:
+        """The next entry. Its run has the name of the new conversation."""
+        entry = stored.entry
+        old = f"{self._told.conversation_id}:"
+        if entry.run_id.startswith(old):
+            run_id = f"{self._claim.conversation_id}:{entry.run_id.removeprefix(old)}"
+            entry = structs.replace(entry, run_id=run_id)
+        write = AddEntry(stored.sequence, entry, stored.turn_id, stored.trace_id)
+        self._writes.append(write)
+        self.head = stored.sequence
+        turns = max(self._state.turns, stored.turn_id or 0)
+        self._state = structs.replace(self._state, head=self.head, turns=turns)
+        if len(self._writes) >= _BATCH:
+            await self._commit(self._told.updated_at)
+
+    async def end_turn(self, line: TurnLine) -> None:
+        """A turn was over here."""
+        self._writes.append(EndTurn(line.turn_id, line.trace_id, line.end))
+        end = line.end
+        self._state = structs.replace(
+            self._state,
+            turns=max(self._state.turns, line.turn_id),
+            last_turn=end,
+            last_turn_id=line.turn_id,
+            state="interrupted" if end.interrupted else "error" if end.is_error else "active",
+        )
+        await self._commit(line.ended_at)
+
+    async def finish(self) -> None:
+        """It is whole."""
+        self._state = structs.replace(self._state, totals=self._told.totals)
+        await self._commit(self._told.updated_at)
+        await self._store.release(self._claim)
+
+    async def _commit(self, at: str) -> None:
+        writes, self._writes = self._writes, []
+        await self._store.commit(Commit(self._claim, self._state, writes, at))
