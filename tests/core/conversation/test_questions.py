@@ -204,7 +204,6 @@ def test_at_the_deadline_the_turn_fails() -> None:
     talk.ends(interrupted=True)
     assert talk.told == [
         "failed result q1: no result: the turn ended",
-        "stopped: deadline",
         "turn 1 failed: INPUT_TIMEOUT",
     ]
     assert (talk.status.state, talk.status.reason) == ("error", "INPUT_TIMEOUT")
@@ -215,7 +214,6 @@ def test_at_the_deadline_of_a_suspended_question_its_turn_fails_at_once() -> Non
     assert talk.told == [
         "q1 expired by deadline",
         "failed result q1: interrupted: deadline",
-        "stopped: deadline",
         "turn 1 failed: INPUT_TIMEOUT",
     ]
     assert talk.commands == []

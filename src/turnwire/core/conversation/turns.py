@@ -27,6 +27,7 @@ __all__ = [
     "agent_gone",
     "clear_queue",
     "close_agent",
+    "close_work",
     "drop",
     "finish_turn",
     "is_suspended",
@@ -67,6 +68,7 @@ def clear_queue(d: Draft, by: str | None) -> None:
     for waiting in d.queue:
         drop(d, waiting, by)
     d.queue.clear()
+    d.held = False
 
 
 def drop(d: Draft, waiting: Waiting, by: str | None) -> None:
@@ -110,6 +112,7 @@ def suspend_turn(d: Draft, by: str) -> None:
             give_result(d, reply)
     close_tools(d, f"interrupted: {by}", background=True)
     d.turn = structs.replace(d.turn, phase="suspended", ending=None)
+    d.move("turn_suspended")
 
 
 def wake(d: Draft, *, anyway: bool = False) -> None:
@@ -129,13 +132,13 @@ def wake(d: Draft, *, anyway: bool = False) -> None:
 
 def agent_gone(d: Draft, by: str) -> None:
     """What goes with the agent: all that was asked, but the questions of a turn that can wait."""
-    kept = d.turn.turn_id if d.turn else None
+    kept = d.turn.turn_id if d.turn and d.turn.phase != "starting" else None
     cancel_requests(d, by, lambda r: r.kind == "permission" or kept is None or r.turn_id != kept)
     d.asked.clear()
     d.voices.clear()
     d.background.clear()
-    if d.turn is None or is_suspended(d):
-        close_tools(d, f"interrupted: {by}", background=True)
+    if d.turn is None or d.turn.phase in ("suspended", "starting"):
+        close_tools(d, f"interrupted: {by}", background=True)  # else with the turn
 
 
 def close_agent(d: Draft, by: str) -> None:
@@ -145,6 +148,14 @@ def close_agent(d: Draft, by: str) -> None:
 
 
 # --- the end ------------------------------------------------------------------------------------
+
+
+def close_work(d: Draft, end: TurnEnd, gone: str | None = None) -> None:
+    """Nothing that was asked or called stays open, but for background work with a live agent."""
+    cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
+    d.replies.clear()
+    why = "interrupted" if end.interrupted else "no result: the turn ended"
+    close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
 
 
 def finish_turn(
@@ -163,14 +174,13 @@ def finish_turn(
     turn = d.turn
     assert turn is not None
     stopping = turn.stopping
-    cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
-    d.replies.clear()
-    why = "interrupted" if end.interrupted else "no result: the turn ended"
-    close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
+    if stopping is not None and stopping.error is None:
+        end = structs.replace(end, interrupted=True)  # it may have been about to end anyway
+    close_work(d, end, gone)
     reason = stopping.reason if stopping else gone or "agent"
     if stopping is not None:
         d.timers.append(CancelTimer(f"stop:{turn.turn_id}"))
-    if stopping is not None or end.interrupted:
+    if end.interrupted:
         receipt = {"acknowledged": acknowledged, "forced": forced}
         _tell_interrupted(d, turn.turn_id, reason, stopping, receipt, processes)
     d.end_turn(turn, end, end.error.code if end.error else reason)
