@@ -129,11 +129,11 @@ def test_an_answer_that_was_on_its_way_then_is_given_again() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_a_turn_that_was_finished_already_ends_as_it_did() -> None:
+def test_a_turn_that_would_have_ended_anyway_was_stopped_all_the_same() -> None:
     talk = stopping().ends()
-    assert talk.told == ["stopped: user", "turn 1 completed"]
+    assert talk.told == ["stopped: user", "turn 1 interrupted"]
     assert not talk.frame(f.ConversationInterrupted).acknowledged
-    assert talk.status.state == "active"
+    assert talk.status.state == "interrupted"
 
 
 def test_a_turn_that_fails_while_it_is_stopped_has_failed() -> None:
@@ -277,8 +277,8 @@ def test_the_last_stop_says_what_becomes_of_the_queue(queue: Any, left: list[str
 
 def test_a_stop_that_comes_too_late_holds_the_queue_all_the_same() -> None:
     talk = stop_with("hold").ends()
-    assert talk.told == ["stopped: user", "turn 1 completed"]
-    assert (talk.status.state, talk.status.queue_held) == ("active", True)
+    assert talk.told == ["stopped: user", "turn 1 interrupted"]
+    assert (talk.status.state, talk.status.queue_held) == ("interrupted", True)
 
 
 def test_stopping_a_suspended_turn_lets_the_queue_go_on_if_that_was_wished() -> None:
