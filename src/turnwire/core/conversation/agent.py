@@ -21,6 +21,7 @@ from turnwire.core.conversation.news import hear_of_tasks, says_idle, turn_of_ta
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.tools import open_tool, was_called
 from turnwire.core.conversation.turns import (
+    close_work,
     finish_turn,
     is_suspended,
     suspend_turn,
@@ -115,8 +116,11 @@ def _turn_of(d: Draft, event: ev.NormalizedStreamEvent) -> int | None:
     if voice not in d.voices:
         tool = d.tools.get(voice)
         turn_id = tool.turn_id if tool else turn_of_task(d, voice)
-        if turn_id is None and (turn_id := d.turns or None) is None:
-            return None  # before any turn
+        if turn_id is None:  # not one of a turn that the agent gave no sign of
+            has_begun = d.turn is not None and d.turn.phase != "starting"
+            turn_id = current if has_begun else d.last_turn_id
+        if turn_id is None:
+            return None
         d.voices[voice] = turn_id
         if len(d.voices) > _VOICES:
             del d.voices[next(iter(d.voices))]
@@ -129,6 +133,7 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
         return
     if event.origin not in _BY_A_PERSON and turn.origin != "agent":
         # The agent was at something of its own when it was handed this turn, which comes now.
+        close_work(d, _end_of(event))
         d.turn = structs.replace(turn, meanwhile=_end_of(event))
         if turn.stopping is None:
             d.phase("starting")

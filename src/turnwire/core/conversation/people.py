@@ -7,7 +7,7 @@ from msgspec import structs
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, Deliver
-from turnwire.core.conversation.requests import end_request, find_open
+from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
 from turnwire.core.conversation.state import Reply, Stopping
 from turnwire.core.conversation.tools import give_result
 from turnwire.core.conversation.turns import (
@@ -41,7 +41,7 @@ def give_answer(
     delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
     reply = Reply(request.request_id, "question", answer, wake=resume)
-    if d.turn is not None and d.turn.turn_id == request.turn_id:
+    if is_waited_for(d, request):
         d.replies.append(reply)
     if in_words:
         give_result(d, reply)

@@ -24,6 +24,7 @@ __all__ = [
     "deadline_of",
     "end_request",
     "find_open",
+    "is_waited_for",
     "of_turn",
     "open_request",
     "questions_of_turn",
@@ -111,9 +112,15 @@ def refuse(d: Draft, request_id: str, kind: RequestKind, why: str) -> None:
     )
 
 
+def is_waited_for(d: Draft, request: OpenRequest) -> bool:
+    """Whether it is the turn's. One that the agent gave no sign of has asked nothing yet."""
+    turn = d.turn
+    return turn is not None and turn.phase != "starting" and turn.turn_id == request.turn_id
+
+
 def of_turn(d: Draft, request: OpenRequest) -> bool:
     """Whether it ends with the turn: background work of a turn asks on its own account."""
-    if d.turn is None or request.turn_id != d.turn.turn_id:
+    if not is_waited_for(d, request):
         return False
     tool = d.tools.get(request.tool_use_id)
     return not (tool.background if tool else is_background(d, request.parent_tool_use_id))
@@ -121,5 +128,4 @@ def of_turn(d: Draft, request: OpenRequest) -> bool:
 
 def questions_of_turn(d: Draft) -> list[OpenRequest]:
     """The open questions that the turn waits for."""
-    assert d.turn is not None
-    return [r for r in d.requests if r.kind == "question" and r.turn_id == d.turn.turn_id]
+    return [r for r in d.requests if r.kind == "question" and is_waited_for(d, r)]

@@ -9,7 +9,12 @@ from turnwire.core.conversation import agent, losing, people, queue
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
-from turnwire.core.conversation.requests import end_request, questions_of_turn, refuse
+from turnwire.core.conversation.requests import (
+    end_request,
+    is_waited_for,
+    questions_of_turn,
+    refuse,
+)
 from turnwire.core.conversation.state import Conversation, Stopping
 from turnwire.core.conversation.turns import (
     close_agent,
@@ -69,11 +74,10 @@ def _fail(d: Draft, request: OpenRequest) -> None:
     """Its turn fails with it. Where that is over, or about to be, only the agent is told."""
     end_request(d, request, "expired", "deadline")
     error = TurnError("INPUT_TIMEOUT", "A question was not answered in time.")
-    turn = d.turn
-    if turn is not None and turn.turn_id == request.turn_id and turn.stopping is None:
-        stop_turn(d, Stopping("deadline", d.now, error=error))
-    else:
+    if d.turn is None or d.turn.stopping or not is_waited_for(d, request):
         refuse(d, request.request_id, "question", error.message)
+    else:
+        stop_turn(d, Stopping("deadline", d.now, error=error))
 
 
 def _stop_overdue(d: Draft, overdue: i.StopOverdue) -> None:

@@ -17,6 +17,7 @@ Cause: TypeAlias = Literal[
     "turn_completed",
     "turn_failed",
     "turn_interrupted",
+    "turn_suspended",  # its agent is gone, and it waits for an answer, or for being woken up
     "turn_requeued",  # it had started, but the server fell before the agent knew of it
 ]
 
@@ -30,6 +31,7 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_completed": "active",
         "turn_failed": "error",
         "turn_interrupted": "interrupted",
+        "turn_suspended": "active",
         "turn_requeued": "active",
     },
     "streaming": {
@@ -39,6 +41,7 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_completed": "active",
         "turn_failed": "error",
         "turn_interrupted": "interrupted",
+        "turn_suspended": "active",
         "turn_requeued": "active",
     },
     "waiting_input": {
@@ -50,6 +53,7 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_completed": "waiting_input",
         "turn_failed": "waiting_input",
         "turn_interrupted": "waiting_input",
+        "turn_suspended": "waiting_input",
         "turn_requeued": "waiting_input",
     },
     "interrupted": {

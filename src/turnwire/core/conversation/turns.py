@@ -17,7 +17,12 @@ from turnwire.core.conversation.effects import (
     StopAgent,
 )
 from turnwire.core.conversation.inputs import EndedProcess
-from turnwire.core.conversation.requests import cancel_requests, of_turn, questions_of_turn
+from turnwire.core.conversation.requests import (
+    cancel_requests,
+    is_waited_for,
+    of_turn,
+    questions_of_turn,
+)
 from turnwire.core.conversation.state import Stopping, Waiting
 from turnwire.core.conversation.tools import close_tools, give_result
 from turnwire.core.message import to_json
@@ -132,8 +137,7 @@ def wake(d: Draft, *, anyway: bool = False) -> None:
 
 def agent_gone(d: Draft, by: str) -> None:
     """What goes with the agent: all that was asked, but the questions of a turn that can wait."""
-    kept = d.turn.turn_id if d.turn and d.turn.phase != "starting" else None
-    cancel_requests(d, by, lambda r: r.kind == "permission" or kept is None or r.turn_id != kept)
+    cancel_requests(d, by, lambda r: r.kind == "permission" or not is_waited_for(d, r))
     d.asked.clear()
     d.voices.clear()
     d.background.clear()
