@@ -15,7 +15,7 @@ from turnwire.core.message import known_meta
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
-from turnwire.dialects.v2.partials import Partials
+from turnwire.dialects.v2.partials import OpenBlock, Partials
 from turnwire.dialects.v2.project import frame_of
 
 __all__ = ["Channel", "Sent", "Subscriber"]
@@ -165,6 +165,10 @@ class Channel:
         """The whole small state."""
         state = self.state
         return f.SessionState(state.conversation_id, None, None, now, None, status_of(state))
+
+    def open_blocks(self) -> list[OpenBlock]:
+        """The blocks that would be left half said if nothing more came."""
+        return self._partials.open_blocks()
 
     def snapshots(self, now: str) -> list[f.Frame]:
         """Each block that grows at this moment, as far as it has grown."""

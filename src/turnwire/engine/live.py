@@ -11,18 +11,17 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
 from turnwire.core.conversation.state import Conversation, needs_recovery
-from turnwire.core.entries import EntryStream
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.channel import Channel
+from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
 from turnwire.ports import (
     Agent,
@@ -42,16 +41,6 @@ __all__ = ["Answer", "Ask", "Live"]
 
 _log = logging.getLogger("turnwire")
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
-_GROWS = frozenset(
-    [
-        ev.ContentDelta,
-        ev.ContentStarted,
-        ev.ContentCompleted,
-        ev.MessageStarted,
-        ev.ToolProgress,
-        ev.UsageUpdated,
-    ]
-)
 
 
 class Answer(Struct, frozen=True):
@@ -105,8 +94,10 @@ class Live:
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
-        self._entries = EntryStream()
+        self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(agent, self._session_start, self.post, self._agent_lost)
+        self._stopping = asyncio.Event()
+        self._try_again = asyncio.Event()
         self.dead = False  # another owner has taken over
 
     @property
@@ -147,7 +138,8 @@ class Live:
 
     async def stop(self) -> None:
         """The server stops: the agent ends, and the log says so."""
-        await self.settle()
+        self._stopping.set()
+        self._try_again.set()
         await self._runner.close()
         await self.settle()
         for cancel in self._timers.values():
@@ -174,8 +166,11 @@ class Live:
             if isinstance(item, Ask):
                 await self._answer(item)
             elif isinstance(item, list):
-                await self._hear(self._ready(item))
+                now = self._clock.now()
+                await self._hear(self._hearing.take(self.state, self._ready(item), now), now)
             else:
+                if isinstance(item, i.AgentLost | i.Recovered):
+                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
                 await self._carry_out(item)
         except Fenced:
             raise
@@ -238,42 +233,11 @@ class Live:
         self._publish(after, frames, happened.at)
         self._do(effects)
 
-    async def _hear(self, events: list[NormalizedStreamEvent]) -> None:
-        """A batch of the agent's events: one commit, then everything is told in its order."""
-        now = self._clock.now()
-        text = iso(now)
-        state = self.state
-        writes: list[e.Write] = []
-        frames: list[f.Frame] = []
-        done: list[e.Effects] = []
-        growing: list[NormalizedStreamEvent] = []
-        for number, event in enumerate(events, 1):
-            if type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id):
-                growing.append(event)
-                self._entries.feed(event, run_id="", now=text)  # gives none, but follows
-                continue
-            if growing:
-                frames += self.channel.stream(growing, state, text)
-                growing = []
-            entries = self._entries.feed(event, run_id="", now=text)
-            said = i.AgentSaid(
-                at=now,
-                event=event,
-                entries=entries,
-                trace_id=self._new_id(),
-                inbox_item_id=self._new_id(),
-                last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
-            )
-            state, effects = step(state, said)
-            writes += effects.writes
-            done.append(effects)
-            frames += self.channel.written(effects.writes, text)
-            frames += self.channel.stream([event], state, text)
-        if growing:
-            frames += self.channel.stream(growing, state, text)
-        await self._write(state, writes, now)
-        self._publish(state, frames, now)
-        for effects in done:
+    async def _hear(self, heard: Heard, now: int) -> None:
+        """What the agent said: one commit, then everything is told in its order."""
+        await self._write(heard.state, heard.writes, now)
+        self._publish(heard.state, heard.frames, now)
+        for effects in heard.effects:
             self._do(effects)
 
     # --- effects ------------------------------------------------------------------------------
@@ -296,6 +260,8 @@ class Live:
                 break
             except StorageUnavailable as down:
                 self._refuse_waiting(down)
+                if self._stopping.is_set():
+                    raise  # the next start finds the log as it is, and makes it true
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
                 attempt += 1
         self._native_session_id = self._runner.native_session_id or self._native_session_id
@@ -308,9 +274,11 @@ class Live:
                 item.done.set_exception(down)
 
     async def _pause(self, milliseconds: int) -> None:
-        over = asyncio.Event()
-        self._clock.call_at(self._clock.now() + milliseconds, over.set)
-        await over.wait()
+        """A while, or until the server stops."""
+        again = self._clock.call_at(self._clock.now() + milliseconds, self._try_again.set)
+        await self._try_again.wait()
+        self._try_again.clear()
+        again()
 
     def _publish(self, after: Conversation, frames: list[f.Frame], now: int) -> None:
         self.state = after
@@ -368,7 +336,6 @@ class Live:
     def _agent_lost(
         self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]
     ) -> None:
-        self._entries = EntryStream()  # the next process tells its own messages
         lost = i.AgentLost(
             at=self._clock.now(), reason=reason, message=message, forced=forced, processes=processes
         )
@@ -393,11 +360,3 @@ def _accept(ask: Ask, answer: Answer) -> None:
         ask.accepted(answer)
     if not ask.done.done():  # whoever asked may have gone
         ask.done.set_result(answer)
-
-
-def _is_under_way(state: Conversation, voice: str | None) -> bool:
-    """Whether the next word of this voice changes nothing but what grows."""
-    if voice is not None:
-        return voice in state.voices
-    turn = state.turn
-    return turn is not None and turn.phase in ("running", "stopping") and state.state != "active"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from turnwire.core import blocks
 from turnwire.core import events as ev
@@ -15,7 +15,18 @@ from turnwire.core.recent import MAX_ENDED
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["Partials"]
+__all__ = ["OpenBlock", "Partials"]
+
+
+class OpenBlock(Struct, frozen=True, gc=False):
+    """A block that grows: what it began as, and what has come of it."""
+
+    message_id: str
+    index: int
+    block: blocks.ContentBlock
+    text: str
+    parent_tool_use_id: str | None
+    agent_id: str | None
 
 
 class _Growing:
@@ -141,6 +152,15 @@ class Partials:
             for message in self._messages.values()
             for growing in message.blocks.values()
             if growing is not None and growing.chunk_seq
+        ]
+
+    def open_blocks(self) -> list[OpenBlock]:
+        """The blocks that grow at this moment, as far as they have grown."""
+        return [
+            OpenBlock(g.message_id, g.index, g.block, "".join(g.pieces), g.parent, g.agent_id)
+            for message in self._messages.values()
+            for g in message.blocks.values()
+            if g is not None
         ]
 
     # --- blocks -------------------------------------------------------------------------------

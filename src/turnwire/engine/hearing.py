@@ -1,0 +1,139 @@
+"""What an agent says, batch by batch: steps of the conversation, and frames for who follows it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation import step
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.entries import EntryStream
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.times import iso
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.partials import OpenBlock
+from turnwire.engine.channel import Channel
+
+__all__ = ["Heard", "Hearing"]
+
+# While a turn is under way these change nothing but what grows, so they need no step.
+_GROWS = frozenset(
+    [
+        ev.ContentDelta,
+        ev.ContentStarted,
+        ev.ContentCompleted,
+        ev.MessageStarted,
+        ev.ToolProgress,
+        ev.UsageUpdated,
+    ]
+)
+
+
+class Heard(Struct):
+    """What one batch comes to. Nothing of it is to be seen before its writes are committed."""
+
+    state: Conversation
+    writes: list[e.Write]
+    frames: list[f.Frame]
+    effects: list[e.Effects]
+
+
+class Hearing:
+    """Listens to one process of an agent."""
+
+    def __init__(self, channel: Channel, new_id: Callable[[], str]) -> None:
+        self._channel = channel
+        self._new_id = new_id
+        self._entries = EntryStream()
+
+    def take(self, state: Conversation, events: Iterable[NormalizedStreamEvent], at: int) -> Heard:
+        """A batch of events, one step after the other."""
+        now = iso(at)
+        heard = Heard(state, [], [], [])
+        growing: list[NormalizedStreamEvent] = []
+        left = deque(events)
+        while left:
+            event = left.popleft()
+            if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
+                growing.append(event)
+                self._entries.feed(event, run_id="", now=now)  # gives none, but follows
+                continue
+            if growing:
+                heard.frames += self._channel.stream(growing, heard.state, now)
+                growing = []
+            if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
+                for last in self._last_words(event):
+                    self._step(heard, last, at, now, is_last=True)
+            figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
+            self._step(heard, event, at, now, is_last=not figures_follow)
+        if growing:
+            heard.frames += self._channel.stream(growing, heard.state, now)
+        return heard
+
+    def silence(self, state: Conversation, at: int) -> Heard:
+        """The agent is gone: whatever it was saying stays as it is."""
+        heard = Heard(state, [], [], [])
+        for last in self._last_words(None):
+            self._step(heard, last, at, iso(at), is_last=True)
+        self._entries = EntryStream()  # the next process tells its own messages
+        return heard
+
+    def _step(
+        self, heard: Heard, event: NormalizedStreamEvent, at: int, now: str, *, is_last: bool
+    ) -> None:
+        said = i.AgentSaid(
+            at=at,
+            event=event,
+            entries=self._entries.feed(event, run_id="", now=now),
+            trace_id=self._new_id(),
+            inbox_item_id=self._new_id(),
+            last=is_last,
+        )
+        heard.state, effects = step(heard.state, said)
+        heard.writes += effects.writes
+        heard.effects.append(effects)
+        heard.frames += self._channel.written(effects.writes, now)
+        heard.frames += self._channel.stream([event], heard.state, now)
+
+    def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
+        """Nothing more comes of the blocks that still grow: what there is of them is kept.
+
+        At the end of a turn only the agent itself falls silent; its sub-agents may go on.
+        """
+        out: list[NormalizedStreamEvent] = []
+        for left in self._channel.open_blocks():
+            if end is not None and left.parent_tool_use_id is not None:
+                continue
+            provider, session = (end.provider, end.session_id) if end else ("", "")
+            who = (provider, session, left.parent_tool_use_id, left.agent_id)
+            whole = _cut_short(left)
+            if whole is None:  # half a tool call is none
+                out.append(ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended"))
+            else:
+                said = ev.AssistantMessage(*who, left.message_id, left.index, [whole], aborted=True)
+                out.append(said)
+        return out
+
+
+def _cut_short(left: OpenBlock) -> ContentBlock | None:
+    match left.block:
+        case TextBlock():
+            return TextBlock(left.text, "completed")
+        case ThinkingBlock():
+            return ThinkingBlock(left.text, "completed")
+        case _:
+            return None
+
+
+def _is_under_way(state: Conversation, voice: str | None) -> bool:
+    """Whether the next word of this voice changes nothing but what grows."""
+    if voice is not None:
+        return voice in state.voices
+    turn = state.turn
+    return turn is not None and turn.phase in ("running", "stopping") and state.state != "active"

@@ -1,0 +1,194 @@
+"""What an engine does when agents, clients, disks and clocks do not behave."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.agents.demo import DemoAgent
+from turnwire.core.conversation.state import Options
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine
+from turnwire.engine.engine import EngineSettings
+from turnwire.engine.follow import SlowReader
+from turnwire.ports import Owned
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.clock import ManualClock
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "turnwire.db"
+
+
+def test_a_question_that_nobody_answers_fails_its_turn_at_the_deadline(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            rules = Options(question_seconds=60)
+            talk = await engine.create("demo", options={"delay": 0}, rules=rules)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                assert asked.payload.deadline_at is not None
+                await seen.state("waiting_input")
+                clock.forward(61)
+                resolved = await seen.until(f.AssistantRequestResolved)
+                assert resolved.payload.outcome == "expired"
+                complete = await seen.until(f.AssistantComplete)
+                assert complete.payload.error is not None
+                assert complete.payload.error.code == "INPUT_TIMEOUT"
+                await seen.state("error")
+                with pytest.raises(Refused) as refused:
+                    await talk.answer(asked.payload.question_id, "Blue")
+                assert refused.value.code == "INPUT_TIMEOUT"
+
+    asyncio.run(scene())
+
+
+def test_a_deadline_holds_over_a_restart(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            rules = Options(question_seconds=60)
+            talk = await engine.create("demo", options={"delay": 0}, rules=rules)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                await seen.until(f.AssistantRequestInput)
+                await seen.state("waiting_input")
+        clock.forward(30)
+        async with engine_on(path, clock=clock) as engine:
+            talk = await engine.open(talk.id)
+            async with Watcher(talk) as seen:
+                clock.forward(31)
+                resolved = await seen.until(f.AssistantRequestResolved)
+                assert resolved.payload.outcome == "expired"
+                await seen.state("error")
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_ignores_a_stop_is_ended_by_force(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            options = {"delay": 0.001, "obey_interrupt": False}
+            talk = await engine.create("demo", options=options)
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                await talk.interrupt(1)
+                clock.forward(10)
+                receipt = await seen.until(f.ConversationInterrupted)
+                assert receipt.payload.forced
+                complete = await seen.until(f.AssistantComplete)
+                assert complete.payload.interrupted
+                await seen.state("interrupted")
+                await talk.send("hello")
+                await seen.until(f.AssistantComplete)
+
+    asyncio.run(scene())
+
+
+def test_nobody_left_stops_the_turn_after_the_grace(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            talk = await engine.create("demo", options={"delay": 0.005})
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+            await asyncio.sleep(0)
+            live = engine._live[talk.id]
+            await live.settle()
+            clock.forward(31)
+            await live.settle()
+            async with Watcher(talk) as seen:
+                view = seen.view()
+            ends = [turn.end for turn in view.turns]
+            while not ends:
+                async with Watcher(talk) as seen:
+                    ends = [turn.end for turn in seen.view().turns]
+            assert ends[0].interrupted
+
+    asyncio.run(scene())
+
+
+def test_a_second_engine_cannot_write_while_the_first_one_lives(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                await seen.until(f.AssistantRequestInput)
+                async with engine_on(path) as other:
+                    theirs = await other.open(talk.id)
+                    with pytest.raises(Owned):
+                        await theirs.send("hello")
+
+    asyncio.run(scene())
+
+
+def test_an_owner_that_lost_its_lease_writes_nothing_more(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                await seen.state("waiting_input")
+                late = ManualClock(clock.now() + 60_000)
+                async with engine_on(path, clock=late) as other:
+                    theirs = await other.open(talk.id)
+                    await theirs.answer(asked.payload.question_id, "Blue")
+                    with pytest.raises(Refused) as refused:
+                        await talk.answer(asked.payload.question_id, "Red")
+                    assert refused.value.code in ("STORAGE_UNAVAILABLE", "DUPLICATE_INPUT_RESPONSE")
+
+    asyncio.run(scene())
+
+
+def test_a_slow_reader_is_cut_off_and_can_come_again(path: Path) -> None:
+    async def scene() -> None:
+        settings = EngineSettings(buffer=4)
+        async with engine_on(path, settings=settings) as engine:
+            talk = await talk_with(engine)
+            slow = talk.follow()
+            for _ in range(3):
+                await anext(slow)
+            await talk.send("think tool plan")
+            async with engine_on(path) as watching:
+                while (await (await watching.open(talk.id)).status()).state != "active":
+                    await asyncio.sleep(0)
+            with pytest.raises(SlowReader):
+                async for _ in slow:
+                    pass
+
+    asyncio.run(scene())
+
+
+def test_a_full_disk_refuses_clearly_and_loses_nothing(path: Path) -> None:
+    async def scene() -> None:
+        store = await SqliteStore.open(path, max_bytes=400_000)
+        async with Engine(store, {"demo": DemoAgent()}) as engine:
+            talk = await talk_with(engine)
+            accepted = 0
+            try:
+                for number in range(200):
+                    await talk.send("x" * 20_000 + str(number), client_message_id=str(number))
+                    accepted += 1
+            except Exception as error:
+                assert getattr(error, "code", None) in ("STORAGE_UNAVAILABLE", "TURN_QUEUE_FULL")
+            assert accepted
+        await store.close()
+        async with engine_on(path) as engine:
+            talk = await engine.open(talk.id)
+            again = await talk.send("x" * 20_000 + "0", client_message_id="0")
+            assert again.duplicate
+
+    asyncio.run(scene())
