@@ -27,7 +27,16 @@ from turnwire.engine.channel import Channel, Sent, numbered
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
-from turnwire.ports import Agent, Clock, ConversationRow, NewConversation, Owned, Store
+from turnwire.ports import (
+    Agent,
+    Claim,
+    Clock,
+    ConversationRow,
+    NewConversation,
+    Owned,
+    StorageUnavailable,
+    Store,
+)
 
 __all__ = ["Engine", "EngineSettings", "Talk"]
 
@@ -100,7 +109,7 @@ class Engine:
         self._stopping = True
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
-            await self.store.release(live.claim)
+            await self._release(live.claim)
         self._live.clear()
         await asyncio.gather(*self._releasing)
         if self._keeper is not None:
@@ -202,9 +211,13 @@ class Engine:
             del self._live[live.row.conversation_id]
         if not live.channel.is_followed:
             self._channels.pop(live.row.conversation_id, None)
-        releasing = asyncio.create_task(self.store.release(live.claim))
+        releasing = asyncio.create_task(self._release(live.claim))
         self._releasing.add(releasing)
         releasing.add_done_callback(self._releasing.discard)
+
+    async def _release(self, claim: Claim) -> None:
+        with suppress(StorageUnavailable):  # then the lease runs out by itself
+            await self.store.release(claim)
 
     @property
     def _lease(self) -> int:

@@ -174,6 +174,8 @@ class Live:
                 await self._carry_out(item)
         except Fenced:
             raise
+        except StorageUnavailable as down:  # the server stops; the next one makes the log true
+            _log.warning("conversation %s: %s", self.row.conversation_id, down.message)
         except Exception:
             # A defect. Nothing of this step has happened; a turn must not seem to run for ever.
             _log.exception("conversation %s: a step failed", self.row.conversation_id)
