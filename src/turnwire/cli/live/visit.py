@@ -81,7 +81,7 @@ def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None
             view.note(question_lines(request.questions, request.input))
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
         command = home.command("answer", talk.id)
-        said = f"Left open: {words}  Answer it: {command}"
+        said = f"Left open: {words} Answer it: {command}"
     else:
         if view.painter is None:
             view.note(permission_lines(request))

@@ -1,0 +1,115 @@
+"""A person at a terminal: starts a command, reads the screen, types."""
+
+from __future__ import annotations
+
+import codecs
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.cli.conftest import TURNWIRE
+from tests.cli.screen import Screen
+from tests.streams import FIXTURES
+
+__all__ = ["Terminal", "environment"]
+
+_PATIENCE = 30.0  # seconds; only a failure takes that long
+
+
+def environment(**more: str) -> dict[str, str]:
+    """An environment in which nothing but the test decides how things look."""
+    hidden = ("NO_COLOR", "COLUMNS", "LINES", "CI", "TURNWIRE_DATA_DIR", "FORCE_COLOR")
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**kept, "TERM": "xterm-256color", "PYTHONIOENCODING": "utf-8", **more}
+
+
+class Terminal:
+    """Use it as `with`: at the end nothing of the command is left."""
+
+    def __init__(
+        self, *args: str | Path, home: Path, columns: int = 80, rows: int = 24, **env: str
+    ) -> None:
+        self.screen = Screen(columns, rows)
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = subprocess.Popen(
+            [*TURNWIRE, *map(str, args)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=FIXTURES.parent,  # so that the agents of the tests are found
+            env=environment(TURNWIRE_DATA_DIR=str(home), **env),
+            start_new_session=True,
+            preexec_fn=_take_terminal,
+        )
+        os.close(theirs)
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+    def wait_for(self, text: str) -> None:
+        """Read until this is on the screen, or was."""
+        self._read(lambda: text in self.screen.text, f"{text!r} to come")
+
+    def end(self) -> int:
+        """Read to the end; returns the exit code."""
+        while self._receive(time.monotonic() + _PATIENCE, "the end"):
+            pass
+        return self.process.wait(_PATIENCE)
+
+    def type(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def control_c(self) -> None:
+        self.type("\x03")
+
+    def kill(self) -> None:
+        """As a power cut does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def _read(self, done: object, what: str) -> None:
+        assert callable(done)
+        deadline = time.monotonic() + _PATIENCE
+        while not done():
+            assert self._receive(deadline, what), f"ended, without {what}:\n{self.screen.text}"
+
+    def _receive(self, deadline: float, what: str) -> bool:
+        left = deadline - time.monotonic()
+        ready, _, _ = select.select([self._ours], [], [], max(left, 0))
+        assert ready, f"waited too long for {what}:\n{self.screen.text}"
+        try:
+            data = os.read(self._ours, 65536)
+        except OSError:  # how Linux says that the other side is closed
+            return False
+        self.screen.feed(self._decode(data))
+        return bool(data)
+
+
+def _take_terminal() -> None:
+    """Make the terminal the command's own, so that Ctrl-C reaches it as a signal."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -1,0 +1,196 @@
+"""`turnwire answer`, and what becomes of questions when a process is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.agents import QUICK, SCRIPTED
+from tests.cli.conftest import Start
+from tests.cli.terminal import Terminal
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tell(start: Start, home: Path) -> Any:
+    """Run a command where no terminal is."""
+
+    def tell(*args: str, **options: Any) -> Any:
+        return start(*args, env={"TURNWIRE_DATA_DIR": str(home)}, **options)
+
+    return tell
+
+
+@pytest.fixture
+def killed(home: Path, tell: Any) -> str:
+    """A conversation whose process was killed while its question was open."""
+    with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+        terminal.wait_for("A number, or your own words")
+        terminal.kill()
+    (conversation,) = lines(tell("list", "--json").stdout)
+    assert conversation["state"] == "waiting_input"
+    name: str = conversation["conversation_id"]
+    return name
+
+
+def lines(output: bytes) -> list[Any]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def parts(output: bytes, kind: str) -> Iterator[Any]:
+    """The parts of one kind in the log that `show --json` prints."""
+    for line in lines(output):
+        if line["kind"] == "entry":
+            yield from (p["payload"] for p in line["message"]["parts"] if p["kind"] == kind)
+
+
+class TestAfterAKill:
+    def test_the_answer_is_that_tools_result(self, killed: str, tell: Any) -> None:
+        answered = tell("answer", killed[:5], "3")
+        assert answered.returncode == 0
+        assert "**Blue** it is. Thank you!" in answered.stdout.decode()
+
+        log = tell("show", killed, "--json").stdout
+        (call,) = parts(log, "tool_call")
+        (result,) = parts(log, "tool_result")
+        assert call["toolName"] == "request_input"
+        assert result["toolCallId"] == call["toolCallId"]
+        assert (result["isError"], result["content"]) == (False, "The person answered: Blue")
+        assert [line["turn_id"] for line in lines(log) if line["kind"] == "turn"] == [1]
+
+    def test_it_is_asked_again_at_a_terminal(self, killed: str, home: Path) -> None:
+        with Terminal("answer", killed, home=home) as terminal:
+            terminal.wait_for("? Which colour shall it be?")
+            terminal.wait_for("A number, or your own words")
+            terminal.type("green\n")
+            assert terminal.end() == 0
+            assert "Green it is. Thank you!" in terminal.screen.lines
+
+    def test_run_asks_it_first_and_then_says_what_it_was_given(
+        self, killed: str, home: Path
+    ) -> None:
+        with Terminal("run", "--conversation", killed, "tool", home=home) as terminal:
+            terminal.wait_for("A number, or your own words")
+            terminal.type("1\n")
+            assert terminal.end() == 0
+            shown = terminal.screen.text
+        assert shown.index("Red it is. Thank you!") < shown.index("I will look at the files first.")
+
+    def test_control_c_leaves_it_open(self, killed: str, home: Path, tell: Any) -> None:
+        with Terminal("answer", killed, home=home) as terminal:
+            terminal.wait_for("A number, or your own words")
+            terminal.control_c()
+            assert terminal.end() == 130
+        (item,) = lines(tell("inbox", "--json").stdout)
+        assert item["conversation_id"] == killed
+
+    def test_without_a_terminal_run_leaves_it_open(self, killed: str, tell: Any) -> None:
+        ran = tell("run", "--conversation", killed, "go on")
+        assert ran.returncode == 3
+        assert f"Answer it: turnwire answer {killed}" in ran.stdout.decode()
+
+    def test_the_inbox_shows_it_with_the_command_that_answers_it(
+        self, killed: str, tell: Any
+    ) -> None:
+        shown = tell("inbox").stdout.decode()
+        assert "? Which colour shall it be?" in shown
+        assert f"Answer it: turnwire answer {killed}\n" in shown
+        assert tell("answer", killed, "blue").returncode == 0
+        assert tell("inbox").stdout == b"Nothing waits for an answer.\n"
+
+    def test_a_permission_is_lost_with_its_process(self, home: Path, tell: Any) -> None:
+        with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
+            terminal.wait_for("y: allow")
+            terminal.kill()
+        (conversation,) = lines(tell("list", "--json").stdout)
+        name = conversation["conversation_id"]
+        answered = tell("answer", name, "--allow")
+        assert answered.returncode == 2
+        assert answered.stderr.decode() == (
+            "turnwire: the permission is not open any more: the process that asked for it is gone, "
+            "and its call with it. Let the agent ask again: "
+            f"turnwire run --conversation {name} 'please try again'\n"
+        )
+
+
+class TestWithoutATerminal:
+    def test_a_question_is_left_open(self, tell: Any) -> None:
+        ran = tell("run", "--agent", SCRIPTED, "questions")
+        assert ran.returncode == 3
+        said = ran.stdout.decode()
+        assert "? Which size?\n   1  small\n" in said
+        name = said.strip().rpartition(" ")[2]
+        assert said.endswith(
+            f"Left open: Which size? / Which extras? Answer it: turnwire answer {name}\n"
+        )
+        assert "\x1b" not in said
+
+        given = json.dumps({"Which size?": "2", "Which extras?": ["milk", "ice"]})
+        answered = tell("answer", name, given)
+        assert answered.returncode == 0
+        assert "Answered: {'Which size?': 'large', 'Which extras?': ['milk', 'ice']}" in (
+            answered.stdout.decode()
+        )
+
+    def test_a_permission_ends_the_turn(self, tell: Any) -> None:
+        ran = tell("run", "--agent", QUICK, "permission")
+        assert ran.returncode == 3
+        said = ran.stdout.decode()
+        assert "$ rm -r build" in said
+        assert "Nobody here can allow Bash, so the turn stops. Go on at a terminal: " in said
+
+
+class TestWhatCannotBeAnswered:
+    @pytest.fixture
+    def waiting(self, tell: Any) -> str:
+        ran = tell("run", "--agent", SCRIPTED, "questions")
+        name: str = ran.stdout.decode().strip().rpartition(" ")[2]
+        return name
+
+    @pytest.mark.parametrize(
+        ("args", "said"),
+        [
+            (["x"], "There are 2 questions; answer them as JSON: "),
+            (['{"Which size?": "9", "Which extras?": "milk"}'], "There is no option '9'"),
+            (["--allow"], "this is a question. Answer it in words"),
+            (["x", "--question-id", "y"], "no question 'y' waits. There is: call-q"),
+            (["x", "--deny"], "A permission is answered with --allow or --deny alone."),
+            (["--allow", "--reason", "x"], "--reason goes with --deny."),
+        ],
+    )
+    def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Any) -> None:
+        answered = tell("answer", waiting, *args)
+        assert answered.returncode == 2
+        assert said in answered.stderr.decode()
+        assert len(lines(tell("inbox", "--json").stdout)) == 1
+
+    def test_because_nothing_waits(self, tell: Any) -> None:
+        tell("run", "--agent", QUICK, "think")
+        (conversation,) = lines(tell("list", "--json").stdout)
+        name = conversation["conversation_id"]
+        answered = tell("answer", name, "x")
+        assert answered.returncode == 2
+        assert answered.stderr.decode() == (
+            "turnwire: nothing waits for an answer there. "
+            f"Go on with: turnwire run --conversation {name}\n"
+        )
+
+    def test_because_another_process_works_on_it(self, home: Path, tell: Any) -> None:
+        with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+            terminal.wait_for("A number, or your own words")
+            (conversation,) = lines(tell("list", "--json").stdout)
+            answered = tell("answer", conversation["conversation_id"], "2")
+            assert answered.returncode == 2
+            said = answered.stderr.decode()
+            assert f"process {terminal.process.pid} on " in said
+            assert "works on this conversation. Wait until it has ended, or stop it there" in said
+            terminal.type("3\n")
+            assert terminal.end() == 0

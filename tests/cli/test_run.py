@@ -1,0 +1,226 @@
+"""`turnwire run` at a terminal: a turn as it happens, questions, permissions, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.agents import QUICK, SCRIPTED, SLOW, STUBBORN
+from tests.cli.conftest import Start
+from tests.cli.terminal import Terminal
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def conversations(start: Start, home: Path) -> list[dict[str, object]]:
+    listed = start("list", "--json", "--data-dir", home)
+    return [json.loads(line) for line in listed.stdout.splitlines()]
+
+
+def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) -> None:
+    with Terminal("run", "--agent", QUICK, "think tool plan subagent", home=home) as terminal:
+        assert terminal.end() == 0
+        shown = terminal.screen.text
+        lines = terminal.screen.lines
+    for words in (
+        "The person wants to see me think.",
+        "I have thought about it: 42 is still a good answer.",
+        "✓ Bash  List the files",
+        "  $ ls -l",
+        "  -rw-r--r--  1 demo   310 notes.txt",
+        "Plan  3 of 3 done",
+        "  ✓ See that it works",
+        "● Agent  Count the words of the notes",
+        "│ I count them.",
+        "│   $ wc -w notes.txt",
+        "✓ Agent  Count the words of the notes",
+        "My helper counted 48 words.",
+        "tokens in",
+    ):
+        assert shown.count(words) == 1, words
+    assert lines[-1].startswith("Go on: turnwire run --conversation ")
+    assert "Working" not in shown
+    assert terminal.screen.cursor_shown
+
+
+def test_it_asks_what_to_say(home: Path) -> None:
+    with Terminal("run", "--agent", QUICK, home=home) as terminal:
+        terminal.wait_for("What do you want to say?")
+        terminal.type("think\n")
+        assert terminal.end() == 0
+        assert "> think" in terminal.screen.text
+        assert "42 is still a good answer" in terminal.screen.text
+
+
+@pytest.mark.parametrize("keys", ["\x04", "\x03"])
+def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, start: Start) -> None:
+    with Terminal("run", "--agent", QUICK, home=home) as terminal:
+        terminal.wait_for("What do you want to say?")
+        terminal.type(keys)
+        assert terminal.end() in (1, 130)
+    assert conversations(start, home) == []
+
+
+class TestAQuestion:
+    def test_is_answered_by_a_number(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+            terminal.wait_for("3  Blue   like the sky")
+            terminal.wait_for("A number, or your own words")
+            terminal.type("2\n")
+            assert terminal.end() == 0
+            assert "→ Green" in terminal.screen.lines
+            assert "Green it is. Thank you!" in terminal.screen.lines
+
+    def test_is_answered_in_own_words_and_again_if_they_fit_nothing(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "问", home=home) as terminal:
+            terminal.wait_for("要什么颜色？")
+            terminal.type("9\n")
+            terminal.wait_for("There is no option '9': take 1 to 3.")
+            terminal.type("\n")
+            terminal.wait_for("It wants an answer. Ctrl-D leaves it open.")
+            terminal.type("紫色的\x7f\n")
+            assert terminal.end() == 0
+            assert "那就紫色。谢谢！" in terminal.screen.lines
+
+    def test_may_be_several_and_have_several_answers(self, home: Path) -> None:
+        with Terminal("run", "--agent", SCRIPTED, "questions", home=home) as terminal:
+            terminal.wait_for("? Which size?")
+            terminal.wait_for("A number")
+            terminal.type("large\n")
+            terminal.wait_for("? Which extras?")
+            terminal.wait_for("Numbers, separated by commas")
+            terminal.type("1, ice\n")
+            assert terminal.end() == 0
+            shown = " ".join(terminal.screen.lines)
+        assert "{'Which size?': 'large', 'Which extras?': ['milk', 'ice']}" in shown
+
+    def test_is_left_open_with_control_d(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+            terminal.wait_for("A number, or your own words")
+            terminal.type("\x04")
+            assert terminal.end() == 3
+            said = " ".join(terminal.screen.lines)
+        assert "Left open: Which colour shall it be? Answer it: turnwire answer" in said
+
+    def test_cannot_be_answered_by_what_was_typed_before_it_was_asked(self, home: Path) -> None:
+        with Terminal("run", "--agent", SLOW, "think permission", home=home) as terminal:
+            terminal.wait_for("The person wants")
+            terminal.type("y\n")
+            terminal.wait_for("y: allow")
+            terminal.type("n\n")
+            terminal.wait_for("Why?")
+            terminal.type("no\n")
+            terminal.end()
+            assert "→ denied: no" in terminal.screen.lines
+
+
+class TestAPermission:
+    def test_shows_exactly_what_would_run(self, home: Path) -> None:
+        with Terminal("run", "--agent", SCRIPTED, "sly", home=home) as terminal:
+            terminal.wait_for("y: allow  n: deny  e: edit")
+            shown = terminal.screen.text
+            terminal.type("n\n")
+            terminal.wait_for("Why?")
+            terminal.type("looks odd\n")
+            assert terminal.end() == 0
+            assert "Decided: deny looks odd None" in terminal.screen.text
+        assert "$ echo <U+202E>txt.exe<U+001B>[2K" in shown
+        assert "      line two" in shown
+
+    def test_runs_something_else_if_the_input_is_changed(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
+            terminal.wait_for("a: always (Bash(rm -r build))")
+            terminal.type("e\n")
+            terminal.wait_for('> {"command":"rm -r build"')
+            terminal.type('\x15{"command": "rmdir build"\n')
+            terminal.wait_for("This is not JSON")
+            terminal.type("}\n")
+            terminal.wait_for("Instead it would run with")
+            terminal.wait_for("y: allow  n: deny  e: edit")
+            terminal.type("y\n")
+            assert terminal.end() == 0
+            shown = terminal.screen.text
+        assert "→ allowed, as changed" in shown
+        assert "  $ rmdir build" in shown
+        assert "I ran rmdir build" in shown
+
+    def test_may_hold_for_good(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
+            terminal.wait_for("a: always")
+            terminal.type("maybe\n")
+            terminal.wait_for("Please answer: y: allow")
+            terminal.type("a\n")
+            assert terminal.end() == 0
+            assert "→ always allowed: Bash(rm -r build)" in terminal.screen.text
+
+
+class TestControlC:
+    def test_stops_the_turn_and_shows_the_receipt(self, home: Path, start: Start) -> None:
+        with Terminal("run", "--agent", SLOW, "long", home=home) as terminal:
+            terminal.wait_for("Streams are rivers")
+            terminal.control_c()
+            assert terminal.end() == 130
+            shown = " ".join(terminal.screen.lines)
+        receipt = (
+            "■ Interrupted: you stopped it; the agent acknowledged it; no process had to be ended."
+        )
+        assert receipt in shown
+        assert "■ interrupted · " in shown
+        (conversation,) = conversations(start, home)
+        assert conversation["state"] == "interrupted"
+
+    def test_while_a_question_is_asked_stops_the_turn_too(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+            terminal.wait_for("A number, or your own words")
+            terminal.control_c()
+            assert terminal.end() == 130
+            assert "■ Interrupted" in terminal.screen.text
+
+    def test_twice_leaves_at_once(self, home: Path) -> None:
+        with Terminal("run", "--agent", STUBBORN, "long", home=home) as terminal:
+            terminal.wait_for("Streams are rivers")
+            terminal.control_c()
+            terminal.wait_for("once more leaves at once")
+            terminal.control_c()
+            assert terminal.end() == 130
+            assert terminal.screen.cursor_shown
+
+
+def test_background_work_is_waited_for_and_reported(home: Path) -> None:
+    with Terminal("run", "--agent", QUICK, "background", home=home) as terminal:
+        assert terminal.end() == 0
+        shown = terminal.screen.text
+    assert "◆ In the background: Search the whole archive" in shown
+    assert "│ Found 3 places in 1,024 files." in shown
+    assert "The background work is done: 3 places in 1,024 files." in shown
+
+
+def test_a_failure_says_what_to_do_next(home: Path) -> None:
+    with Terminal("run", "--agent", QUICK, "error", home=home) as terminal:
+        assert terminal.end() == 1
+        shown = terminal.screen.text
+    assert "✗ The demo failed, as it was asked to.  (demo_error)" in shown
+    assert "Say how to go on, or try again." in shown
+
+
+def test_what_the_agent_takes_back_goes_or_is_said_to_be_taken_back(home: Path) -> None:
+    with Terminal("run", "--agent", SCRIPTED, "retract One thing.", home=home) as terminal:
+        assert terminal.end() == 0
+        assert "and more" not in terminal.screen.text
+
+
+def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, start: Start) -> None:
+    with Terminal("run", "--agent", QUICK, "think", home=home) as terminal:
+        assert terminal.end() == 0
+    (conversation,) = conversations(start, home)
+    name = str(conversation["conversation_id"])
+    with Terminal("run", "--conversation", name[:4], "tool", home=home) as terminal:
+        assert terminal.end() == 0
+        assert "✓ Bash  List the files" in terminal.screen.text
+    (conversation,) = conversations(start, home)
+    assert (conversation["conversation_id"], conversation["turns"]) == (name, 2)
