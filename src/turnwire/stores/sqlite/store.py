@@ -81,6 +81,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Write what was asked for, and let go of the file."""
+        self._writer.hand_over()
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._reader.close)
 

@@ -47,12 +47,11 @@ class _Call(Job[T]):
 class _Asked:
     """A job, who waits for it, and what came of it."""
 
-    __slots__ = ("error", "future", "job", "loop", "result")
+    __slots__ = ("error", "future", "job", "result")
 
-    def __init__(self, job: Job[Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, job: Job[Any], future: asyncio.Future[Any]) -> None:
         self.job = job
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
+        self.future = future
         self.result: Any = None
         self.error: Exception | None = None
 
@@ -62,27 +61,49 @@ class Writer:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._db = connection
-        self._waiting: SimpleQueue[_Asked | None] = SimpleQueue()  # None: the end
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
+        self._waiting: SimpleQueue[list[_Asked] | None] = SimpleQueue()  # None: the end
         self._gate = Lock()
         self._closed = False
         self._thread = Thread(target=self._work, name="turnwire-writer", daemon=True)
         self._thread.start()
 
     def write(self, job: Job[T]) -> asyncio.Future[T]:
-        """Ask for it. The future is done when it is on disk, or is known not to be."""
-        asked = _Asked(job, asyncio.get_running_loop())
-        with self._gate:
-            if self._closed:
-                raise StorageUnavailable("The store is closed.")
-            self._waiting.put(asked)
+        """Ask for it. The future is done when it is on disk, or is known not to be.
+
+        It is handed over when everything that is ready in this loop has run. Of many tasks that
+        were woken up together the first would otherwise be written alone, and the others wait.
+        """
+        if self._closed:
+            raise StorageUnavailable("The store is closed.")
+        loop = asyncio.get_running_loop()
+        asked = _Asked(job, loop.create_future())
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            self._gathered[loop] = [asked]
+            loop.call_soon(self.hand_over)
+        else:
+            gathered.append(asked)
         return asked.future
 
     def call(self, run: Callable[[apsw.Connection], T]) -> asyncio.Future[T]:
         """The same for a function."""
         return self.write(_Call(run))
 
+    def hand_over(self) -> None:
+        """Give what this loop has asked for to the thread."""
+        gathered = self._gathered.pop(asyncio.get_running_loop(), None)
+        if gathered is None:
+            return
+        with self._gate:
+            if not self._closed:
+                self._waiting.put(gathered)
+                return
+        _fail(gathered, StorageUnavailable("The store is closed."))
+        _resolve(gathered)
+
     def close(self) -> None:
-        """Write what was asked for, then end. Waits for it."""
+        """Write what was handed over, then end. Waits for it."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -97,8 +118,8 @@ class Writer:
             batch: list[_Asked] = []
             asked = self._waiting.get()
             while asked is not None:
-                batch.append(asked)
-                if len(batch) == _BATCH:
+                batch += asked
+                if len(batch) >= _BATCH:
                     break
                 try:
                     asked = self._waiting.get_nowait()
@@ -108,48 +129,63 @@ class Writer:
             if batch:
                 self._write_all(batch)
                 _tell(batch)
-            # Nothing is kept alive while the next job is waited for.
-            del batch, asked
+            del batch, asked  # nothing is kept alive while the next is waited for
         self._db.close()
 
     def _write_all(self, batch: list[_Asked]) -> None:
-        """All in one transaction; if that fails, each in its own: one may not fit where another does."""
-        try:
-            self._attempt(batch)
+        if len(batch) == 1:
+            self._one_by_one(batch)
             return
+        try:
+            self._together(batch)
         except apsw.BusyError as busy:
             _fail(batch, busy)
-            return
-        except Exception as failure:
-            if len(batch) == 1:
-                _fail(batch, failure)
-                return
+        except Exception:
+            self._one_by_one(batch)
+
+    def _together(self, batch: list[_Asked]) -> None:
+        """All in one transaction."""
+        try:
+            self._attempt(batch, savepoints=False)
+        except STORAGE_ERRORS:
+            raise
+        except Exception:  # one was refused, which is rare: again, so that it fails alone
+            self._attempt(batch, savepoints=True)
+
+    def _one_by_one(self, batch: list[_Asked]) -> None:
+        """Each in a transaction of its own: one may not fit where another does."""
         for number, asked in enumerate(batch):
             try:
-                self._attempt([asked])
+                self._attempt([asked], savepoints=False)
             except apsw.BusyError as busy:  # it was waited for long enough
                 _fail(batch[number:], busy)
                 return
             except Exception as failure:
                 _fail([asked], failure)
 
-    def _attempt(self, batch: list[_Asked]) -> None:
+    def _attempt(self, batch: list[_Asked], *, savepoints: bool) -> None:
         db = self._db
         with transaction(db):
             for asked in batch:
                 asked.error = None
-                db.execute("SAVEPOINT one")
-                try:
+                if savepoints:
+                    self._run_alone(asked)
+                else:
                     asked.result = asked.job.run(db)
-                except STORAGE_ERRORS:
-                    raise  # everything is in doubt, and may be rolled back already
-                except Exception as refused:
-                    asked.error = _in_our_words(refused)
-                    db.execute("ROLLBACK TO one")
-                db.execute("RELEASE one")
             for asked in batch:
                 if asked.error is None:
                     asked.job.settle(db)
+
+    def _run_alone(self, asked: _Asked) -> None:
+        self._db.execute("SAVEPOINT one")
+        try:
+            asked.result = asked.job.run(self._db)
+        except STORAGE_ERRORS:
+            raise  # everything is in doubt, and may be rolled back already
+        except Exception as refused:
+            _fail([asked], refused)
+            self._db.execute("ROLLBACK TO one")
+        self._db.execute("RELEASE one")
 
 
 def _fail(batch: list[_Asked], failure: Exception) -> None:
@@ -169,7 +205,7 @@ def _tell(batch: list[_Asked]) -> None:
     """Wake up those who wait, each loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
     for asked in batch:
-        by_loop.setdefault(asked.loop, []).append(asked)
+        by_loop.setdefault(asked.future.get_loop(), []).append(asked)
     for loop, told in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, told)
