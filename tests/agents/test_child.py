@@ -309,9 +309,21 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], size: int) 
     assert found == lines
 
 
-def test_a_line_that_is_too_long_is_passed_by_and_the_next_is_read() -> None:
-    split = LineSplitter(4)
-    assert split.feed(b"ab") == []
-    assert split.feed(b"cdefgh") == []
-    assert split.feed(b"ijk\nok\nlon") == [b"ok"]
-    assert split.feed(b"g\nend\n") == [b"long", b"end"]
+def test_a_line_that_is_too_long_is_the_end() -> None:
+    split = LineSplitter(1 << 20)
+    assert split.feed(b"x" * (1 << 20)) == []
+    with pytest.raises(AgentGone, match="a line of more than 1 MB"):
+        split.feed(b"xx\nnext\n")
+
+
+def test_an_agent_that_writes_an_endless_line_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("turnwire.agents.child._LONGEST", 1 << 20)
+
+    async def run() -> None:
+        async with talking(child(flood=500, flood_seconds=0.01)) as ear:
+            await ear.say("Hello")
+            await ear.ends()
+            assert ear.gone is not None
+            assert "a line of more than 1 MB" in ear.gone.message
+
+    asyncio.run(run())

@@ -26,7 +26,7 @@ from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, Se
 
 __all__ = ["ChildAgent"]
 
-_LONGEST = 64 << 20  # bytes of one line; what is longer is passed by
+_LONGEST = 256 << 20  # bytes of one line
 _LEAVE = 2.0  # seconds that an idle agent has to leave by itself
 
 

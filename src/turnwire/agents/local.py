@@ -12,7 +12,7 @@ from turnwire.ports import AgentGone
 
 __all__ = ["LocalSession"]
 
-_MOST = 4096  # events that may wait for the reader before the agent waits for it
+_MOST = 512  # events that may wait for the reader before the agent waits for it
 
 
 class LocalSession:

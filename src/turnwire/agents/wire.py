@@ -14,7 +14,7 @@ from msgspec import Struct
 from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.ports import SessionStart
+from turnwire.ports import AgentGone, SessionStart
 
 __all__ = [
     "Deliver",
@@ -116,7 +116,7 @@ def read_from_agent(line: bytes) -> FromAgent:
 
 
 class LineSplitter:
-    """Bytes as they come in, whole lines out. A line that is too long is passed by."""
+    """Bytes as they come in, whole lines out."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -124,24 +124,21 @@ class LineSplitter:
         self._length = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that are complete now, without their ends."""
-        first, *others = data.split(b"\n")
-        if not others:
-            self._keep(first)
-            return []
-        self._keep(first)
-        lines = [b"".join(self._pieces)] if self._length <= self._longest else []
-        self._pieces.clear()
-        self._length = 0
-        self._keep(others.pop())
-        return lines + others
+        """The lines that are complete now, without their ends.
 
-    def _keep(self, piece: bytes) -> None:
-        self._length += len(piece)
-        if self._length <= self._longest:
-            self._pieces.append(piece)
-        else:
-            self._pieces.clear()
+        Raises AgentGone at one that is too long: to leave it out would leave a hole in the story.
+        """
+        first, *others = data.split(b"\n")
+        self._pieces.append(first)
+        self._length += len(first)
+        if self._length > self._longest:
+            raise AgentGone(f"The agent wrote a line of more than {self._longest >> 20} MB.")
+        if not others:
+            return []
+        lines = [b"".join(self._pieces), *others]
+        self._pieces = [lines.pop()]
+        self._length = len(self._pieces[0])
+        return lines
 
 
 # --- who is who ---------------------------------------------------------------------------------
