@@ -39,10 +39,10 @@ class Place:
         """After which number the replay begins, and why the copy is void, if it is."""
         after = self.last_sequence
         start = max(head - self.tail, 0) if self.tail is not None else 0
-        if not after:
-            return start, None
         if self.epoch is not None and self.epoch != epoch:
             return start, "epoch"
+        if not after:
+            return start, None
         if after > head:
             return start, "beyond_head"
         if after < start:
