@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from turnwire.agents.demo.options import DemoOptions
 from turnwire.agents.demo.script import SCENES, Place, scenes_of, turn_key
 from turnwire.agents.demo.texts import language_of, pieces
 
+PAGE = Path(__file__).parent.parent.parent / "docs" / "agents" / "demo.md"
 NAMES = [scene.name for scene in SCENES]
 
 
@@ -70,3 +74,13 @@ def test_pieces_lose_nothing(text: str) -> None:
 @pytest.mark.parametrize(("text", "language"), [("hello", "en"), ("你好 hello", "zh"), ("", "en")])
 def test_the_language_is_the_persons(text: str, language: str) -> None:
     assert language_of(text) == language
+
+
+def test_every_word_and_every_option_is_on_its_page() -> None:
+    page = PAGE.read_text()
+    for scene in SCENES:
+        if scene.name != "answer":
+            words = ", ".join(f"`{word}`" for word in scene.english)
+            assert f"| {words} | {', '.join(scene.chinese)} |" in page
+    for option in DemoOptions.__struct_fields__:
+        assert f"| `{option}` |" in page
