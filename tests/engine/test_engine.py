@@ -32,11 +32,9 @@ def test_a_message_starts_a_turn_that_ends_once(path: Path) -> None:
                 await seen.state("active")
             assert not complete.payload.is_error
             assert len(seen.of(f.AssistantComplete)) == 1
-            numbers = [
-                frame.payload.message_sequence
-                for frame in seen.frames
-                if getattr(frame.payload, "message_sequence", None) is not None  # type: ignore[attr-defined]
-            ]
+            payloads = [getattr(frame, "payload", None) for frame in seen.frames]
+            found = [getattr(payload, "message_sequence", None) for payload in payloads]
+            numbers = [number for number in found if number is not None]
             assert numbers == list(range(1, len(numbers) + 1))
 
     run(scene())

@@ -13,8 +13,10 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
+from turnwire.engine.clock import SystemClock
 from turnwire.engine.engine import EngineSettings
 from turnwire.engine.follow import SlowReader
+from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -161,10 +163,10 @@ def test_a_slow_reader_is_cut_off_and_can_come_again(path: Path) -> None:
             slow = talk.follow()
             for _ in range(3):
                 await anext(slow)
-            await talk.send("think tool plan")
-            async with engine_on(path) as watching:
-                while (await (await watching.open(talk.id)).status()).state != "active":
-                    await asyncio.sleep(0)
+            await talk.send("question")
+            await engine.wake(talk.id)
+            await talk.interrupt(1)  # and so there is more to tell than may wait
+            await engine.wake(talk.id)
             with pytest.raises(SlowReader):
                 async for _ in slow:
                     pass
@@ -177,16 +179,19 @@ def test_a_full_disk_refuses_clearly_and_loses_nothing(path: Path) -> None:
         store = await SqliteStore.open(path, max_bytes=400_000)
         async with Engine(store, {"demo": DemoAgent()}) as engine:
             talk = await talk_with(engine)
-            accepted = 0
-            try:
+
+            async def fill() -> None:
                 for number in range(200):
                     await talk.send("x" * 20_000 + str(number), client_message_id=str(number))
-                    accepted += 1
-            except Exception as error:
-                assert getattr(error, "code", None) in ("STORAGE_UNAVAILABLE", "TURN_QUEUE_FULL")
-            assert accepted
+
+            with pytest.raises(TurnwireError) as refused:
+                await fill()
+            assert refused.value.code in ("STORAGE_UNAVAILABLE", "TURN_QUEUE_FULL")
+            assert refused.value.retryable
         await store.close()
-        async with engine_on(path) as engine:
+        # It could not even let go of the conversation, so its lease has to run out.
+        later = ManualClock(SystemClock().now() + 60_000)
+        async with engine_on(path, clock=later) as engine:
             talk = await engine.open(talk.id)
             again = await talk.send("x" * 20_000 + "0", client_message_id="0")
             assert again.duplicate

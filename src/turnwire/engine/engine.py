@@ -10,25 +10,27 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import msgspec
 from msgspec import Struct
 
-from turnwire.core.content import Content, TextContent
+from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.state import Conversation, Options, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.frames import Frame
-from turnwire.engine.channel import Channel, Sent, numbered
+from turnwire.engine.channel import Channel, Sent
 from turnwire.engine.clock import SystemClock
+from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
+    Bus,
     Claim,
     Clock,
     ConversationRow,
@@ -38,7 +40,7 @@ from turnwire.ports import (
     Store,
 )
 
-__all__ = ["Engine", "EngineSettings", "Talk"]
+__all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -50,6 +52,7 @@ class EngineSettings(Struct, frozen=True):
     options: Options = Options()  # of new conversations
     agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
     lease: float = 10.0  # seconds until another process may take a conversation over
+    recheck: float = 2.0  # seconds between looks at what another process may have written
     buffer: int = 10_000  # frames that may wait for a slow follower
     max_frame_bytes: int = 1 << 20
     heartbeat_seconds: int = 15
@@ -70,16 +73,19 @@ class Engine:
         *,
         settings: EngineSettings | None = None,
         clock: Clock | None = None,
+        bus: Bus | None = None,
         new_id: Callable[[], str] | None = None,
     ) -> None:
         self.store = store
         self.agents = agents
         self.settings = settings or EngineSettings()
         self.clock = clock or SystemClock()
+        self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{self.new_id()[:8]}"
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
+        self._elsewhere: dict[str, Elsewhere] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
@@ -186,6 +192,8 @@ class Engine:
                 await self.store.release(claim)  # whoever has the agent need not wait
                 raise
             channel = self._channel(row)
+            if channel.state != row.state:  # another process has written meanwhile
+                await catch_up(channel, self.store, row, iso(self.clock.now()))
             live = self._live[conversation_id] = Live(
                 row,
                 claim,
@@ -196,6 +204,7 @@ class Engine:
                 new_id=self.new_id,
                 idle_seconds=self.settings.agent_idle,
                 ended=self._rest,
+                committed=lambda head: self.bus.publish(conversation_id, head),
             )
             if self._keeper is None:
                 self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
@@ -253,6 +262,7 @@ class Engine:
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
+        self._look_elsewhere(channel)
         connection_id = self.new_id()
         agent = self.agents.get(row.agent)
         able = agent.capabilities if agent else None
@@ -287,14 +297,42 @@ class Engine:
             async for sent in frames:
                 yield sent
 
+    def _look_elsewhere(self, channel: Channel) -> None:
+        name = channel.state.conversation_id
+        if name not in self._elsewhere:
+            self._elsewhere[name] = Elsewhere(
+                channel,
+                store=self.store,
+                bus=self.bus,
+                clock=self.clock,
+                recheck=self.settings.recheck,
+                is_ours=lambda: name in self._live or name in self._opening,
+            )
+
     def _left(self, conversation_id: str) -> None:
         channel, live = self._channels.get(conversation_id), self._live.get(conversation_id)
         if channel is None or channel.is_followed:
             return
+        elsewhere = self._elsewhere.pop(conversation_id, None)
+        if elsewhere is not None:
+            elsewhere.close()
         if live is None:
             del self._channels[conversation_id]
         else:
             live.post(i.Left(at=self.clock.now()))
+
+    async def status(self, conversation_id: str) -> Status:
+        """A conversation's small state, as it is now."""
+        live = self._live.get(conversation_id)
+        if live is not None:
+            return status_of(live.state)
+        return status_of((await self.open(conversation_id)).row.state)
+
+    async def wake(self, conversation_id: str) -> Status:
+        """Take a conversation over, and make it true. Raises Owned."""
+        live = await self._activate(conversation_id)
+        await live.settle()
+        return status_of(live.state)
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -315,199 +353,3 @@ class Engine:
         digest = hashlib.sha256(body).digest()
         live.post(Ask(make, done, user or "", client_message_id, digest, request_id, accepted))
         return await done
-
-
-class Talk:
-    """A conversation, for whoever talks in it."""
-
-    def __init__(self, engine: Engine, row: ConversationRow) -> None:
-        self._engine = engine
-        self.row = row
-
-    @property
-    def id(self) -> str:
-        """The conversation's id."""
-        return self.row.conversation_id
-
-    async def status(self) -> Status:
-        """Its small state, as it is now."""
-        live = self._engine._live.get(self.id)
-        if live is not None:
-            return status_of(live.state)
-        row = await self._engine.store.conversation(self.id)
-        return status_of((row or self.row).state)
-
-    async def wake(self) -> Status:
-        """Take it over, and make it true: what a crash has left is ended. Raises Owned."""
-        live = await self._engine._activate(self.id)
-        await live.settle()
-        return status_of(live.state)
-
-    async def send(
-        self,
-        content: str | list[Content],
-        *,
-        user: str | None = None,
-        client_message_id: str | None = None,
-    ) -> Answer:
-        """Say something to the agent."""
-        said = _content(content)
-        queue_id, trace_id = self._engine.new_id(), self._engine.new_id()
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Said(
-                at=at,
-                content=said,
-                queue_id=queue_id,
-                trace_id=trace_id,
-                by=user,
-                client_message_id=client_message_id,
-            )
-
-        return await self._ask(make, "user.message", said, user, client_message_id)
-
-    async def answer(
-        self,
-        question_id: str,
-        answer: Any,
-        *,
-        resume_task: bool = True,
-        user: str | None = None,
-        client_message_id: str | None = None,
-    ) -> Answer:
-        """Answer a question."""
-
-        def make(at: int, ended: Outcome | None) -> i.Input:
-            return i.Answered(
-                at=at,
-                question_id=question_id,
-                answer=answer,
-                resume_task=resume_task,
-                by=user,
-                client_message_id=client_message_id,
-                ended=ended,
-            )
-
-        body = [question_id, answer, resume_task]
-        return await self._ask(
-            make, "user.input_response", body, user, client_message_id, question_id
-        )
-
-    async def decide(
-        self,
-        request_id: str,
-        decision: Literal["allow", "deny"],
-        *,
-        reason: str | None = None,
-        updated_input: Any = None,
-        remember: list[Any] | None = None,
-        user: str | None = None,
-        client_message_id: str | None = None,
-    ) -> Answer:
-        """Allow or deny what the agent wants to run."""
-
-        def make(at: int, ended: Outcome | None) -> i.Input:
-            return i.Decided(
-                at=at,
-                request_id=request_id,
-                decision=decision,
-                reason=reason,
-                updated_input=updated_input,
-                remember=remember or [],
-                by=user,
-                client_message_id=client_message_id,
-                ended=ended,
-            )
-
-        body = [request_id, decision, reason, updated_input, remember]
-        return await self._ask(
-            make, "user.permission_response", body, user, client_message_id, request_id
-        )
-
-    async def interrupt(
-        self,
-        turn_id: int,
-        *,
-        queue: Literal["hold", "continue", "clear"] = "hold",
-        user: str | None = None,
-        client_message_id: str | None = None,
-    ) -> Answer:
-        """Stop a turn."""
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Interrupted(
-                at=at, turn_id=turn_id, queue=queue, by=user, client_message_id=client_message_id
-            )
-
-        return await self._ask(make, "user.interrupt", [turn_id, queue], user, client_message_id)
-
-    async def change_queue(
-        self,
-        action: Literal["remove", "replace", "move", "resume"],
-        queue_id: str | None = None,
-        *,
-        content: str | list[Content] | None = None,
-        before: str | None = None,
-        user: str | None = None,
-        client_message_id: str | None = None,
-    ) -> Answer:
-        """Remove, replace or move what waits, or let a held queue go on."""
-        said = None if content is None else _content(content)
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.ChangedQueue(
-                at=at,
-                action=action,
-                queue_id=queue_id,
-                content=said,
-                before=before,
-                by=user,
-                client_message_id=client_message_id,
-            )
-
-        body = [action, queue_id, said, before]
-        return await self._ask(make, "user.queue", body, user, client_message_id)
-
-    async def rename(self, title: str, *, user: str | None = None) -> Answer:
-        """Give it another title."""
-        return await self._ask(
-            lambda at, _: i.Renamed(at=at, title=title, by=user), "rename", title, user, None
-        )
-
-    async def follow(
-        self,
-        *,
-        last_sequence: int | None = None,
-        epoch: str | None = None,
-        tail: int | None = None,
-        client_id: str = "local",
-    ) -> AsyncGenerator[Frame, None]:
-        """Everything after a place in the log, then live, as the frames of protocol v2."""
-        place = Place(last_sequence, epoch, tail)
-        sequence = 0
-        async with aclosing(self._engine.follow(self.row, place, client_id)) as sent:
-            async for each in sent:
-                sequence += 1
-                yield numbered(each.frame, sequence)
-
-    async def _ask(
-        self,
-        make: Callable[[int, Outcome | None], i.Input],
-        kind: str,
-        body: Any,
-        user: str | None,
-        client_message_id: str | None,
-        request_id: str | None = None,
-    ) -> Answer:
-        return await self._engine.ask(
-            self.id,
-            make,
-            user=user,
-            client_message_id=client_message_id,
-            body=msgspec.json.encode([kind, body]),
-            request_id=request_id,
-        )
-
-
-def _content(said: str | list[Content]) -> list[Content]:
-    return [TextContent(said)] if isinstance(said, str) else said

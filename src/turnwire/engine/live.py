@@ -80,6 +80,7 @@ class Live:
         new_id: Callable[[], str],
         idle_seconds: float,
         ended: Callable[[Live], None],
+        committed: Callable[[int], None],
     ) -> None:
         self.row = row
         self.claim = claim
@@ -90,6 +91,7 @@ class Live:
         self._new_id = new_id
         self._idle_seconds = idle_seconds
         self._ended = ended
+        self._committed = committed
         self._native_session_id = row.native_session_id
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -283,7 +285,10 @@ class Live:
         again()
 
     def _publish(self, after: Conversation, frames: list[f.Frame], now: int) -> None:
+        news = after is not self.state
         self.state = after
+        if news:
+            self._committed(after.head)
         self.channel.publish([*frames, *self.channel.changed(after, iso(now))])
 
     def _do(self, effects: e.Effects) -> None:
