@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
-from hypothesis import settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from msgspec import Raw
 
 from tests.core.conversation.driver import whose
@@ -19,6 +19,8 @@ from turnwire.core.conversation import Options
 from turnwire.core.conversation import inputs as i
 from turnwire.core.entries import EntryStream
 
+T = TypeVar("T")
+
 OPTIONS = [
     Options(max_queue=2),
     Options(max_queue=2, on_disconnect="continue"),
@@ -27,32 +29,41 @@ OPTIONS = [
     Options(question_seconds=60, question_policy="default", question_default="blue"),
     Options(question_seconds=60, question_policy="wait", questions_survive=True),
 ]
-IDS = st.integers(0, 7)  # which of what there is
-FATES: Any = st.sampled_from(["hold", "continue", "clear"])
 
 
-class Conversations(RuleBasedStateMachine):
-    """People, an agent that keeps no rules, and a server that falls at any moment."""
+class World:
+    """People, an agent that keeps few rules, and a server that may fall at any moment.
 
-    @initialize(options=st.sampled_from(OPTIONS))
-    def begin(self, options: Options) -> None:
+    Each thing that can happen takes what it has to choose from one number. That is much faster than
+    Hypothesis' own state machines, and shrinks as well.
+    """
+
+    def __init__(self, options: Options) -> None:
         self.model = Model(options)
-        self.entries = EntryStream()
         self.ids = 0
         self.tools: list[str] = []
         self.requests: list[str] = []
-        self.ended: dict[str, Any] = {}
+        self.number = 0
+
+    def choose(self, choices: list[T]) -> T:
+        """One of these, by the number."""
+        self.number, which = divmod(self.number, len(choices))
+        return choices[which]
+
+    def maybe(self) -> bool:
+        """Yes or no, by the number."""
+        return self.choose([False, True])
 
     def new_id(self, kind: str) -> str:
         self.ids += 1
         return f"{kind}{self.ids}"
 
     def take(self, happened: i.Input) -> None:
+        note(happened)  # it writes it down only if that is needed
         self.model.take(happened)
 
     # --- people ---------------------------------------------------------------------------------
 
-    @rule()
     def someone_speaks(self) -> None:
         queue_id = self.new_id("q")
         self.take(
@@ -65,36 +76,37 @@ class Conversations(RuleBasedStateMachine):
             )
         )
 
-    @rule(which=IDS, other=IDS, action=st.sampled_from(["remove", "replace", "move", "resume"]))
-    def someone_changes_the_queue(self, which: int, other: int, action: Any) -> None:
-        queue = self.model.queue
+    def someone_changes_the_queue(self) -> None:
+        queue = self.model.queue or ["q-unknown"]
+        actions: list[Any] = ["remove", "replace", "move", "resume"]
         self.take(
             i.ChangedQueue(
                 at=0,
-                action=action,
-                queue_id=queue[which % len(queue)] if queue else "q-unknown",
+                action=self.choose(actions),
+                queue_id=self.choose(queue),
                 content=[TextContent("Else")],
-                before=queue[other % len(queue)] if queue and other else None,
+                before=self.choose([None, *queue]),
             )
         )
 
-    @rule(which=IDS, resume=st.booleans())
-    def someone_answers(self, which: int, resume: bool) -> None:
-        question_id = self.pick_request(which)
+    def someone_answers(self) -> None:
+        question_id, resume = self.pick_request(), self.maybe()
         self.take(i.Answered(at=0, question_id=question_id, answer="blue", resume_task=resume))
 
-    @rule(which=IDS, decision=st.sampled_from(["allow", "deny"]))
-    def someone_decides(self, which: int, decision: Any) -> None:
-        self.take(i.Decided(at=0, request_id=self.pick_request(which), decision=decision))
+    def someone_decides(self) -> None:
+        decisions: list[Any] = ["allow", "deny"]
+        request_id = self.pick_request()
+        self.take(i.Decided(at=0, request_id=request_id, decision=self.choose(decisions)))
 
-    @rule(back=st.integers(0, 2), queue=FATES)
-    def someone_stops(self, back: int, queue: Any) -> None:
-        self.take(i.Interrupted(at=0, turn_id=self.model.state.turns - back, queue=queue))
+    def someone_stops(self) -> None:
+        fates: list[Any] = ["hold", "continue", "clear"]
+        turn_id = self.model.state.turns - self.choose([0, 0, 1])
+        self.take(i.Interrupted(at=0, turn_id=turn_id, queue=self.choose(fates)))
 
-    def pick_request(self, which: int) -> str:
-        """Mostly one that is open."""
-        ids = [request.request_id for request in self.model.state.requests] or self.requests
-        return ids[which % len(ids)] if ids else "none"
+    def pick_request(self) -> str:
+        """One that is open, if there is one."""
+        ids = [request.request_id for request in self.model.state.requests]
+        return self.choose(ids or self.requests or ["none"])
 
     # --- the agent ------------------------------------------------------------------------------
 
@@ -104,140 +116,152 @@ class Conversations(RuleBasedStateMachine):
                 i.AgentSaid(
                     at=0,
                     event=event,
-                    entries=self.entries.feed(event, run_id="", now=""),
+                    entries=EntryStream().feed(event, run_id="", now=""),
                     trace_id=self.new_id("trace"),
                     last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
                 )
             )
 
-    def pick_voice(self, which: int) -> str | None:
-        """The agent itself, or one that works for a call."""
-        return self.tools[-which] if 0 < which <= len(self.tools) else None
+    def pick_voice(self) -> str | None:
+        """The agent itself, or one that works for one of its latest calls."""
+        return self.choose([None, *self.tools[-3:]])
 
-    def pick_known(self, which: int) -> str | None:
+    def pick_call(self) -> str:
         """A call that is open, or got its result from us: an agent may speak of it again."""
         known = [*self.model.state.tools, *self.model.state.closed]
-        return known[which % len(known)] if known else None
+        return self.choose(known) if known else self.new_call()
+
+    def new_call(self) -> str:
+        tool = self.new_id("t")
+        self.tools.append(tool)
+        return tool
 
     def say(self, voice: str | None, block: ContentBlock) -> None:
         self.hear(ev.AssistantMessage(*whose(voice), self.new_id("msg"), 0, [block]))
 
-    @rule()
     def agent_starts(self) -> None:
         self.hear(ev.TurnStarted(*whose()))
 
-    @rule(which=IDS)
-    def agent_speaks(self, which: int) -> None:
-        self.say(self.pick_voice(which), TextBlock("Hi", "completed"))
+    def agent_speaks(self) -> None:
+        self.say(self.pick_voice(), TextBlock("Hi", "completed"))
 
-    @rule(which=IDS, name=st.sampled_from(["Bash", "request_input"]))
-    def agent_calls(self, which: int, name: str) -> None:
-        tool = self.new_id("t")
-        voice = self.pick_voice(which)
-        self.tools.append(tool)
-        if name == "request_input":
-            self.requests.append(tool)
-        self.say(voice, ToolUseBlock(tool, name, "TOOL", {}, "completed"))
+    def agent_calls(self) -> None:
+        voice = self.pick_voice()
+        self.say(voice, ToolUseBlock(self.new_call(), "Bash", "TOOL", {}, "completed"))
 
-    @rule(which=IDS)
-    def agent_calls_again(self, which: int) -> None:
-        tool = self.pick_known(which)
-        if tool is not None:
-            self.say(None, ToolUseBlock(tool, "Bash", "TOOL", {}, "completed"))
+    def agent_calls_again(self) -> None:
+        self.say(None, ToolUseBlock(self.pick_call(), "Bash", "TOOL", {}, "completed"))
 
-    @rule(which=IDS)
-    def agent_gets_a_result(self, which: int) -> None:
-        tool = self.pick_voice(which)
-        if tool is not None:
-            block = ToolResultBlock(tool, "done", False, "completed")
-            # A process that says what an earlier one said is a new one.
-            entries = EntryStream()
-            event = ev.UserMessage(*whose(), [block], "tool")
-            said = entries.feed(event, run_id="", now="")
-            self.take(i.AgentSaid(at=0, event=event, entries=said))
+    def agent_gets_a_result(self) -> None:
+        if self.tools:
+            block = ToolResultBlock(self.choose(self.tools), "done", False, "completed")
+            self.hear(ev.UserMessage(*whose(), [block], "tool"))
 
-    @rule(which=IDS, voice=IDS, new=st.booleans())
-    def agent_asks(self, which: int, voice: int, new: bool) -> None:
-        tool = self.new_id("t") if new else self.pick_known(which)
-        if tool is not None:
-            if new:
-                self.tools.append(tool)
-                self.requests.append(tool)
-            asked = (self.new_id("r"), tool, "request_input", [])
-            self.hear(ev.QuestionAsked(*whose(self.pick_voice(voice)), *asked))  # type: ignore[arg-type]
+    def agent_calls_a_question(self) -> None:
+        voice, tool = self.pick_voice(), self.new_call()
+        self.requests.append(tool)
+        self.say(voice, ToolUseBlock(tool, "request_input", "TOOL", {}, "completed"))
 
-    @rule(which=IDS, voice=IDS)
-    def agent_wants(self, which: int, voice: int) -> None:
-        request_id = self.new_id("p")
+    def agent_waits_for_an_answer(self) -> None:
+        tool = self.new_call() if self.maybe() else self.pick_call()
+        self.requests.append(tool)
+        voice = self.pick_voice()
+        self.hear(ev.QuestionAsked(*whose(voice), self.new_id("r"), tool, "request_input", []))
+
+    def agent_wants(self) -> None:
+        request_id, tool, voice = self.new_id("p"), self.pick_call(), self.pick_voice()
         self.requests.append(request_id)
-        asked = (request_id, self.pick_voice(which) or self.new_id("t"), "Bash", {})
-        self.hear(ev.PermissionRequested(*whose(self.pick_voice(voice)), *asked))  # type: ignore[arg-type]
+        self.hear(ev.PermissionRequested(*whose(voice), request_id, tool, "Bash", {}))
 
-    @rule(which=IDS)
-    def agent_withdraws(self, which: int) -> None:
-        theirs = list(self.model.state.asked)
-        if theirs:
-            self.hear(ev.RequestWithdrawn(*whose(), theirs[which % len(theirs)]))
+    def agent_withdraws(self) -> None:
+        theirs = [*self.model.state.asked, "none"]
+        self.hear(ev.RequestWithdrawn(*whose(), self.choose(theirs)))
 
-    @rule(
-        interrupted=st.booleans(),
-        deferred=st.booleans(),
-        origin=st.sampled_from([None, None, "task-notification"]),
-        figures=st.booleans(),
-    )
-    def agent_ends(
-        self, interrupted: bool, deferred: bool, origin: str | None, figures: bool
-    ) -> None:
-        tool = "t" if deferred else None
-        end = ev.TurnCompleted(*whose(), "end_turn", interrupted, tool, origin)
+    def agent_ends(self) -> None:
+        origin = self.choose([None, None, None, "task-notification"])
+        deferred = self.choose([None, None, "t1"])
+        end = ev.TurnCompleted(*whose(), "end_turn", self.maybe(), deferred, origin)
         result = ev.ResultSummary(*whose(), "success", False, cost_usd=1.0)
-        self.hear(end, result) if figures else self.hear(end)
+        if self.maybe():
+            self.hear(end, result)
+        else:
+            self.hear(end)
 
-    @rule(last=st.booleans())
-    def agent_fails(self, last: bool) -> None:
+    def agent_fails(self) -> None:
         event = ev.TurnFailed(*whose(), "api_error", "It went wrong.")
-        self.take(i.AgentSaid(at=0, event=event, last=last))
+        self.take(i.AgentSaid(at=0, event=event, last=self.maybe()))
 
-    @rule(
-        subtype=st.sampled_from(["task_started", "task_notification", "session_state_changed"]),
-        which=IDS,
-    )
-    def agent_has_news(self, subtype: str, which: int) -> None:
+    def agent_has_news(self) -> None:
         data = {
-            "task_id": f"task{which}",
-            "tool_use_id": self.pick_voice(which),
+            "task_id": self.choose(["task1", "task2"]),
+            "tool_use_id": self.pick_voice(),
             "is_backgrounded": True,
+            "tasks": [{"task_id": "task2"}],
             "state": "idle",
         }
+        names = ["task_started", "task_notification", "background_tasks_changed"]
+        subtype = self.choose([*names, "session_state_changed"])
         self.hear(ev.SystemEvent(*whose(), subtype, Raw(msgspec.json.encode(data))))
 
     # --- everything else ------------------------------------------------------------------------
 
-    @rule(forced=st.booleans())
-    def agent_is_lost(self, forced: bool) -> None:
-        self.entries = EntryStream()
-        self.take(i.AgentLost(at=0, forced=forced))
+    def agent_is_lost(self) -> None:
+        self.take(i.AgentLost(at=0, forced=self.maybe()))
 
-    @rule(stopping=st.booleans())
-    def server_falls(self, stopping: bool) -> None:
-        self.entries = EntryStream()
-        self.take(i.Recovered(at=0, stopping=stopping))
+    def server_falls(self) -> None:
+        self.take(i.Recovered(at=0, stopping=self.maybe()))
 
-    @rule(which=IDS)
-    def a_deadline_passes(self, which: int) -> None:
-        self.take(i.DeadlinePassed(at=0, request_id=self.pick_request(which)))
+    def a_deadline_passes(self) -> None:
+        self.take(i.DeadlinePassed(at=0, request_id=self.pick_request()))
 
-    @rule()
     def a_stop_is_overdue(self) -> None:
         self.take(i.StopOverdue(at=0, turn_id=self.model.state.turns))
 
-    @rule(what=st.sampled_from([i.Left(at=0), i.Came(at=0), i.GraceOver(at=0)]))
-    def people_come_and_go(self, what: i.Input) -> None:
-        self.take(what)
-
-    def teardown(self) -> None:
-        self.model.finish()
+    def people_come_and_go(self) -> None:
+        happenings: list[i.Input] = [i.Left(at=0), i.Came(at=0), i.GraceOver(at=0)]
+        self.take(self.choose(happenings))
 
 
-TestConversations = Conversations.TestCase
-TestConversations.settings = settings(max_examples=2000, stateful_step_count=30)
+THINGS: list[Callable[[World], None]] = [
+    World.someone_speaks,
+    World.someone_changes_the_queue,
+    World.someone_answers,
+    World.someone_decides,
+    World.someone_stops,
+    World.agent_starts,
+    World.agent_speaks,
+    World.agent_calls,
+    World.agent_calls_again,
+    World.agent_gets_a_result,
+    World.agent_calls_a_question,
+    World.agent_waits_for_an_answer,
+    World.agent_wants,
+    World.agent_withdraws,
+    World.agent_ends,
+    World.agent_fails,
+    World.agent_has_news,
+    World.agent_is_lost,
+    World.server_falls,
+    World.a_deadline_passes,
+    World.a_stop_is_overdue,
+    World.people_come_and_go,
+]
+
+
+@settings(max_examples=2000)
+@given(
+    st.sampled_from(OPTIONS),
+    # A few things often lead further than all of them seldom do.
+    st.lists(st.sampled_from(THINGS), min_size=4, max_size=12),
+    st.binary(min_size=3 * 20, max_size=3 * 50),  # three bytes for each thing that happens
+)
+def test_every_promise_holds_after_every_step(
+    options: Options, things: list[Callable[[World], None]], steps: bytes
+) -> None:
+    world = World(options)
+    things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these
+    for place in range(0, len(steps), 3):
+        world.number = int.from_bytes(steps[place : place + 3], "big")
+        if world.number:  # zero is nothing, so that a long story can shrink
+            world.choose(things)(world)
+    world.model.finish()
