@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from click.testing import CliRunner, Result
 from turnwire.cli.main import main
 
 Run = Callable[..., Result]
+Tell = Callable[..., Result]
 Start = Callable[..., "subprocess.CompletedProcess[bytes]"]
 
 
@@ -43,6 +45,28 @@ def start() -> Start:
         )
 
     return start
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A data directory of the test's own. It is not there yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tell(home: Path) -> Tell:
+    """Run a command that keeps its conversations there, in this process: no terminal is near."""
+
+    def tell(*args: str | Path, stdin: bytes = b"") -> Result:
+        env = {"TURNWIRE_DATA_DIR": str(home)}
+        return CliRunner().invoke(main, [str(arg) for arg in args], input=stdin, env=env)
+
+    return tell
+
+
+def lines(result: Result) -> list[Any]:
+    """What a command printed as JSON, line by line."""
+    return [json.loads(line) for line in result.stdout_bytes.splitlines()]
 
 
 # The console script's own line, for the interpreter that runs the tests.

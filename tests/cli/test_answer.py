@@ -8,57 +8,39 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 
 from tests.cli.agents import QUICK, SCRIPTED
-from tests.cli.conftest import Start
+from tests.cli.conftest import Tell, lines
 from tests.cli.terminal import Terminal
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def tell(start: Start, home: Path) -> Any:
-    """Run a command where no terminal is."""
-
-    def tell(*args: str, **options: Any) -> Any:
-        return start(*args, env={"TURNWIRE_DATA_DIR": str(home)}, **options)
-
-    return tell
-
-
-@pytest.fixture
-def killed(home: Path, tell: Any) -> str:
+def killed(home: Path, tell: Tell) -> str:
     """A conversation whose process was killed while its question was open."""
     with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
         terminal.wait_for("A number, or your own words")
         terminal.kill()
-    (conversation,) = lines(tell("list", "--json").stdout)
+    (conversation,) = lines(tell("list", "--json"))
     assert conversation["state"] == "waiting_input"
     name: str = conversation["conversation_id"]
     return name
 
 
-def lines(output: bytes) -> list[Any]:
-    return [json.loads(line) for line in output.splitlines()]
-
-
-def parts(output: bytes, kind: str) -> Iterator[Any]:
+def parts(log: Result, kind: str) -> Iterator[Any]:
     """The parts of one kind in the log that `show --json` prints."""
-    for line in lines(output):
+    for line in lines(log):
         if line["kind"] == "entry":
             yield from (p["payload"] for p in line["message"]["parts"] if p["kind"] == kind)
 
 
 class TestAfterAKill:
-    def test_the_answer_is_that_tools_result(self, killed: str, tell: Any) -> None:
+    def test_the_answer_is_that_tools_result(self, killed: str, tell: Tell) -> None:
         answered = tell("answer", killed[:5], "3")
-        assert answered.returncode == 0
-        assert "**Blue** it is. Thank you!" in answered.stdout.decode()
+        assert answered.exit_code == 0
+        assert "**Blue** it is. Thank you!" in answered.stdout
 
-        log = tell("show", killed, "--json").stdout
+        log = tell("show", killed, "--json")
         (call,) = parts(log, "tool_call")
         (result,) = parts(log, "tool_result")
         assert call["toolName"] == "request_input"
@@ -84,37 +66,37 @@ class TestAfterAKill:
             shown = terminal.screen.text
         assert shown.index("Red it is. Thank you!") < shown.index("I will look at the files first.")
 
-    def test_control_c_leaves_it_open(self, killed: str, home: Path, tell: Any) -> None:
+    def test_control_c_leaves_it_open(self, killed: str, home: Path, tell: Tell) -> None:
         with Terminal("answer", killed, home=home) as terminal:
             terminal.wait_for("A number, or your own words")
             terminal.control_c()
             assert terminal.end() == 130
-        (item,) = lines(tell("inbox", "--json").stdout)
+        (item,) = lines(tell("inbox", "--json"))
         assert item["conversation_id"] == killed
 
-    def test_without_a_terminal_run_leaves_it_open(self, killed: str, tell: Any) -> None:
+    def test_without_a_terminal_run_leaves_it_open(self, killed: str, tell: Tell) -> None:
         ran = tell("run", "--conversation", killed, "go on")
-        assert ran.returncode == 3
-        assert f"Answer it: turnwire answer {killed}" in ran.stdout.decode()
+        assert ran.exit_code == 3
+        assert f"Answer it: turnwire answer {killed}" in ran.stdout
 
     def test_the_inbox_shows_it_with_the_command_that_answers_it(
-        self, killed: str, tell: Any
+        self, killed: str, tell: Tell
     ) -> None:
-        shown = tell("inbox").stdout.decode()
+        shown = tell("inbox").stdout
         assert "? Which colour shall it be?" in shown
         assert f"Answer it: turnwire answer {killed}\n" in shown
-        assert tell("answer", killed, "blue").returncode == 0
-        assert tell("inbox").stdout == b"Nothing waits for an answer.\n"
+        assert tell("answer", killed, "blue").exit_code == 0
+        assert tell("inbox").stdout == "Nothing waits for an answer.\n"
 
-    def test_a_permission_is_lost_with_its_process(self, home: Path, tell: Any) -> None:
+    def test_a_permission_is_lost_with_its_process(self, home: Path, tell: Tell) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
             terminal.wait_for("y: allow")
             terminal.kill()
-        (conversation,) = lines(tell("list", "--json").stdout)
+        (conversation,) = lines(tell("list", "--json"))
         name = conversation["conversation_id"]
         answered = tell("answer", name, "--allow")
-        assert answered.returncode == 2
-        assert answered.stderr.decode() == (
+        assert answered.exit_code == 2
+        assert answered.stderr == (
             "turnwire: the permission is not open any more: the process that asked for it is gone, "
             "and its call with it. Let the agent ask again: "
             f"turnwire run --conversation {name} 'please try again'\n"
@@ -122,10 +104,10 @@ class TestAfterAKill:
 
 
 class TestWithoutATerminal:
-    def test_a_question_is_left_open(self, tell: Any) -> None:
+    def test_a_question_is_left_open(self, tell: Tell) -> None:
         ran = tell("run", "--agent", SCRIPTED, "questions")
-        assert ran.returncode == 3
-        said = ran.stdout.decode()
+        assert ran.exit_code == 3
+        said = ran.stdout
         assert "? Which size?\n   1  small\n" in said
         name = said.strip().rpartition(" ")[2]
         assert said.endswith(
@@ -135,24 +117,24 @@ class TestWithoutATerminal:
 
         given = json.dumps({"Which size?": "2", "Which extras?": ["milk", "ice"]})
         answered = tell("answer", name, given)
-        assert answered.returncode == 0
+        assert answered.exit_code == 0
         assert "Answered: {'Which size?': 'large', 'Which extras?': ['milk', 'ice']}" in (
-            answered.stdout.decode()
+            answered.stdout
         )
 
-    def test_a_permission_ends_the_turn(self, tell: Any) -> None:
+    def test_a_permission_ends_the_turn(self, tell: Tell) -> None:
         ran = tell("run", "--agent", QUICK, "permission")
-        assert ran.returncode == 3
-        said = ran.stdout.decode()
+        assert ran.exit_code == 3
+        said = ran.stdout
         assert "$ rm -r build" in said
         assert "Nobody here can allow Bash, so the turn stops. Go on at a terminal: " in said
 
 
 class TestWhatCannotBeAnswered:
     @pytest.fixture
-    def waiting(self, tell: Any) -> str:
+    def waiting(self, tell: Tell) -> str:
         ran = tell("run", "--agent", SCRIPTED, "questions")
-        name: str = ran.stdout.decode().strip().rpartition(" ")[2]
+        name: str = ran.stdout.strip().rpartition(" ")[2]
         return name
 
     @pytest.mark.parametrize(
@@ -166,30 +148,30 @@ class TestWhatCannotBeAnswered:
             (["--allow", "--reason", "x"], "--reason goes with --deny."),
         ],
     )
-    def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Any) -> None:
+    def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Tell) -> None:
         answered = tell("answer", waiting, *args)
-        assert answered.returncode == 2
-        assert said in answered.stderr.decode()
-        assert len(lines(tell("inbox", "--json").stdout)) == 1
+        assert answered.exit_code == 2
+        assert said in answered.stderr
+        assert len(lines(tell("inbox", "--json"))) == 1
 
-    def test_because_nothing_waits(self, tell: Any) -> None:
+    def test_because_nothing_waits(self, tell: Tell) -> None:
         tell("run", "--agent", QUICK, "think")
-        (conversation,) = lines(tell("list", "--json").stdout)
+        (conversation,) = lines(tell("list", "--json"))
         name = conversation["conversation_id"]
         answered = tell("answer", name, "x")
-        assert answered.returncode == 2
-        assert answered.stderr.decode() == (
+        assert answered.exit_code == 2
+        assert answered.stderr == (
             "turnwire: nothing waits for an answer there. "
             f"Go on with: turnwire run --conversation {name}\n"
         )
 
-    def test_because_another_process_works_on_it(self, home: Path, tell: Any) -> None:
+    def test_because_another_process_works_on_it(self, home: Path, tell: Tell) -> None:
         with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
             terminal.wait_for("A number, or your own words")
-            (conversation,) = lines(tell("list", "--json").stdout)
+            (conversation,) = lines(tell("list", "--json"))
             answered = tell("answer", conversation["conversation_id"], "2")
-            assert answered.returncode == 2
-            said = answered.stderr.decode()
+            assert answered.exit_code == 2
+            said = answered.stderr
             assert f"process {terminal.process.pid} on " in said
             assert "works on this conversation. Wait until it has ended, or stop it there" in said
             terminal.type("3\n")

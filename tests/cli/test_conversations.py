@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import stat
 import sys
@@ -11,49 +12,31 @@ from typing import Any
 import pytest
 
 from tests.cli.agents import MISSING, QUICK, SCRIPTED
-from tests.cli.conftest import Start
+from tests.cli.conftest import Run, Tell, lines
 from tests.cli.terminal import Terminal
-from turnwire.cli.home import default_path
+from turnwire.cli.home import Home, default_path
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.ports import NewConversation
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def tell(start: Start, home: Path) -> Any:
-    """Run a command where no terminal is."""
-
-    def tell(*args: str | Path, **options: Any) -> Any:
-        return start(*args, env={"TURNWIRE_DATA_DIR": str(home)}, **options)
-
-    return tell
-
-
-def lines(output: bytes) -> list[Any]:
-    return [json.loads(line) for line in output.splitlines()]
-
-
-@pytest.fixture
-def talked(tell: Any) -> str:
+def talked(tell: Tell) -> str:
     """A conversation with two turns, one of which failed."""
     tell("run", "--agent", QUICK, "think tool subagent plan")
-    (conversation,) = lines(tell("list", "--json").stdout)
+    (conversation,) = lines(tell("list", "--json"))
     name: str = conversation["conversation_id"]
-    assert tell("run", "--conversation", name, "error").returncode == 1
+    assert tell("run", "--conversation", name, "error").exit_code == 1
     return name
 
 
 # --- run, where nobody looks --------------------------------------------------------------------
 
 
-def test_a_pipe_gets_plain_text(tell: Any) -> None:
-    ran = tell("run", "--agent", QUICK, input=b"think tool")
-    assert (ran.returncode, ran.stderr) == (0, b"")
-    said = ran.stdout.decode()
+def test_a_pipe_gets_plain_text(tell: Tell) -> None:
+    ran = tell("run", "--agent", QUICK, stdin=b"think tool")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    said = ran.stdout
     assert "\x1b" not in said
     assert "(thinking) The person wants to see me think." in said
     assert "I have thought about it: **42** is still a good answer.\n" in said
@@ -61,12 +44,12 @@ def test_a_pipe_gets_plain_text(tell: Any) -> None:
     assert said.splitlines()[-1].startswith("Go on: turnwire run --conversation ")
 
 
-def test_json_is_protocol_v2_line_by_line(tell: Any) -> None:
+def test_json_is_protocol_v2_line_by_line(tell: Tell) -> None:
     ran = tell("run", "--agent", QUICK, "--json", "think tool")
-    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert (ran.exit_code, ran.stderr) == (0, "")
     frames = [decode(line) for line in ran.stdout.splitlines()]
     assert not any(isinstance(frame, UnknownFrame) for frame in frames)
-    told = lines(ran.stdout)
+    told = lines(ran)
     assert [frame["sequence"] for frame in told] == list(range(1, len(told) + 1))
     kinds = [frame["type"] for frame in told]
     assert kinds[0] == "session.connected"
@@ -74,26 +57,22 @@ def test_json_is_protocol_v2_line_by_line(tell: Any) -> None:
     assert "assistant.tool_result" in kinds
 
 
-def test_json_leaves_a_question_open_and_says_so_beside(tell: Any) -> None:
+def test_json_leaves_a_question_open_and_says_so_beside(tell: Tell) -> None:
     ran = tell("run", "--agent", QUICK, "--json", "ask")
-    assert ran.returncode == 3
-    assert lines(ran.stdout)[-1]["type"] == "session.state"
-    assert ran.stderr.startswith(
-        b"Left open: Which colour shall it be? Answer it: turnwire answer "
-    )
+    assert ran.exit_code == 3
+    assert lines(ran)[-1]["type"] == "session.state"
+    assert ran.stderr.startswith("Left open: Which colour shall it be? Answer it: turnwire answer ")
 
 
-def test_a_turn_that_fails_is_exit_code_1(tell: Any) -> None:
+def test_a_turn_that_fails_is_exit_code_1(tell: Tell) -> None:
     ran = tell("run", "--agent", QUICK, "error")
-    assert ran.returncode == 1
-    assert "The demo failed, as it was asked to." in ran.stdout.decode()
+    assert ran.exit_code == 1
+    assert "The demo failed, as it was asked to." in ran.stdout
 
 
-def test_the_command_to_go_on_names_the_directory_that_was_named(
-    start: Start, tmp_path: Path
-) -> None:
-    ran = start("run", "--data-dir", tmp_path / "my data", "--agent", QUICK, "think")
-    last = ran.stdout.decode().splitlines()[-1]
+def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_path: Path) -> None:
+    ran = run("run", "--data-dir", tmp_path / "my data", "--agent", QUICK, "think")
+    last = ran.stdout.splitlines()[-1]
     assert last.startswith(
         f"Go on: turnwire run --data-dir '{tmp_path / 'my data'}' --conversation "
     )
@@ -113,26 +92,24 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(
         (["--conversation", "abc", "x"], "There are no conversations in"),
     ],
 )
-def test_what_cannot_be_run_says_what_to_do(args: list[str], said: str, tell: Any) -> None:
+def test_what_cannot_be_run_says_what_to_do(args: list[str], said: str, tell: Tell) -> None:
     ran = tell("run", *args)
-    assert ran.returncode == 2
-    assert said in ran.stderr.decode()
-    assert ran.stdout == b""
-    assert tell("list", "--json").stdout == b""
+    assert ran.exit_code == 2
+    assert said in ran.stderr
+    assert ran.stdout == ""
+    assert tell("list", "--json").stdout == ""
 
 
-def test_an_agent_cannot_be_changed_in_the_middle(talked: str, tell: Any) -> None:
+def test_an_agent_cannot_be_changed_in_the_middle(talked: str, tell: Tell) -> None:
     ran = tell("run", "--conversation", talked, "--agent", "demo", "x")
-    assert ran.returncode == 2
-    assert f"this conversation is with {QUICK}. To talk to demo, start another: " in (
-        ran.stderr.decode()
-    )
+    assert ran.exit_code == 2
+    assert f"this conversation is with {QUICK}. To talk to demo, start another: " in (ran.stderr)
 
 
 # --- the data directory -------------------------------------------------------------------------
 
 
-def test_it_is_made_for_its_owner_alone(tell: Any, home: Path) -> None:
+def test_it_is_made_for_its_owner_alone(tell: Tell, home: Path) -> None:
     tell("run", "--agent", QUICK, "think")
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in home.iterdir())
@@ -149,92 +126,90 @@ def test_it_is_where_this_machine_keeps_such_things(monkeypatch: pytest.MonkeyPa
     assert default_path() == Path("/home/somebody/Library/Application Support/turnwire")
 
 
-def test_one_that_cannot_be_made_is_told_with_the_way_out(start: Start, tmp_path: Path) -> None:
+def test_one_that_cannot_be_made_is_told_with_the_way_out(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        ran = start("run", "--data-dir", place, "--agent", QUICK, "x")
-        assert ran.returncode == 2
-        assert ran.stderr.decode().endswith(
+        ran = run("run", "--data-dir", place, "--agent", QUICK, "x")
+        assert ran.exit_code == 2
+        assert ran.stderr.endswith(
             "Name a directory that you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
         )
 
 
-def test_a_database_that_is_none_is_told(tell: Any, home: Path) -> None:
+def test_a_database_that_is_none_is_told(tell: Tell, home: Path) -> None:
     home.mkdir()
-    (home / "turnwire.db").write_bytes(b"not a database, but long enough to look like one" * 9)
+    (home / "turnwire.db").write_text("not a database, but long enough to look like one" * 9)
     listed = tell("list")
-    assert listed.returncode == 2
-    assert listed.stderr.startswith(b"turnwire: the log cannot be used: ")
+    assert listed.exit_code == 2
+    assert listed.stderr.startswith("turnwire: the log cannot be used: ")
 
 
 # --- nothing yet ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", [["list"], ["inbox"], ["search", "x"]])
-def test_looking_at_nothing_makes_nothing(command: list[str], tell: Any, home: Path) -> None:
+def test_looking_at_nothing_makes_nothing(command: list[str], tell: Tell, home: Path) -> None:
     looked = tell(*command)
-    assert (looked.returncode, looked.stderr) == (0, b"")
+    assert (looked.exit_code, looked.stderr) == (0, "")
     assert looked.stdout
-    assert tell(*command, "--json").stdout == b""
+    assert tell(*command, "--json").stdout == ""
     assert not home.exists()
 
 
-def test_an_empty_list_says_how_to_start(tell: Any, home: Path) -> None:
+def test_an_empty_list_says_how_to_start(tell: Tell, home: Path) -> None:
     said = f"There are no conversations in {home} yet. Start one: turnwire run hello\n"
-    assert tell("list").stdout.decode() == said
+    assert tell("list").stdout == said
 
 
 @pytest.mark.parametrize(
     "command", [["show", "x"], ["export", "x", "--to", "jsonl"], ["answer", "x"], ["backup", "x"]]
 )
-def test_what_needs_a_conversation_says_how_to_start_one(command: list[str], tell: Any) -> None:
+def test_what_needs_a_conversation_says_how_to_start_one(command: list[str], tell: Tell) -> None:
     ended = tell(*command)
-    assert ended.returncode == 2
-    assert b"Start one: turnwire run hello\n" in ended.stderr
+    assert ended.exit_code == 2
+    assert "Start one: turnwire run hello\n" in ended.stderr
 
 
 # --- ids --------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_id_names_the_nearest(talked: str, tell: Any) -> None:
+def test_an_unknown_id_names_the_nearest(talked: str, tell: Tell) -> None:
     mistyped = f"{talked[:-1]}_"
     said = f"turnwire: there is no conversation '{mistyped}'. Did you mean {talked}?\n"
-    assert tell("show", mistyped).stderr.decode() == said
-    far = tell("show", "_").stderr.decode()
+    assert tell("show", mistyped).stderr == said
+    far = tell("show", "_").stderr
     assert far == "turnwire: there is no conversation '_'. See which there are: turnwire list\n"
 
 
-def test_letters_that_begin_several_ids_are_not_enough(tell: Any, tmp_path: Path) -> None:
-    tell("run", "--agent", QUICK, "think")
-    (conversation,) = lines(tell("list", "--json").stdout)
-    copy = tmp_path / "copy.jsonl"
-    tell("export", conversation["conversation_id"], "--to", "jsonl", "--out", copy)
-    while True:  # until two of them begin alike, which is soon
-        tell("import", copy)
-        names = [c["conversation_id"] for c in lines(tell("list", "--json").stdout)]
-        alike = [n[0] for n in names if sum(other[0] == n[0] for other in names) > 1]
-        if alike:
-            break
-    ended = tell("show", alike[0])
-    assert ended.returncode == 2
-    assert f"turnwire: {alike[0]} begins several ids: " in ended.stderr.decode()
-    assert ended.stderr.endswith(b"Type more of the one you mean.\n")
+def test_letters_that_begin_several_ids_are_not_enough(tell: Tell, home: Path) -> None:
+    async def begin() -> None:
+        async with Home(home).store(create=True) as store:
+            for name in ("abc", "abd"):
+                await store.create(NewConversation(name, "demo", "2026-01-01T12:00:00.000Z"))
+
+    asyncio.run(begin())
+    ended = tell("show", "ab")
+    assert ended.exit_code == 2
+    assert ended.stderr == (
+        "turnwire: ab begins several ids: abd, abc. Type more of the one you mean.\n"
+    )
+    assert tell("show", "abc").exit_code == 0
 
 
 # --- list, show, search -----------------------------------------------------------------------------
 
 
-def test_the_list_tells_the_state_of_each(talked: str, tell: Any) -> None:
+def test_the_list_tells_the_state_of_each(talked: str, tell: Tell) -> None:
     tell("run", "--agent", SCRIPTED, "questions")
-    first, second = tell("list").stdout.decode().splitlines()
+    first, second = tell("list").stdout.splitlines()
     assert "waits for you  questions  " in first
     assert second.startswith(f"{talked}  failed")
     assert "think tool subagent plan" in second
     assert "2 turns" in second
 
 
-def test_a_conversation_is_shown_as_it_was(talked: str, tell: Any) -> None:
-    shown = tell("show", talked[:6]).stdout.decode()
+def test_a_conversation_is_shown_as_it_was(talked: str, tell: Tell) -> None:
+    shown = tell("show", talked[:6]).stdout
     assert shown.startswith("think tool subagent plan\n")
     assert "\n> think tool subagent plan\n" in shown
     assert "\n✓ Bash  List the files" in shown
@@ -244,15 +219,15 @@ def test_a_conversation_is_shown_as_it_was(talked: str, tell: Any) -> None:
     assert shown.endswith(f"Go on: turnwire run --conversation {talked}\n")
 
 
-def test_only_its_end_is_shown(talked: str, tell: Any) -> None:
-    shown = tell("show", talked, "--tail", "1").stdout.decode()
+def test_only_its_end_is_shown(talked: str, tell: Tell) -> None:
+    shown = tell("show", talked, "--tail", "3").stdout
     assert "> error" in shown
     assert "think" not in shown.partition("before")[2]
-    told = lines(tell("show", talked, "--json", "--tail", "1").stdout)
+    told = lines(tell("show", talked, "--json", "--tail", "1"))
     assert [line["kind"] for line in told].count("entry") == 1
 
 
-def test_questions_and_decisions_are_shown_with_their_answers(tell: Any, home: Path) -> None:
+def test_questions_and_decisions_are_shown_with_their_answers(tell: Tell, home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "ask permission", home=home) as terminal:
         terminal.wait_for("A number, or your own words")
         terminal.type("blue\n")
@@ -261,55 +236,55 @@ def test_questions_and_decisions_are_shown_with_their_answers(tell: Any, home: P
         terminal.wait_for("Why?")
         terminal.type("not now\n")
         assert terminal.end() == 0
-    (conversation,) = lines(tell("list", "--json").stdout)
-    shown = tell("show", conversation["conversation_id"]).stdout.decode()
+    (conversation,) = lines(tell("list", "--json"))
+    shown = tell("show", conversation["conversation_id"]).stdout
     assert "? Which colour shall it be?" in shown
     assert "→ Blue" in shown
     assert "$ rm -r build" in shown
     assert "→ denied: not now" in shown
 
 
-def test_words_are_found_and_marked(talked: str, tell: Any, home: Path) -> None:
-    (hit,) = lines(tell("search", "helper", "counted", "--json").stdout)
+def test_words_are_found_and_marked(talked: str, tell: Tell, home: Path) -> None:
+    (hit,) = lines(tell("search", "helper", "counted", "--json"))
     assert hit["conversation_id"] == talked
     assert [hit["snippet"][start:end] for start, end in hit["found"]] == ["helper", "counted"]
-    assert "My helper counted **48** words." in tell("search", "helper count").stdout.decode()
+    assert "My helper counted **48** words." in tell("search", "helper count").stdout
     with Terminal("search", "counted", home=home) as terminal:
         assert terminal.end() == 0
         assert "My helper counted **48** words." in terminal.screen.text
 
 
-def test_words_that_nobody_said(talked: str, tell: Any) -> None:
+def test_words_that_nobody_said(talked: str, tell: Tell) -> None:
     assert tell("search", "zebra").stdout == (
-        b"Nobody said 'zebra'. Try fewer words, or the beginning of one.\n"
+        "Nobody said 'zebra'. Try fewer words, or the beginning of one.\n"
     )
-    assert tell("search", "?!").returncode == 2
+    assert tell("search", "?!").exit_code == 2
 
 
 # --- export, import, backup ---------------------------------------------------------------------------
 
 
-def without_names(exported: bytes, name: str) -> list[Any]:
-    return lines(exported.replace(name.encode(), b"NAME"))
+def without_names(exported: str, name: str) -> list[Any]:
+    return [json.loads(line) for line in exported.replace(name, "NAME").splitlines()]
 
 
-def test_what_was_exported_is_imported_the_same(talked: str, tell: Any, tmp_path: Path) -> None:
+def test_what_was_exported_is_imported_the_same(talked: str, tell: Tell, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     exported = tell("export", talked, "--to", "jsonl", "--out", file)
-    assert exported.stdout.decode() == f"{file}\n"
+    assert exported.stdout == f"{file}\n"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["one.jsonl"]
     imported = tell("import", file)
-    copy = imported.stdout.decode().split()[0]
+    copy = imported.stdout.split()[0]
     assert copy != talked
     again = tell("export", copy, "--to", "jsonl").stdout
-    assert without_names(again, copy) == without_names(file.read_bytes(), talked)
-    shown, other = (tell("show", name).stdout.decode() for name in (talked, copy))
+    assert without_names(again, copy) == without_names(file.read_text(), talked)
+    shown, other = (tell("show", name).stdout for name in (talked, copy))
     assert shown.replace(talked, copy) == other
-    assert len(lines(tell("search", "helper counted", "--json").stdout)) == 2
-    assert tell("run", "--conversation", copy, "think").returncode == 0
+    assert len(lines(tell("search", "helper counted", "--json"))) == 2
+    assert tell("run", "--conversation", copy, "think").exit_code == 0
 
 
-def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Any) -> None:
+def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> None:
     exported = tell("export", talked, "--to", "jsonl").stdout.splitlines()
     assert tell("show", talked, "--json").stdout.splitlines() == exported[:-1]
 
@@ -320,32 +295,32 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Any) -> N
         (lambda good: good[:-1], "the end is missing: the file was cut off"),
         (lambda good: good[1:], "it does not begin with a conversation"),
         (lambda good: good[:3] + good[4:], "entry 3 is missing"),
-        (lambda good: [*good[:2], b"{", *good[2:]], "Input data was truncated"),
+        (lambda good: [*good[:2], "{", *good[2:]], "Input data was truncated"),
         (lambda good: [*good[:2], good[0], *good[2:]], "it is not in its place"),
         (lambda good: [], "it does not begin with a conversation"),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
-    cut: Any, said: str, talked: str, tell: Any, tmp_path: Path
+    cut: Any, said: str, talked: str, tell: Tell, tmp_path: Path
 ) -> None:
     good = tell("export", talked, "--to", "jsonl").stdout.splitlines()
     file = tmp_path / "broken.jsonl"
-    file.write_bytes(b"\n".join(cut(good)))
+    file.write_text("\n".join(cut(good)))
     imported = tell("import", file)
-    assert imported.returncode == 2
-    assert said in imported.stderr.decode()
-    assert b"Nothing was imported." in imported.stderr
-    assert len(lines(tell("list", "--json").stdout)) == 1
+    assert imported.exit_code == 2
+    assert said in imported.stderr
+    assert "Nothing was imported." in imported.stderr
+    assert len(lines(tell("list", "--json"))) == 1
 
 
-def test_a_file_that_is_not_there_is_told(tell: Any) -> None:
+def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     imported = tell("import", "nowhere.jsonl")
-    assert imported.returncode == 2
-    assert imported.stderr.startswith(b"turnwire: cannot read nowhere.jsonl: ")
+    assert imported.exit_code == 2
+    assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
 
 
-def test_as_markdown_everything_is_in_it(talked: str, tell: Any) -> None:
-    page = tell("export", talked, "--to", "markdown").stdout.decode()
+def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
+    page = tell("export", talked, "--to", "markdown").stdout
     assert page.startswith("# think tool subagent plan\n")
     assert "## You\n\nthink tool subagent plan\n" in page
     assert "**Bash**: List the files\n\n```json\n" in page
@@ -353,22 +328,22 @@ def test_as_markdown_everything_is_in_it(talked: str, tell: Any) -> None:
     assert "- [x] See that it works\n" in page
 
 
-def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Any) -> None:
+def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Tell) -> None:
     text = "\n".join(f"line {n}" for n in range(100))
     ran = tell("run", "--agent", SCRIPTED, f"result {text}")
-    said = ran.stdout.decode()
+    said = ran.stdout
     assert "  line 11\n  … 88 more lines\n" in said
     name = said.split()[-1]
-    assert f"```\n{text}\n```" in tell("export", name, "--to", "markdown").stdout.decode()
+    assert f"```\n{text}\n```" in tell("export", name, "--to", "markdown").stdout
 
 
-def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Any, tmp_path: Path) -> None:
+def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
-    assert tell("backup", other / "turnwire.db").returncode == 0
-    (conversation,) = lines(tell("list", "--json", "--data-dir", other).stdout)
+    assert tell("backup", other / "turnwire.db").exit_code == 0
+    (conversation,) = lines(tell("list", "--json", "--data-dir", other))
     assert conversation["conversation_id"] == talked
     again = tell("backup", other / "turnwire.db")
-    assert again.returncode == 2
-    assert b"is there already. Name a file that is not." in again.stderr
-    assert b"is no directory" in tell("backup", tmp_path / "no" / "where").stderr
+    assert again.exit_code == 2
+    assert "is there already. Name a file that is not." in again.stderr
+    assert "is no directory" in tell("backup", tmp_path / "no" / "where").stderr

@@ -17,7 +17,7 @@ import pytest
 from tests.cli.conftest import TURNWIRE, Run, Start
 from tests.streams import FIXTURES
 from turnwire import __version__
-from turnwire.cli.main import COMMANDS, main
+from turnwire.cli.main import COMMANDS, main, module_of
 
 TEXT = FIXTURES / "claude" / "01_text.jsonl"
 
@@ -47,7 +47,7 @@ def test_help_lists_every_command(run: Run) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -> None:
-    command = import_module(f"turnwire.cli.{name}").command
+    command = import_module(module_of(name)).command
     assert command.name == name
     assert command.help.splitlines()[0] == COMMANDS[name]
     assert run(name, "--help").exit_code == 0
@@ -57,7 +57,7 @@ def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -
 def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(import_module("turnwire.cli").__path__[0])
     commands = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text()}
-    assert commands == set(COMMANDS)
+    assert {f"turnwire.cli.{name}" for name in commands} == set(map(module_of, COMMANDS))
 
 
 def test_it_tells_its_version(run: Run) -> None:

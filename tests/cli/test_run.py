@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.agents import QUICK, SCRIPTED, SLOW, STUBBORN
-from tests.cli.conftest import Start
+from tests.cli.conftest import Tell, lines
 from tests.cli.terminal import Terminal
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-def conversations(start: Start, home: Path) -> list[dict[str, object]]:
-    listed = start("list", "--json", "--data-dir", home)
-    return [json.loads(line) for line in listed.stdout.splitlines()]
 
 
 def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "think tool plan subagent", home=home) as terminal:
         assert terminal.end() == 0
         shown = terminal.screen.text
-        lines = terminal.screen.lines
+        last = terminal.screen.lines[-1]
     for words in (
         "The person wants to see me think.",
         "I have thought about it: 42 is still a good answer.",
@@ -43,7 +32,7 @@ def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) 
         "tokens in",
     ):
         assert shown.count(words) == 1, words
-    assert lines[-1].startswith("Go on: turnwire run --conversation ")
+    assert last.startswith("Go on: turnwire run --conversation ")
     assert "Working" not in shown
     assert terminal.screen.cursor_shown
 
@@ -58,12 +47,12 @@ def test_it_asks_what_to_say(home: Path) -> None:
 
 
 @pytest.mark.parametrize("keys", ["\x04", "\x03"])
-def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, start: Start) -> None:
+def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, tell: Tell) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:
         terminal.wait_for("What do you want to say?")
         terminal.type(keys)
-        assert terminal.end() in (1, 130)
-    assert conversations(start, home) == []
+        assert terminal.end() == (1 if keys == "\x04" else 130)
+    assert lines(tell("list", "--json")) == []
 
 
 class TestAQuestion:
@@ -160,7 +149,7 @@ class TestAPermission:
 
 
 class TestControlC:
-    def test_stops_the_turn_and_shows_the_receipt(self, home: Path, start: Start) -> None:
+    def test_stops_the_turn_and_shows_the_receipt(self, home: Path, tell: Tell) -> None:
         with Terminal("run", "--agent", SLOW, "long", home=home) as terminal:
             terminal.wait_for("Streams are rivers")
             terminal.control_c()
@@ -171,7 +160,7 @@ class TestControlC:
         )
         assert receipt in shown
         assert "■ interrupted · " in shown
-        (conversation,) = conversations(start, home)
+        (conversation,) = lines(tell("list", "--json"))
         assert conversation["state"] == "interrupted"
 
     def test_while_a_question_is_asked_stops_the_turn_too(self, home: Path) -> None:
@@ -214,13 +203,13 @@ def test_what_the_agent_takes_back_goes_or_is_said_to_be_taken_back(home: Path) 
         assert "and more" not in terminal.screen.text
 
 
-def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, start: Start) -> None:
+def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, tell: Tell) -> None:
     with Terminal("run", "--agent", QUICK, "think", home=home) as terminal:
         assert terminal.end() == 0
-    (conversation,) = conversations(start, home)
+    (conversation,) = lines(tell("list", "--json"))
     name = str(conversation["conversation_id"])
     with Terminal("run", "--conversation", name[:4], "tool", home=home) as terminal:
         assert terminal.end() == 0
         assert "✓ Bash  List the files" in terminal.screen.text
-    (conversation,) = conversations(start, home)
+    (conversation,) = lines(tell("list", "--json"))
     assert (conversation["conversation_id"], conversation["turns"]) == (name, 2)

@@ -16,9 +16,9 @@ __all__ = ["command"]
 @data_dir_option
 @click.argument("file", type=click.Path(path_type=Path))
 def command(*, home: Home, file: Path) -> None:
-    """Copy all conversations into one file, while they are in use.
+    """Copy all conversations into one file.
 
-    The copy is a database of its own. To use it, put it as turnwire.db into a directory and name
+    They may be in use. The copy is a database of its own. To use it, put it as turnwire.db into a directory and name
     that with --data-dir.
     """
     if file.exists():

@@ -31,7 +31,7 @@ __all__ = ["command"]
 @data_dir_option
 @id_argument
 def command(*, home: Home, conversation: str, form: str, out: Path | None) -> None:
-    """Write a conversation to a file, or to standard output.
+    """Write a conversation to a file, or print it.
 
     ID is the conversation's; its first letters will do.
     """

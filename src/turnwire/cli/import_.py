@@ -24,10 +24,10 @@ __all__ = ["command"]
 @data_dir_option
 @click.argument("file")
 def command(*, home: Home, file: str) -> None:
-    """Make a conversation of a file that `turnwire export --to jsonl` wrote.
+    """Make a conversation of an exported file.
 
-    It gets a new id; its entries and their numbers stay the same. What was open when it was
-    exported is not open in it.
+    FILE is what `turnwire export --to jsonl` wrote. The conversation gets a new id; its entries and
+    their numbers stay the same. What was open when it was exported is not open in it.
     """
     path = Path(file)
     conversation_id, entries = run_async(_import(home, path))

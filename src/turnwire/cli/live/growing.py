@@ -7,6 +7,8 @@ from turnwire.cli.live.pen import Pen
 
 __all__ = ["GrowingText"]
 
+_ALL = 1_000_000  # lines: nothing is too tall
+
 
 class GrowingText:
     """Drawn as far as it has come. What has been handed out is never drawn again."""
@@ -46,7 +48,8 @@ class GrowingText:
             self._rest += text[len(grown) :]
         else:
             self._rest, self._joins = text, False
-        return self._hand_out(self._rest, width)
+        # Block by block, as if it had grown: so it looks the same, however it came.
+        return [*self.settle(width, _ALL), *self._hand_out(self._rest, width)]
 
     def _hand_out(self, text: str, width: int) -> list[str]:
         lines = self._apart(self._draw(text, width))

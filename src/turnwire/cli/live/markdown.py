@@ -116,10 +116,11 @@ _LONG = 4000  # characters of one block after which it is cut, so that drawing i
 
 
 def settled(text: str, *, tall: bool) -> tuple[str, str, bool]:
-    """What of a growing text cannot change any more, the rest, and whether the rest is the same block.
+    """The first block of a growing text if it cannot change any more, the rest, and whether the rest
+    is the same block.
 
-    Everything before the last block is settled. Of a block that is `tall`, or very long, all but
-    its end is settled as well, where it can be cut: code between lines, a list between items, a
+    A block is settled when another one has begun. Of one that is `tall`, or very long, all but its
+    end is settled as well, where it can be cut: code between lines, a list between items, a
     paragraph between words.
     """
     tokens = [token for token in _PARSER.parse(text) if token.map]
@@ -127,9 +128,9 @@ def settled(text: str, *, tall: bool) -> tuple[str, str, bool]:
     if not tops:
         return "", text, False
     lines = text.splitlines(keepends=True)
-    first = _line(tops[-1])
     if len(tops) > 1:
-        return "".join(lines[:first]), "".join(lines[first:]), False
+        second = _line(tops[1])
+        return "".join(lines[:second]), "".join(lines[second:]), False
     if tall or len(text) > _LONG:
         return _cut(text, lines, tops[0], tokens)
     return "", text, False
