@@ -91,6 +91,26 @@ def test_several_tasks_are_kept_apart() -> None:
     assert (first.description, second.description) == ("look around", "and another")
 
 
+# A turn that the agent gave no sign of yet cannot be the turn of what already goes on.
+
+
+def test_what_speaks_before_the_first_sign_of_a_turn_belongs_to_the_turn_before() -> None:
+    talk = running().ends()
+    talk.say("Next")
+    assert talk.speaks("I was here first", "t9").log[-1].turn_id == 1
+
+
+def test_what_it_asks_then_is_not_asked_by_the_new_turn() -> None:
+    talk = Talk(question_seconds=60).calls("t1", "Agent")
+    talk.say("Next")
+    talk.asks("q1", "t1").forget()
+    assert talk.status.requests[0].turn_id is None
+    assert talk.pass_deadline("q1").commands == ["deliver q1=deny"]
+    talk.asks("q2", "t1").forget().restart()
+    assert talk.told[0] == "q2 cancelled by server_restart"
+    assert talk.queue == ["Next"]
+
+
 # --- its words ----------------------------------------------------------------------------------
 
 

@@ -90,6 +90,16 @@ def test_a_turn_that_had_ended_but_for_its_figures_ends_as_it_did() -> None:
     assert talk.lose_agent().told == ["turn 1 completed"]
 
 
+def test_also_where_a_question_is_open() -> None:
+    talk = asking()
+    talk.do(i.AgentSaid(at=talk.now, event=ev.TurnCompleted(*whose()), last=False))
+    assert talk.lose_agent().told == [
+        "q1 cancelled by agent_lost",
+        "failed result q1: interrupted: agent_lost",
+        "turn 1 completed",
+    ]
+
+
 def test_its_figures_are_what_is_known_of_them() -> None:
     talk = running().hear(RESULT).lose_agent()
     assert talk.last_end().cost_usd == 0.5

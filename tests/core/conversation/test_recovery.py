@@ -74,6 +74,12 @@ def test_a_turn_that_had_ended_but_for_its_figures_ends_as_it_did() -> None:
     assert talk.restart().told == ["turn 1 completed"]
 
 
+def test_also_where_a_question_is_open() -> None:
+    talk = asking()
+    talk.do(i.AgentSaid(at=talk.now, event=ev.TurnCompleted(*whose()), last=False))
+    assert talk.restart().told[-1] == "turn 1 completed"
+
+
 def test_a_turn_whose_background_work_was_asked_about_waits_again_too() -> None:
     talk = running().calls("t1", "Agent").gets("t1").calls("t2", voice="t1")
     talk.wants("p1", "t2", "t1").ends()

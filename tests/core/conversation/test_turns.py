@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.core.conversation.driver import RESULT, Talk, running, whose
+from tests.core.conversation.driver import RESULT, Talk, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.content import FileContent, TextContent
@@ -113,6 +113,17 @@ def test_work_of_the_agents_own_does_not_end_the_turn_that_it_was_handed_meanwhi
     ]
 
 
+def test_nothing_stays_open_of_the_agents_own_work() -> None:
+    talk = Talk()
+    talk.say()
+    talk.starts().calls("t1").asks("q1").forget().ends(origin="task-notification")
+    assert talk.told == [
+        "q1 cancelled by agent",
+        "failed result t1: no result: the turn ended",
+        "failed result q1: no result: the turn ended",
+    ]
+
+
 def test_a_turn_that_waits_behind_the_agents_own_work_is_not_dispatched() -> None:
     talk = Talk(on_disconnect="continue")
     talk.say()
@@ -152,6 +163,12 @@ def test_a_stop_is_asked_for_again_when_it_ended_only_the_agents_own_work() -> N
 @pytest.mark.parametrize("origin", [None, "human", "user"])
 def test_a_turn_that_a_person_began_ends_as_usual(origin: str | None) -> None:
     assert running().ends(origin=origin).told == ["turn 1 completed"]
+
+
+def test_a_turn_that_goes_on_in_a_process_of_its_own_ends_as_usual() -> None:
+    talk = suspended()
+    talk.answer()
+    assert talk.starts().ends(origin="task-notification").told[-1] == "turn 1 completed"
 
 
 def test_a_turn_of_the_agents_own_ends_as_usual() -> None:

@@ -131,7 +131,7 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
     turn = d.turn
     if turn is None:
         return
-    if event.origin not in _BY_A_PERSON and turn.origin != "agent":
+    if event.origin not in _BY_A_PERSON and turn.origin == "user":
         # The agent was at something of its own when it was handed this turn, which comes now.
         close_work(d, _end_of(event))
         d.turn = structs.replace(turn, meanwhile=_end_of(event))

@@ -28,7 +28,7 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
         return
     if turn.phase == "starting" and gone.forced:
         _hand_over_again(d, turn)  # it was ended for the sake of an earlier turn
-    elif questions_of_turn(d) and turn.stopping is None:
+    elif _goes_on(turn) and questions_of_turn(d):
         suspend_turn(d, gone.reason)
     else:
         end = _end(turn, gone.reason, gone.message or "The agent's process is gone.")
@@ -56,7 +56,7 @@ def recovered(d: Draft, back: i.Recovered) -> None:
         d.turn = None
         d.move("turn_requeued")
     elif turn is not None and not is_suspended(d):
-        if turn.stopping is None and (questions_of_turn(d) or d.replies):
+        if _goes_on(turn) and (questions_of_turn(d) or d.replies):
             suspend_turn(d, back.reason)
         else:
             finish_turn(d, _end(turn, back.reason, "The server stopped."), gone=back.reason)
@@ -67,6 +67,11 @@ def recovered(d: Draft, back: i.Recovered) -> None:
     d.held = held and bool(d.queue)
     if not back.stopping:
         wake(d)  # a person has answered: that must not be lost
+
+
+def _goes_on(turn: Turn) -> bool:
+    """Whether nothing has said yet how it ends."""
+    return turn.stopping is None and turn.ending is None
 
 
 def _end(turn: Turn, reason: str, message: str) -> TurnEnd:
