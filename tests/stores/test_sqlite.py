@@ -285,7 +285,8 @@ def test_a_commit_that_has_to_be_written_again_is_indexed_once(tmp_path: Path) -
             commits.append(talk.prepare(*talk.entries("word")))
 
     in_store(path, prepare)
-    db = connect(str(path), busy_ms=0, writes=True)
+    connection = connect(str(path), busy_ms=0, writes=True)
+    db = connection.cursor()
     first, second = (CommitJob(commit, raw_limit=0) for commit in commits)
     db.execute("BEGIN")
     first.run(db)
@@ -294,7 +295,7 @@ def test_a_commit_that_has_to_be_written_again_is_indexed_once(tmp_path: Path) -
     second.run(db)  # now it has the number that the other one had
     second.settle(db)
     assert list(db.execute("SELECT rowid FROM search")) == [(1,)]
-    db.close()
+    connection.close()
 
 
 # --- many at once -------------------------------------------------------------------------------

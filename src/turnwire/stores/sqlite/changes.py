@@ -27,7 +27,7 @@ __all__ = [
 # --- conversations ------------------------------------------------------------------------------
 
 
-def add_conversation(db: apsw.Connection, new: NewConversation) -> None:
+def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
     """Begin one, with an empty log."""
     state = new.state or Conversation(new.conversation_id)
     state = structs.replace(
@@ -58,7 +58,7 @@ def add_conversation(db: apsw.Connection, new: NewConversation) -> None:
             json_text(state),
         ),
     )
-    if not db.changes():
+    if not db.connection.changes():
         raise Conflict(f"There is a conversation {conversation_id} already.")
     for request in state.requests:
         for sql, row in opened(conversation_id, request, new.created_at):
@@ -66,7 +66,7 @@ def add_conversation(db: apsw.Connection, new: NewConversation) -> None:
 
 
 def change_conversation(
-    db: apsw.Connection, conversation_id: str, title: str | None, archived: bool | None
+    db: apsw.Cursor, conversation_id: str, title: str | None, archived: bool | None
 ) -> None:
     """Change what is not the engine's."""
     db.execute(
@@ -74,11 +74,11 @@ def change_conversation(
         " WHERE conversation_id = ?",
         (clean(title), archived, clean(conversation_id)),
     )
-    if not db.changes():
+    if not db.connection.changes():
         raise _not_found(conversation_id)
 
 
-def delete_conversation(db: apsw.Connection, conversation_id: str, at: str, by: str | None) -> None:
+def delete_conversation(db: apsw.Cursor, conversation_id: str, at: str, by: str | None) -> None:
     """Everything of it goes; that it went is written down."""
     conversation_id = clean(conversation_id)
     db.execute(
@@ -86,7 +86,7 @@ def delete_conversation(db: apsw.Connection, conversation_id: str, at: str, by: 
         (conversation_id,),
     )
     db.execute("DELETE FROM conversations WHERE conversation_id = ?", (conversation_id,))
-    if not db.changes():
+    if not db.connection.changes():
         raise _not_found(conversation_id)
     db.execute(ADD_AUDIT, audit_row(at, "deleted", conversation_id, by, None, None))
 
@@ -99,7 +99,7 @@ def _not_found(conversation_id: str) -> Refused:
 
 
 def claim_conversation(
-    db: apsw.Connection, conversation_id: str, owner: str, now: int, lease: int
+    db: apsw.Cursor, conversation_id: str, owner: str, now: int, lease: int
 ) -> Claim:
     """Give it to this owner, unless another one's lease still runs."""
     owner = clean(owner)
@@ -119,7 +119,7 @@ def claim_conversation(
     return Claim(conversation_id, owner, fence + 1)
 
 
-def renew_claims(db: apsw.Connection, claims: Sequence[Claim], now: int, lease: int) -> list[Claim]:
+def renew_claims(db: apsw.Cursor, claims: Sequence[Claim], now: int, lease: int) -> list[Claim]:
     """Extend the leases of those that nobody else has taken."""
     held = []
     for claim in claims:
@@ -128,12 +128,12 @@ def renew_claims(db: apsw.Connection, claims: Sequence[Claim], now: int, lease: 
             " WHERE conversation_id = ? AND fence = ? AND owner = ?",
             (now + lease, clean(claim.conversation_id), claim.fence, clean(claim.owner)),
         )
-        if db.changes():
+        if db.connection.changes():
             held.append(claim)
     return held
 
 
-def release_claim(db: apsw.Connection, claim: Claim) -> None:
+def release_claim(db: apsw.Cursor, claim: Claim) -> None:
     """Let go of it; somebody else's claim stays."""
     db.execute(
         "UPDATE conversations SET owner = NULL, lease_until = 0"
@@ -145,14 +145,14 @@ def release_claim(db: apsw.Connection, claim: Claim) -> None:
 # --- blobs --------------------------------------------------------------------------------------
 
 
-def put_blob(db: apsw.Connection, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
+def put_blob(db: apsw.Cursor, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
     db.execute(
         "INSERT INTO blobs (blob_id, mime_type, data, created_at) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
         (clean(blob_id), clean(mime_type), data, at),
     )
-    if db.changes():
+    if db.connection.changes():
         return
     (same,) = db.execute(
         "SELECT data = ? FROM blobs WHERE blob_id = ?", (data, clean(blob_id))

@@ -99,10 +99,10 @@ class CommitJob(Job[None]):
     """All that one step writes."""
 
     def __init__(self, commit: Commit, *, raw_limit: int) -> None:
+        state = commit.state
         self._claim = commit.claim
         self._conversation_id = clean(commit.claim.conversation_id)
         self._at = commit.at
-        self._trace_id = _trace_of(commit)
         self._entries: list[tuple[Row, str | None]] = []
         self._others: list[tuple[str, Row]] = []
         self._words: list[tuple[int, str]] = []
@@ -110,12 +110,13 @@ class CommitJob(Job[None]):
             if isinstance(write, AddEntry):
                 self._entries.append(self._entry(write, raw_limit))
             else:
-                self._others += self._other(write)
+                self._others += self._other(write, commit)
         if commit.receipt is not None:
             self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
-        state = commit.state
         before = state.head - len(self._entries)
-        _check_dense(commit, before)
+        for number, (row, _) in enumerate(self._entries, before + 1):
+            if row[1] != number:
+                raise Conflict(f"An entry is number {row[1]} and should be {number}.")
         self._move: Row = (
             state.head,
             json_text(state),
@@ -128,21 +129,22 @@ class CommitJob(Job[None]):
             before,
         )
 
-    def run(self, db: apsw.Connection) -> None:
+    def run(self, db: apsw.Cursor) -> None:
+        connection = db.connection
         self._words.clear()
         db.execute(_MOVE, self._move)
-        if not db.changes():
+        if not connection.changes():
             _say_why(db, self._claim, self._move[-1])
         for row, words in self._entries:
             db.execute(_ADD_ENTRY, row)
             if words:
-                self._words.append((db.last_insert_rowid(), words))
+                self._words.append((connection.last_insert_rowid(), words))
         for sql, row in self._others:
             db.execute(sql, row)
-            if sql is _END_REQUEST and not db.changes():
+            if sql is _END_REQUEST and not connection.changes():
                 raise Conflict(f"The request {row[-1]} is not open.")
 
-    def settle(self, db: apsw.Connection) -> None:
+    def settle(self, db: apsw.Cursor) -> None:
         for row in self._words:
             db.execute(_ADD_WORDS, row)
 
@@ -166,7 +168,7 @@ class CommitJob(Job[None]):
         text = text_of(entry)
         return row, clean(indexed(text)) if text else None
 
-    def _other(self, write: Write) -> list[tuple[str, Row]]:
+    def _other(self, write: Write, commit: Commit) -> list[tuple[str, Row]]:
         match write:
             case BeginTurn(turn):
                 item = turn.item
@@ -185,7 +187,8 @@ class CommitJob(Job[None]):
                     (_CLOSE_ITEM, (self._at, *named)),
                 ]
             case Audit(action, by, data):
-                row = audit_row(self._at, action, self._conversation_id, by, self._trace_id, data)
+                trace = _trace_of(commit)
+                row = audit_row(self._at, action, self._conversation_id, by, trace, data)
                 return [(ADD_AUDIT, row)]
             case _:
                 raise TypeError(f"no such write: {write!r}")
@@ -251,16 +254,7 @@ def _trace_of(commit: Commit) -> str | None:
     return next((w.trace_id for w in commit.writes if isinstance(w, EndTurn)), None)
 
 
-def _check_dense(commit: Commit, before: int) -> None:
-    numbers = [write.sequence for write in commit.writes if isinstance(write, AddEntry)]
-    if numbers != list(range(before + 1, commit.state.head + 1)):
-        raise Conflict(
-            f"The numbers of the entries must lead to the head {commit.state.head} without a gap.",
-            numbers=numbers,
-        )
-
-
-def _say_why(db: apsw.Connection, claim: Claim, before: int) -> None:
+def _say_why(db: apsw.Cursor, claim: Claim, before: int) -> None:
     """Nothing was changed: either the claim is old, or the numbers are wrong."""
     conversation_id = clean(claim.conversation_id)
     found = db.execute(

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import apsw
+
 from turnwire.core.times import iso
 from turnwire.ports import (
     AuditRow,
@@ -198,7 +200,7 @@ class SqliteStore:
     ) -> None:
         row = audit_row(at, action, clean(conversation_id), by, None, data)
 
-        def add(db: Any) -> None:
+        def add(db: apsw.Cursor) -> None:
             db.execute(ADD_AUDIT, row)
 
         await self._writer.call(add)

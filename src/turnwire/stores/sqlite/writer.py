@@ -24,11 +24,11 @@ _BATCH = 1024  # jobs in one transaction
 class Job(Generic[T]):
     """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
 
-    def run(self, db: apsw.Connection) -> T:
+    def run(self, db: apsw.Cursor) -> T:
         """Write it. Whatever this raises takes back what it wrote, and nothing else."""
         raise NotImplementedError
 
-    def settle(self, db: apsw.Connection) -> None:
+    def settle(self, db: apsw.Cursor) -> None:
         """Write what can wait for the end of the transaction, after every job has run.
 
         The search index belongs here: it writes all that it has whenever a savepoint is set, so an
@@ -37,10 +37,10 @@ class Job(Generic[T]):
 
 
 class _Call(Job[T]):
-    def __init__(self, run: Callable[[apsw.Connection], T]) -> None:
+    def __init__(self, run: Callable[[apsw.Cursor], T]) -> None:
         self._run = run
 
-    def run(self, db: apsw.Connection) -> T:
+    def run(self, db: apsw.Cursor) -> T:
         return self._run(db)
 
 
@@ -60,7 +60,8 @@ class Writer:
     """Takes jobs from any number of tasks and event loops, in the order in which they come."""
 
     def __init__(self, connection: apsw.Connection) -> None:
-        self._db = connection
+        self._connection = connection
+        self._db = connection.cursor()  # one for all: making one costs more than using it
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
         self._waiting: SimpleQueue[list[_Asked] | None] = SimpleQueue()  # None: the end
         self._gate = Lock()
@@ -86,7 +87,7 @@ class Writer:
             gathered.append(asked)
         return asked.future
 
-    def call(self, run: Callable[[apsw.Connection], T]) -> asyncio.Future[T]:
+    def call(self, run: Callable[[apsw.Cursor], T]) -> asyncio.Future[T]:
         """The same for a function."""
         return self.write(_Call(run))
 
@@ -130,7 +131,7 @@ class Writer:
                 self._write_all(batch)
                 _tell(batch)
             del batch, asked  # nothing is kept alive while the next is waited for
-        self._db.close()
+        self._connection.close()
 
     def _write_all(self, batch: list[_Asked]) -> None:
         if len(batch) == 1:
@@ -165,7 +166,7 @@ class Writer:
 
     def _attempt(self, batch: list[_Asked], *, savepoints: bool) -> None:
         db = self._db
-        with transaction(db):
+        with transaction(self._connection):
             for asked in batch:
                 asked.error = None
                 if savepoints:
