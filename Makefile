@@ -5,7 +5,6 @@ PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv --quiet
 INSTALL := $(UV) pip install --python $(BIN)/python
-SAMPLE := src/turnwire/samples/tour.jsonl
 
 # Trust the certificates that this machine trusts: behind a company proxy uv's own list is not enough.
 UV_SYSTEM_CERTS ?= 1
@@ -22,14 +21,19 @@ endif
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: .venv/base.stamp ## show what Turnwire does, on a recorded stream
-	@$(BIN)/turnwire --help
-	@echo
-	@$(BIN)/turnwire inspect $(SAMPLE)
-	@echo
-	@echo "Next, try:"
-	@echo "  $(BIN)/turnwire convert --from claude --to rpc $(SAMPLE)"
-	@echo "  $(BIN)/turnwire validate --from claude $(SAMPLE)"
+# At a terminal a conversation; elsewhere, as in CI, a tour that leaves nothing behind.
+run: .venv/base.stamp ## talk to the demo agent, which needs no key and no network
+	@if [ -t 0 ] && [ -t 1 ]; then \
+	  echo 'This is the demo agent. Say hello, or say everything for a tour of what an agent can do.'; \
+	  echo; \
+	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
+	else \
+	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
+	  export TURNWIRE_DATA_DIR="$$here" && \
+	  $(BIN)/turnwire run --agent demo 'think, use a tool, make a plan and send a helper' && \
+	  echo && $(BIN)/turnwire list && \
+	  echo && echo 'This was a tour. At a terminal, make run lets you talk to the agent.'; \
+	fi
 
 # With ARGS only what was asked for runs: no workers, no coverage.
 test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)

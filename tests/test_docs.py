@@ -62,6 +62,7 @@ VOCABULARIES = {
     "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
     "turnwire.dialects.v2.check": "docs/cli.md",
+    "turnwire.cli.record": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
 
@@ -208,14 +209,31 @@ def test_every_vocabulary_has_examples() -> None:
     assert {page for page, _ in EXAMPLES} == set(READERS)
 
 
-def test_the_example_in_the_readme_prints_what_it_says() -> None:
-    (program,) = fences("README.md", "python")
-    shown = fences("README.md", "text")[-1].splitlines()
-    assert shown[-1] == "..."
+README_EXAMPLE = re.compile(r"```python\n(.*?)```\n\nIt prints:\n\n```text\n(.*?)```", re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"), README_EXAMPLE.findall(PAGES["README.md"].read_text())
+)
+def test_an_example_in_the_readme_prints_what_it_says(
+    program: str, shown: str, tmp_path: Path
+) -> None:
+    (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     run = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path,  # where it may leave a file
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert run.stdout.splitlines()[: len(shown) - 1] == shown[:-1]
+    assert run.stderr == ""
+    assert run.stdout.startswith(shown.removesuffix("...\n"))
+    assert run.stdout == shown or shown.endswith("...\n")
+
+
+def test_every_program_in_the_readme_is_run() -> None:
+    programs = [program for program, _ in README_EXAMPLE.findall(PAGES["README.md"].read_text())]
+    assert programs == fences("README.md", "python")
 
 
 # --- links and commands -----------------------------------------------------------------------

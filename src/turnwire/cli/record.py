@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
-from turnwire.core.conversation.state import Options
 from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
@@ -46,13 +45,13 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     agent: str
     created_at: str
     updated_at: str
-    state: str
+    state: str  # a RunState
     title: str | None = None
     cwd: str | None = None
     model: str | None = None
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
-    rules: Options = Options()
+    rules: dict[str, Any] = {}  # how it behaves where there is a choice
     totals: Totals = Totals()
 
 
@@ -79,7 +78,7 @@ class BlobLine(_Line, frozen=True, tag="blob"):
 
     blob_id: str
     mime_type: str
-    data: bytes  # base64
+    data: bytes  # in base64
 
 
 class EndLine(_Line, frozen=True, tag="end"):
@@ -114,7 +113,7 @@ def head_of(row: ConversationRow) -> HeadLine:
         state.model,
         state.permission_mode,
         row.options,
-        state.options,
+        msgspec.to_builtins(state.options),
         state.totals,
     )
 
