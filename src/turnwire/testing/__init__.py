@@ -1,14 +1,18 @@
-"""Checks and stand-ins for those who build on Turnwire: `check_store` for a store, `check_agent` for an agent."""
+"""For those who build on Turnwire: checks for a store, an agent or a bus, and a clock for tests."""
 
 from turnwire.testing.check_agent import AgentBroken, AgentReport, Prompts, check_agent
+from turnwire.testing.check_bus import check_bus
 from turnwire.testing.check_store import STORE_CHECKS, StoreBroken, check_store
+from turnwire.testing.clock import ManualClock
 
 __all__ = [
     "STORE_CHECKS",
     "AgentBroken",
     "AgentReport",
+    "ManualClock",
     "Prompts",
     "StoreBroken",
     "check_agent",
+    "check_bus",
     "check_store",
 ]
