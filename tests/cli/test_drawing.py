@@ -15,7 +15,7 @@ from rich.text import Text
 from tests.cli.screen import Screen
 from turnwire.cli.live.fold import folded
 from turnwire.cli.live.growing import GrowingText
-from turnwire.cli.live.markdown import Markdown, settled
+from turnwire.cli.live.markdown import Markdown, blocks_of, cut
 from turnwire.cli.live.pen import Pen
 from turnwire.cli.live.region import Region
 
@@ -74,7 +74,7 @@ class TestAGrowingText:
         out += growing.finish(ANSWER, 60)
         assert out == drawn(ANSWER)
 
-    @given(st.integers(1, 8), st.integers(1, 30))
+    @pytest.mark.parametrize(("room", "size"), [(1, 1), (3, 7), (8, 30), (20, 100)])
     def test_never_needs_more_room_than_there_is(self, room: int, size: int) -> None:
         code = "```\n" + "".join(f"line {n}\n" for n in range(60)) + "```\n"
         growing, out = GrowingText(pen()), list[str]()
@@ -111,10 +111,18 @@ class TestAGrowingText:
         assert growing.finish("Another.", 60) == ["", "Another."]
 
     def test_what_may_still_change_is_not_settled(self) -> None:
-        assert settled("a paragraph", tall=False) == ("", "a paragraph", False)
-        assert settled("| a |\n|---|\n| 1 |\n", tall=True)[0] == ""
-        assert settled("one\n\ntwo", tall=False) == ("one\n\n", "two", False)
-        assert settled("", tall=True) == ("", "", False)
+        assert blocks_of("a paragraph") == ["a paragraph"]
+        assert blocks_of("one\n\ntwo") == ["one\n\n", "two"]
+        assert blocks_of("") == [""]
+        assert cut("| a |\n|---|\n| 1 |\n")[0] == ""
+        assert cut("")[0] == ""
+
+    def test_a_flood_is_passed_on_as_it_is(self) -> None:
+        growing = GrowingText(pen())
+        growing.add("word " * 100_000)
+        out = growing.settle(60, 20)
+        out += growing.finish("word " * 100_000, 60)
+        assert sum(line.count("word") for line in out) >= 99_000  # some are cut in two
 
 
 class TestMarkdown:

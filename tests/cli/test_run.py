@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,7 @@ class TestControlC:
         with Terminal("run", "--agent", STUBBORN, "long", home=home) as terminal:
             terminal.wait_for("Streams are rivers")
             terminal.control_c()
-            terminal.wait_for("once more leaves at once")
+            terminal.wait_for("Ctrl-C again leaves at once")
             terminal.control_c()
             assert terminal.end() == 130
             assert terminal.screen.cursor_shown
@@ -213,3 +214,41 @@ def test_the_first_letters_of_an_id_go_on_with_a_conversation(home: Path, tell: 
         assert "✓ Bash  List the files" in terminal.screen.text
     (conversation,) = lines(tell("list", "--json"))
     assert (conversation["conversation_id"], conversation["turns"]) == (name, 2)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "begin"),
+    [("long", "Streams are rivers of small pieces."), ("很长", "流是由小块组成的河。")],
+)
+def test_a_long_answer_on_a_small_screen_is_all_there_once_and_in_order(
+    prompt: str, begin: str, home: Path
+) -> None:
+    with Terminal("run", "--agent", QUICK, prompt, home=home, columns=60, rows=10) as terminal:
+        assert terminal.end() == 0
+        lines = terminal.screen.lines
+    parts = [line.partition(" ")[0] for line in lines if begin[:6] in line]
+    assert parts == [f"{number}." for number in range(1, 31)]
+    heights = {b - a for a, b in pairwise(n for n, line in enumerate(lines) if begin[:6] in line)}
+    assert len(heights) == 1  # each of them whole
+
+
+def test_code_that_is_longer_than_the_screen_is_all_there(home: Path) -> None:
+    code = "\n".join(f"line_{number} = {number}" for number in range(40))
+    prompt = f"say ```python\n{code}\n```\n\nDone."
+    with Terminal("run", "--agent", SCRIPTED, prompt, home=home, columns=50, rows=8) as terminal:
+        assert terminal.end() == 0
+        lines = terminal.screen.lines
+    first = lines.index("  line_0 = 0")
+    assert lines[first : first + 40] == [f"  line_{number} = {number}" for number in range(40)]
+    assert lines[first + 40 : first + 42] == ["", "Done."]
+
+
+def test_a_terminal_without_colours_or_without_tricks(home: Path) -> None:
+    with Terminal("run", "--agent", QUICK, "think tool", home=home, NO_COLOR="1") as terminal:
+        assert terminal.end() == 0
+        assert "✓ Bash  List the files" in terminal.screen.text
+    with Terminal("run", "--agent", QUICK, "think tool", home=home, TERM="dumb") as terminal:
+        assert terminal.end() == 0
+        assert "(thinking) The person wants to see me think." in terminal.screen.text.replace(
+            "\n", ""
+        )

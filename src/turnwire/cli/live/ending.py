@@ -80,7 +80,7 @@ def receipt(stop: Interrupted) -> Text:
     if stop.processes:
         names = [f"{plain(p.name or 'process')} {p.pid}" for p in stop.processes]
         parts.append(f"{_processes(len(names))} ended: {some(names, 5)}")
-    else:
+    elif not stop.forced:
         parts.append("no process had to be ended")
     return Text.assemble(("■ Interrupted", "yellow"), f": {'; '.join([why, *parts])}.")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from turnwire.cli.live.markdown import Markdown, settled
+from rich.cells import chop_cells
+
+from turnwire.cli.live.markdown import LONG, Markdown, blocks_of, cut
 from turnwire.cli.live.pen import Pen
 
 __all__ = ["GrowingText"]
 
 _ALL = 1_000_000  # lines: nothing is too tall
+_WINDOW = 16_000  # characters that are looked at together: more would take too long
+_FLOOD = 200_000  # characters that wait; nobody reads along any more, so it need not look good
 
 
 class GrowingText:
@@ -28,14 +32,36 @@ class GrowingText:
 
     def settle(self, width: int, room: int) -> list[str]:
         """The lines that cannot change any more; `room`: lines that the last block may have."""
-        out: list[str] = []
+        out = self._flood(width) if len(self._rest) > _FLOOD else []
+        window = _WINDOW
         while True:
-            tall = len(self._draw(self._rest, width)) > room
-            done, rest, same = settled(self._rest, tall=tall)
-            if not done:
+            head, tail = _split(self._rest, window)
+            *done, last = blocks_of(head)
+            for block in done:
+                out += self._hand_out(block, width)
+                self._joins = False
+            self._rest = last + tail
+            begin, end = self._cut(last, width, room, is_all=not tail)
+            if begin:
+                out += self._hand_out(begin, width)
+                self._rest, self._joins = end + tail, True
+            elif not tail:
                 return out
-            out += self._hand_out(done, width)
-            self._rest, self._joins = rest, same
+            elif not done:
+                window *= 2  # a table, or another block that has to be seen whole
+
+    def _cut(self, block: str, width: int, room: int, *, is_all: bool) -> tuple[str, str]:
+        """What of the last block can be handed out, if it is too long to be drawn again and again."""
+        if is_all and len(block) <= LONG and len(self._draw(block, width)) <= room:
+            return "", block
+        return cut(block)
+
+    def _flood(self, width: int) -> list[str]:
+        """Most of what waits, as it came."""
+        text, self._rest = _split(self._rest, len(self._rest) - _WINDOW // 2)
+        lines = [part for line in text.split("\n") for part in chop_cells(line, width) or [""]]
+        self._joins, self.begun = True, True
+        return lines
 
     def live(self, width: int) -> list[str]:
         """The lines of the last block, as it is now."""
@@ -66,3 +92,11 @@ class GrowingText:
         while lines and not lines[0]:
             lines.pop(0)
         return lines
+
+
+def _split(text: str, size: int) -> tuple[str, str]:
+    """The beginning of a text, up to the end of a line or of a word, and the rest."""
+    if len(text) <= size:
+        return text, ""
+    at = max(text.rfind("\n", 0, size), text.rfind(" ", size // 2, size)) + 1 or size
+    return text[:at], text[at:]

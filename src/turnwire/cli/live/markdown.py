@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
+from itertools import pairwise
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -15,7 +16,7 @@ from rich.theme import Theme
 
 from turnwire.cli.live.fold import folded
 
-__all__ = ["THEME", "Markdown", "settled"]
+__all__ = ["LONG", "THEME", "Markdown", "blocks_of", "cut"]
 
 # Without backgrounds: they look wrong on every terminal but the one they were made for.
 THEME = Theme(
@@ -112,49 +113,43 @@ def _is_bare(tokens: list[Token]) -> bool:
 
 # --- while it grows -----------------------------------------------------------------------------
 
-_LONG = 4000  # characters of one block after which it is cut, so that drawing it stays cheap
+LONG = 4000  # characters of one block after which it is cut, so that drawing it stays cheap
 
 
-def settled(text: str, *, tall: bool) -> tuple[str, str, bool]:
-    """The first block of a growing text if it cannot change any more, the rest, and whether the rest
-    is the same block.
-
-    A block is settled when another one has begun. Of one that is `tall`, or very long, all but its
-    end is settled as well, where it can be cut: code between lines, a list between items, a
-    paragraph between words.
-    """
-    tokens = [token for token in _PARSER.parse(text) if token.map]
-    tops = [token for token in tokens if token.level == 0]
-    if not tops:
-        return "", text, False
+def blocks_of(text: str) -> list[str]:
+    """Its blocks in order, each as it was written. All but the last cannot change any more."""
     lines = text.splitlines(keepends=True)
-    if len(tops) > 1:
-        second = _line(tops[1])
-        return "".join(lines[:second]), "".join(lines[second:]), False
-    if tall or len(text) > _LONG:
-        return _cut(text, lines, tops[0], tokens)
-    return "", text, False
+    begins = [_line(token) for token in _PARSER.parse(text) if token.level == 0 and token.map]
+    places = [0, *begins[1:], len(lines)]
+    return ["".join(lines[begin:end]) for begin, end in pairwise(places)]
 
 
-def _cut(text: str, lines: list[str], top: Token, tokens: list[Token]) -> tuple[str, str, bool]:
+def cut(block: str) -> tuple[str, str]:
+    """All of a growing block but its end, and its end, which is a block of the same kind.
+
+    Code is cut between lines, a list between items, a long paragraph between words; nothing else
+    can be cut: then the first part is empty.
+    """
+    tokens = [token for token in _PARSER.parse(block) if token.map]
+    if not tokens:
+        return "", block
+    top, lines = tokens[0], block.splitlines(keepends=True)
     match top.type:
         case "fence":
             opening, body = lines[_line(top)], lines[_line(top) + 1 :]
             if len(body) > 1:
-                done = f"{opening}{''.join(body[:-1])}"
-                return f"{done}{top.markup}\n", f"{opening}{body[-1]}", True
+                return f"{opening}{''.join(body[:-1])}{top.markup}\n", f"{opening}{body[-1]}"
         case "bullet_list_open" | "ordered_list_open":
             items = [t for t in tokens if t.type == "list_item_open" and t.level == 1]
             if len(items) > 1:
                 last = _line(items[-1])
-                return "".join(lines[:last]), "".join(lines[last:]), True
-        case "paragraph_open" if len(text) > _LONG:
-            space = text.rfind(" ", 0, -200)
-            cut = space + 1 if space > 0 else len(text) - 200
-            return text[:cut], text[cut:], True
+                return "".join(lines[:last]), "".join(lines[last:])
+        case "paragraph_open" if len(block) > LONG:
+            at = block.rfind(" ", 0, LONG - 200) + 1 or LONG - 200
+            return block[:at], block[at:]
         case _:
             pass
-    return "", text, False
+    return "", block
 
 
 def _line(token: Token) -> int:

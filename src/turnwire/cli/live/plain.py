@@ -12,13 +12,21 @@ from turnwire.cli.live.story import AGENT, Kind
 __all__ = ["PlainPainter"]
 
 
+class _Growing:
+    """The agent's own words that have begun: all of them, and those that were not written yet."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.rest = ""
+        self.begun = False
+
+
 class PlainPainter:
     """Writes whole lines, as soon as they are whole."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
-        self._growing: dict[str, str] = {}  # the agent's own words that have begun, without an end
-        self._written: dict[str, int] = {}  # characters of each that were written
+        self._growing: dict[str, _Growing] = {}
         self._last: object = None  # what was written last, to keep things apart
         self._plan: list[str] = []
 
@@ -32,37 +40,38 @@ class PlainPainter:
         """The agent's own words come line by line; those of a sub-agent when they are whole."""
         if voice.depth or kind == "thinking":
             return
-        text = self._growing.get(block_id, "") + piece
-        self._growing[block_id] = text
-        end = text.rfind("\n") + 1
-        self._write_from(block_id, text[:end])
+        grown = self._growing.setdefault(block_id, _Growing())
+        grown.pieces.append(piece)
+        lines, newline, rest = (grown.rest + piece).rpartition("\n")
+        if newline and (lines.strip() or grown.begun):
+            self._write(block_id, f"{lines}\n")
+            grown.begun, grown.rest = True, rest
+        else:
+            grown.rest += piece
 
     def finish(self, block_id: str, voice: Voice, kind: Kind, text: str) -> None:
         """The rest of it."""
-        grown = self._growing.pop(block_id, "")
-        if not text.startswith(grown):
-            self._written.pop(block_id, None)  # not what has grown: all of it once more
+        grown = self._growing.pop(block_id, None) or _Growing()
         if voice.depth or kind == "thinking":
             mark = "(thinking) " if kind == "thinking" else ""
             self._put([f"{mark}{line}" for line in text.strip("\n").split("\n")], voice, block_id)
-        else:
-            self._write_from(block_id, text if text.endswith("\n") else f"{text}\n")
-        self._written.pop(block_id, None)
+            return
+        said = "".join(grown.pieces)
+        # Where it is not what has grown, all of it once more.
+        rest = grown.rest + text[len(said) :] if text.startswith(said) else text
+        if rest:
+            self._write(block_id, rest if rest.endswith("\n") else f"{rest}\n")
 
     def take_back(self, block_id: str) -> None:
         """What is written is written; so it is said."""
-        self._growing.pop(block_id, None)
-        if self._written.pop(block_id, 0):
+        grown = self._growing.pop(block_id, None)
+        if grown is not None and grown.begun:
             self._put(["(The agent took this back.)"], AGENT, "taken back")
 
-    def _write_from(self, block_id: str, text: str) -> None:
-        done = self._written.get(block_id, 0)
-        new = text[done:]
-        if new.strip("\n") or (new and done):
-            self._apart(block_id)
-            self._file.write(new)
-            self._file.flush()
-            self._written[block_id] = len(text)
+    def _write(self, block_id: str, text: str) -> None:
+        self._apart(block_id)
+        self._file.write(text)
+        self._file.flush()
 
     # --- around them --------------------------------------------------------------------------
 

@@ -109,7 +109,7 @@ class Session:
             if turn_id is not None:
                 end = await self.see(turn_id)
             elif tasks:
-                self._view.status(plain(f"In the background: {some(tasks, 2)}"))
+                self._view.status(plain(f"In the background: {some(tasks, 2)}"), "Ctrl-C ends it")
                 await self._until(partial(self._moved_on, tasks))
             else:
                 try:
@@ -192,7 +192,7 @@ class Session:
         if turn_id is None or self._stops > 1:
             self._leave(130)
             return
-        self._view.status("Stopping, once more leaves at once")
+        self._view.status("Stopping", "Ctrl-C again leaves at once")
         self._spawn(self._talk.interrupt(turn_id))
 
     def _leave(self, code: int) -> None:

@@ -40,6 +40,7 @@ class TerminalPainter:
         self._calls: dict[str, Call] = {}
         self._steps: list[Any] = []
         self._status: str | None = None
+        self._hint = ""
         self._since = 0.0
         self._asking: tuple[str, Editor] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -121,13 +122,13 @@ class TerminalPainter:
             steps, self._steps = self._steps, []
             self.note(plan_of(steps))
 
-    def status(self, words: str | None) -> None:
-        """What is going on, in the last line; nothing: it is over."""
+    def status(self, words: str | None, hint: str = "Ctrl-C stops") -> None:
+        """What is going on, in the last line, and what can be done; nothing: it is over."""
         if words is not None and self._status is None:
             self._since = time.monotonic()
         if words is None:
             self._put_plan()
-        self._status = words
+        self._status, self._hint = words, hint
         self._soon()
 
     # --- asking -------------------------------------------------------------------------------
@@ -282,6 +283,6 @@ class TerminalPainter:
             passed = time.monotonic() - self._since
             turning = _TURNING[int(passed * 10) % len(_TURNING)]
             took = f" · {duration(int(passed))}" if passed >= 1 else ""
-            words = f"{self._status}{took} · Ctrl-C stops"
+            words = f"{self._status}{took} · {self._hint}"
             lines += self._pen.lines(Text.assemble((turning, "yellow"), " ", (words, "dim")))[:1]
         return lines, None

@@ -30,8 +30,8 @@ class View:
     def note(self, lines: list[Text]) -> None:
         """Something that is not in the frames."""
 
-    def status(self, words: str | None) -> None:
-        """What is going on."""
+    def status(self, words: str | None, hint: str = "Ctrl-C stops") -> None:
+        """What is going on, and what can be done about it."""
 
     @property
     def tasks(self) -> list[str]:
@@ -82,9 +82,9 @@ class StoryView(View):
     def note(self, lines: list[Text]) -> None:
         self._painter.note(lines)
 
-    def status(self, words: str | None) -> None:
+    def status(self, words: str | None, hint: str = "Ctrl-C stops") -> None:
         if self._terminal is not None:
-            self._terminal.status(words)
+            self._terminal.status(words, hint)
 
     @property
     def tasks(self) -> list[str]:
