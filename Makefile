@@ -24,7 +24,8 @@ help: ## list the targets
 # At a terminal a conversation; elsewhere, as in CI, a tour that leaves nothing behind.
 run: .venv/base.stamp ## talk to the demo agent, which needs no key and no network
 	@if [ -t 0 ] && [ -t 1 ]; then \
-	  echo 'This is the demo agent. Say hello, or say everything for a tour of what an agent can do.'; \
+	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
+	  echo 'then it shows what an agent can do.'; \
 	  echo; \
 	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
 	else \

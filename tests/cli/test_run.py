@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.cli.agents import QUICK, SCRIPTED, SLOW, STUBBORN
-from tests.cli.conftest import Tell, lines
-from tests.cli.terminal import Terminal
+from tests.cli.conftest import TURNWIRE, Tell, lines
+from tests.cli.terminal import Terminal, environment
+from tests.streams import FIXTURES
 
 
 def test_a_turn_is_streamed_with_its_tools_its_plan_and_its_helpers(home: Path) -> None:
@@ -252,3 +255,34 @@ def test_a_terminal_without_colours_or_without_tricks(home: Path) -> None:
         assert "(thinking) The person wants to see me think." in terminal.screen.text.replace(
             "\n", ""
         )
+
+
+class TestAReaderThatGoesAway:
+    def test_ends_the_turn_and_leaves_the_log_true(self, home: Path, tell: Tell) -> None:
+        with subprocess.Popen(
+            [*TURNWIRE, "run", "--agent", SLOW, "think tool long"],
+            cwd=FIXTURES.parent,
+            env=environment(TURNWIRE_DATA_DIR=str(home)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdout
+            assert process.stderr
+            process.stdout.readline()
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 141
+        (conversation,) = lines(tell("list", "--json"))
+        assert conversation["state"] == "interrupted"
+
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+    def test_so_does_a_signal(
+        self, number: signal.Signals, code: int, home: Path, tell: Tell
+    ) -> None:
+        with Terminal("run", "--agent", SLOW, "long", home=home) as terminal:
+            terminal.wait_for("Streams are rivers")
+            terminal.process.send_signal(number)
+            assert terminal.end() == code
+            assert terminal.screen.cursor_shown
+        (conversation,) = lines(tell("list", "--json"))
+        assert conversation["state"] == "interrupted"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,26 +71,36 @@ async def _run(
     async with home.store(create=conversation is None) as store:
         row = None if conversation is None else await _existing(store, conversation, agent, home)
         name = row.agent if row else agent or _DEFAULT
-        async with open_engine(store, name) as engine:
-            with open_view(as_json=as_json) as view:
-                talk = None
-                is_busy = False
-                if row is not None:
-                    talk = await engine.open(row.conversation_id)
-                    is_busy = (await take_over(engine, talk)).turn_id is not None
-                words = prompt if prompt is not None or is_busy else await _read_prompt(view)
-                if words is not None and not words.strip():
-                    raise TurnwireError("there is nothing to say. Give a PROMPT, or pipe one in.")
-                if talk is None:
-                    talk = await engine.create(name, conversation_id=new_id(), cwd=place)
+        begun = new_id()
+        try:
+            async with open_engine(store, name) as engine:
+                with open_view(as_json=as_json) as view:
+                    words: str | None
+                    if row is None:
+                        words = await _words(view, prompt)
+                        talk = await engine.create(name, conversation_id=begun, cwd=place)
+                    else:
+                        talk = await engine.open(row.conversation_id)
+                        status = await take_over(engine, talk)
+                        is_busy = status.turn_id is not None
+                        words = None if is_busy and prompt is None else await _words(view, prompt)
+                    return await visit(engine, talk, view, home, partial(_work, words=words))
+        finally:
+            await _forget_if_empty(store, begun)
 
-                async def work(session: Session) -> TurnEnd | None:
-                    end = None
-                    if session.status.turn_id is not None:
-                        end = await session.see(session.status.turn_id)
-                    return end if words is None else await session.say(words)
 
-                return await visit(engine, talk, view, home, work)
+async def _work(session: Session, words: str | None) -> TurnEnd | None:
+    """First what still goes on or waits, then what there is to say."""
+    turn_id = session.status.turn_id
+    end = None if turn_id is None else await session.see(turn_id)
+    return end if words is None else await session.say(words)
+
+
+async def _forget_if_empty(store: Store, conversation_id: str) -> None:
+    """A conversation in which nothing was said, because it was left at once, need not be kept."""
+    row = await store.conversation(conversation_id)
+    if row is not None and row.head == 0:
+        await store.delete(conversation_id)
 
 
 async def _existing(
@@ -109,6 +120,14 @@ def _directory(cwd: str | None) -> str:
     if not path.is_dir():
         raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
     return str(path)
+
+
+async def _words(view: View, prompt: str | None) -> str:
+    """What to say: what was given, typed or piped in."""
+    words = await _read_prompt(view) if prompt is None else prompt
+    if not words.strip():
+        raise TurnwireError("there is nothing to say. Give a PROMPT, or pipe one in.")
+    return words
 
 
 async def _read_prompt(view: View) -> str:

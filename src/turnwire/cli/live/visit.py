@@ -15,7 +15,7 @@ from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.requests import permission_lines, question_lines
 from turnwire.cli.live.session import Left, Session
-from turnwire.cli.live.view import JsonView, View
+from turnwire.cli.live.view import JsonView, View, is_terminal
 from turnwire.cli.visible import safe, visible
 from turnwire.cli.words import plain
 from turnwire.core.status import OpenRequest, TurnEnd
@@ -80,15 +80,19 @@ def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None
         if view.painter is None:
             view.note(question_lines(request.questions, request.input))
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
-        command = home.command("answer", talk.id)
-        said = f"Left open: {words} Answer it: {command}"
+        said = [f"Left open: {words}", f"Answer it: {home.command('answer', talk.id)}"]
     else:
         if view.painter is None:
             view.note(permission_lines(request))
         tool = plain(visible(request.tool_name))
-        command = home.command("run", "--conversation", talk.id)
-        said = f"Nobody here can allow {tool}, so the turn stops. Go on at a terminal: {command}"
+        again = home.command("run", "--conversation", talk.id)
+        said = [
+            f"Nobody here can allow {tool}, so the turn stops.",
+            f"Go on at a terminal: {again}",
+        ]
     if isinstance(view, JsonView):
-        click.echo(said, file=sys.stderr)
+        click.echo(" ".join(said), file=sys.stderr)
+    elif is_terminal():  # there a command on a line of its own is easier to copy
+        view.note([Text(line, "yellow") for line in said])
     else:
-        view.note([Text(said, "yellow")])
+        view.note([Text(" ".join(said))])
