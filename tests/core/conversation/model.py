@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 from msgspec import structs
 
+from tests.core.conversation.watcher import Watcher
 from turnwire.core.conversation import Conversation, Options, step
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -48,6 +49,7 @@ class Model:
         self.handed_again = 0  # how often a turn was rightly handed over again
         self.timers: set[str] = set()
         self.stopping = False  # the server is about to stop
+        self.watcher: Watcher | None = None  # whoever is told of every step
 
     def take(self, happened: i.Input) -> e.Effects | None:
         """One step. Nothing comes of one that is refused."""
@@ -71,6 +73,9 @@ class Model:
             else:
                 self.timers.discard(timer.name)
         self.check(before)
+        if self.watcher is not None:
+            restarted = isinstance(happened, i.Recovered)
+            self.watcher.see(after, effects, after_a_restart=restarted)
         return effects
 
     # --- our own count --------------------------------------------------------------------------
@@ -118,9 +123,8 @@ class Model:
             case e.BeginTurn(turn=turn):
                 assert self.turns_ended[turn.turn_id] == 0, "a turn begins after its end"
                 self.turns_begun.add(turn.turn_id)
-                if turn.origin == "user":
-                    assert turn.item is not None
-                    queue_id = turn.item.queue_id
+                queue_id = turn.item.queue_id if turn.item else ""
+                if turn.origin == "user" or queue_id in self.queue:
                     assert self.queue.pop(0) == queue_id, "queue order is run order"
                     assert self.started.setdefault(queue_id, turn.turn_id) == turn.turn_id
             case e.EndTurn(turn_id=turn_id, end=end):
@@ -243,7 +247,8 @@ class Model:
             after, effects = step(c, i.Recovered(at=0))
             assert not effects.writes
             assert not effects.commands
-            assert structs.replace(after, voices={}) == structs.replace(c, voices={})
+            # Who has spoken is forgotten with the agent, and that is all.
+            assert _without_voices(after) == _without_voices(c)
 
     def finish(self) -> None:
         """In the end everything has ended: the server stops, and what waits is taken away."""
@@ -266,3 +271,7 @@ class Model:
         assert self.calls == self.results, "every call has its one result"
         assert self.opened == self.ended, "every request has ended"
         assert self.turns_begun == self.turns_ended.keys(), "every turn has ended"
+
+
+def _without_voices(c: Conversation) -> Conversation:
+    return structs.replace(c, voices={}, traces={})

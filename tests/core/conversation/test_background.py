@@ -119,7 +119,7 @@ def test_its_words_keep_the_turn_that_started_it() -> None:
     talk.say("Next")
     talk.starts().forget().speaks("Sub says", "t1")
     assert known_meta(talk.log[-1].entry).turn_id == 1
-    assert talk.log[-1].trace_id is None
+    assert talk.log[-1].trace_id == talk.log[0].trace_id is not None
 
 
 def test_also_where_it_first_speaks_later_and_nothing_told_of_it() -> None:
@@ -138,11 +138,12 @@ def test_its_calls_outlive_the_turn_and_get_their_own_results() -> None:
     assert talk.log[-1].turn_id == 1
 
 
-def test_a_result_belongs_to_the_turn_of_its_call_whoever_tells_it() -> None:
+def test_a_result_belongs_to_whoever_made_the_call_whoever_tells_it() -> None:
     talk = running().calls("t1", "Agent").gets("t1", "launched").calls("t2", voice="t1").ends()
     talk.say("Next")
     talk.starts().gets("t2")
     assert talk.log[-1].turn_id == 1
+    assert known_meta(talk.log[-1].entry).parent_tool_use_id == "t1"
 
 
 def test_the_calls_of_a_foreground_sub_agent_end_with_the_turn() -> None:
@@ -193,6 +194,14 @@ def test_it_may_ask_after_its_turn() -> None:
     talk.decide()
     assert talk.commands == ["deliver p1=allow"]
     assert talk.status.state == "active"
+
+
+def test_it_is_asked_by_whoever_made_the_call_even_if_the_agent_does_not_say_so() -> None:
+    talk = background().calls("t2", voice="t1")
+    talk.say("Next")
+    talk.starts().wants("p1", "t2")
+    (request,) = talk.status.requests
+    assert (request.turn_id, request.parent_tool_use_id, request.agent_id) == (1, "t1", "sub-t1")
 
 
 def test_what_it_asked_during_its_turn_outlives_the_turn() -> None:

@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from tests.core.conversation.driver import whose
 from tests.core.conversation.model import Model
+from tests.core.conversation.watcher import Watcher
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.content import TextContent
@@ -42,6 +43,7 @@ class World:
         self.model = Model(options)
         self.ids = 0
         self.tools: list[str] = []
+        self.voices: dict[str, str | None] = {}  # whose calls they are
         self.requests: list[str] = []
         self.number = 0
 
@@ -58,6 +60,10 @@ class World:
         self.ids += 1
         return f"{kind}{self.ids}"
 
+    def new_trace(self) -> str:
+        self.ids += 1
+        return f"{self.ids:032x}"
+
     def take(self, happened: i.Input) -> None:
         note(happened)  # it writes it down only if that is needed
         self.model.take(happened)
@@ -72,7 +78,7 @@ class World:
                 content=[TextContent("Hello")],
                 queue_id=queue_id,
                 client_message_id=queue_id,
-                trace_id=self.new_id("trace"),
+                trace_id=self.new_trace(),
             )
         )
 
@@ -117,7 +123,7 @@ class World:
                     at=0,
                     event=event,
                     entries=EntryStream().feed(event, run_id="", now=""),
-                    trace_id=self.new_id("trace"),
+                    trace_id=self.new_trace(),
                     last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
                 )
             )
@@ -131,9 +137,10 @@ class World:
         known = [*self.model.state.tools, *self.model.state.closed]
         return self.choose(known) if known else self.new_call()
 
-    def new_call(self) -> str:
+    def new_call(self, voice: str | None = None) -> str:
         tool = self.new_id("t")
         self.tools.append(tool)
+        self.voices[tool] = voice
         return tool
 
     def say(self, voice: str | None, block: ContentBlock) -> None:
@@ -147,25 +154,27 @@ class World:
 
     def agent_calls(self) -> None:
         voice = self.pick_voice()
-        self.say(voice, ToolUseBlock(self.new_call(), "Bash", "TOOL", {}, "completed"))
+        self.say(voice, ToolUseBlock(self.new_call(voice), "Bash", "TOOL", {}, "completed"))
 
     def agent_calls_again(self) -> None:
         self.say(None, ToolUseBlock(self.pick_call(), "Bash", "TOOL", {}, "completed"))
 
     def agent_gets_a_result(self) -> None:
         if self.tools:
-            block = ToolResultBlock(self.choose(self.tools), "done", False, "completed")
-            self.hear(ev.UserMessage(*whose(), [block], "tool"))
+            tool = self.choose(self.tools)
+            block = ToolResultBlock(tool, "done", False, "completed")
+            self.hear(ev.UserMessage(*whose(self.voices.get(tool)), [block], "tool"))
 
     def agent_calls_a_question(self) -> None:
-        voice, tool = self.pick_voice(), self.new_call()
+        voice = self.pick_voice()
+        tool = self.new_call(voice)
         self.requests.append(tool)
         self.say(voice, ToolUseBlock(tool, "request_input", "TOOL", {}, "completed"))
 
     def agent_waits_for_an_answer(self) -> None:
-        tool = self.new_call() if self.maybe() else self.pick_call()
-        self.requests.append(tool)
         voice = self.pick_voice()
+        tool = self.new_call(voice) if self.maybe() else self.pick_call()
+        self.requests.append(tool)
         self.hear(ev.QuestionAsked(*whose(voice), self.new_id("r"), tool, "request_input", []))
 
     def agent_wants(self) -> None:
@@ -248,17 +257,35 @@ THINGS: list[Callable[[World], None]] = [
 ]
 
 
-@settings(max_examples=2000)
-@given(
+STORIES = (
     st.sampled_from(OPTIONS),
     # A few things often lead further than all of them seldom do.
     st.lists(st.sampled_from(THINGS), min_size=4, max_size=12),
     st.binary(min_size=3 * 20, max_size=3 * 50),  # three bytes for each thing that happens
 )
+
+
+@settings(max_examples=2000)
+@given(*STORIES)
 def test_every_promise_holds_after_every_step(
     options: Options, things: list[Callable[[World], None]], steps: bytes
 ) -> None:
+    live(World(options), things, steps)
+
+
+@settings(max_examples=500)
+@given(*STORIES)
+def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
+    options: Options, things: list[Callable[[World], None]], steps: bytes
+) -> None:
     world = World(options)
+    watcher = world.model.watcher = Watcher(world.model.state)
+    live(world, things, steps)
+    assert watcher.broken_rules() == []
+
+
+def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:
+    """Everything that happens, and the end."""
     things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these
     for place in range(0, len(steps), 3):
         world.number = int.from_bytes(steps[place : place + 3], "big")

@@ -123,7 +123,7 @@ def test_a_permission_that_is_asked_for_twice_is_one() -> None:
 
 def test_a_permission_whose_call_has_its_result_is_over() -> None:
     talk = wanting().gets("t1", "denied by a rule", is_error=True)
-    assert talk.told == ["failed result t1: denied by a rule", "p1 cancelled by agent"]
+    assert talk.told == ["p1 cancelled by agent", "failed result t1: denied by a rule"]
 
 
 def test_the_result_of_one_call_ends_no_request_of_another() -> None:
@@ -167,6 +167,15 @@ def test_beside_a_question_it_ends_and_the_question_waits() -> None:
     talk = wanting().asks("q1").forget().lose_agent()
     assert talk.told == ["p1 cancelled by agent_lost", "failed result t1: interrupted: agent_lost"]
     assert [request.request_id for request in talk.status.requests] == ["q1"]
+
+
+def test_it_ends_with_its_call_though_that_is_of_no_turn() -> None:
+    talk = Talk().calls("t9").wants("p9", "t9").starts().forget().ends()
+    assert talk.told == [
+        "p9 cancelled by agent",
+        "failed result t9: no result: the turn ended",
+        "turn 1 completed",
+    ]
 
 
 def test_it_ends_with_its_turn() -> None:

@@ -148,7 +148,7 @@ def test_a_question_that_the_agent_took_back_is_cancelled() -> None:
 
 def test_a_question_whose_call_has_its_result_is_over() -> None:
     talk = asking().gets("q1", "I decided myself")
-    assert talk.told == ["result q1: I decided myself", "q1 cancelled by agent"]
+    assert talk.told == ["q1 cancelled by agent", "result q1: I decided myself"]
 
 
 def test_a_question_that_is_open_when_its_turn_ends_is_over() -> None:

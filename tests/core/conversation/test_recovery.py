@@ -36,7 +36,7 @@ def test_a_turn_that_was_not_dispatched_waits_again_and_is_in_the_log_once() -> 
     assert talk.queue == ["Hello"]
     assert (talk.status.state, talk.status.queue_held) == ("active", True)
     talk.change("resume")
-    assert talk.told == ["turn 1 begins: user", "user: Hello", "turn 1 begins: user"]
+    assert talk.told == ["turn 1 begins: user", "user: Hello", "turn 1 begins: resume"]
     assert talk.commands == ["prompt 1: Hello", "prompt 1: Hello"]
 
 
@@ -45,7 +45,8 @@ def test_with_continue_it_is_handed_over_again_at_once() -> None:
     talk.say("Hello")
     talk.forget().restart()
     assert talk.commands == ["prompt 1: Hello"]
-    assert talk.starts().ends().told == ["turn 1 begins: user", "turn 1 completed"]
+    assert talk.starts().ends().told == ["turn 1 begins: resume", "turn 1 completed"]
+    assert talk.last_end().origin == "user"
 
 
 def test_it_waits_before_everything_else() -> None:

@@ -192,12 +192,16 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
                 ask_question(d, entry, call, turn_id, said.event, said.inbox_item_id, raw)
                 return
         case "tool", [ToolResultPart(payload=result)]:
-            tool = d.tools.pop(result.tool_call_id, None)
+            tool = d.tools.get(result.tool_call_id)
             if tool is None:
                 return  # it has its one result already
-            d.replies = [r for r in d.replies if r.request_id != result.tool_call_id]
+            settled(d, tool.tool_use_id)
+            del d.tools[tool.tool_use_id]
+            d.replies = [r for r in d.replies if r.request_id != tool.tool_use_id]
+            if tool.parent_tool_use_id is not None:  # it is its caller's, whoever tells it
+                whose = {"parentToolUseId": tool.parent_tool_use_id, "agentId": tool.agent_id}
+                entry = structs.replace(entry, meta={**entry.meta, **whose})
             d.add(_in_turn(d, entry, tool.turn_id), tool.turn_id, raw)
-            settled(d, result.tool_call_id)
             return
         case "user", _:
             origin = entry.meta.get("origin")

@@ -114,9 +114,13 @@ def wait_for_answer(d: Draft, event: ev.QuestionAsked) -> None:
 def ask_permission(
     d: Draft, event: ev.PermissionRequested, turn_id: int | None, inbox_item_id: str | None
 ) -> None:
-    """The agent wants to run something and waits for leave."""
+    """The agent wants to run something and waits for leave. It is asked by whoever made the call."""
     if any(request.request_id == event.request_id for request in d.requests):
         return
+    voice, agent_id = event.parent_tool_use_id, event.agent_id
+    call = d.tools.get(event.tool_use_id)
+    if call is not None:
+        turn_id, voice, agent_id = call.turn_id, call.parent_tool_use_id, call.agent_id
     request = OpenRequest(
         event.request_id,
         "permission",
@@ -132,8 +136,8 @@ def ask_permission(
         suggestions=event.suggestions,
         blocked_path=event.blocked_path,
         reason=event.reason,
-        parent_tool_use_id=event.parent_tool_use_id,
-        agent_id=event.agent_id,
+        parent_tool_use_id=voice,
+        agent_id=agent_id,
     )
     shown = {name: getattr(request, name) for name in _SHOWN}
     data = {name: value for name, value in shown.items() if value not in (None, [])}
@@ -143,8 +147,8 @@ def ask_permission(
         turn_id,
         {"input": None, **data},
         provider=event.provider,
-        parent_tool_use_id=event.parent_tool_use_id,
-        agent_id=event.agent_id,
+        parent_tool_use_id=voice,
+        agent_id=agent_id,
     )
     d.asked[event.request_id] = event.request_id
     open_request(d, request)
@@ -159,7 +163,7 @@ def withdrawn(d: Draft, agents_id: str) -> None:
 
 
 def settled(d: Draft, tool_use_id: str) -> None:
-    """A call has its result, so whatever was asked about it is over: the agent went on by itself."""
+    """A call gets its result, so whatever was asked about it is over: the agent went on by itself."""
     for request in list(d.requests):
         if request.tool_use_id == tool_use_id:
             end_request(d, request, "cancelled", "agent")

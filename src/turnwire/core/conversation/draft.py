@@ -42,6 +42,7 @@ class Draft:
         self.reason = before.reason
         self.head = before.head
         self.turns = before.turns
+        self.traces = dict(before.traces)
         self.turn = before.turn
         self.queue = list(before.queue)
         self.held = before.held
@@ -72,6 +73,7 @@ class Draft:
             self.reason,
             self.head,
             self.turns,
+            self._kept_traces(),
             self.turn,
             self.queue,
             self.held,
@@ -91,6 +93,17 @@ class Draft:
         )
         return after, Effects(self.writes, self.ack, self.commands, self.timers)
 
+    def _kept_traces(self) -> dict[int, str]:
+        """Of turns that are over only what goes on in the background can still be told."""
+        if len(self.traces) < 2:
+            return self.traces
+        kept = {self.turn.turn_id if self.turn else None, self.last_turn_id, *self.voices.values()}
+        kept.update(tool.turn_id for tool in self.tools.values())
+        kept.update(request.turn_id for request in self.requests)
+        kept.update(task.turn_id for task in self.background)
+        kept.update(waiting.turn_id for waiting in self.queue)
+        return {turn_id: trace for turn_id, trace in self.traces.items() if turn_id in kept}
+
     def move(self, cause: Cause, reason: str | None = None) -> None:
         """Change the state, by the table."""
         self.state = TRANSITIONS[self.state][cause]
@@ -101,7 +114,7 @@ class Draft:
     def add(self, entry: Message, turn_id: int | None, raw: Raw | None = None) -> None:
         """Put an entry at the end of the log."""
         self.head += 1
-        trace_id = self.turn.trace_id if self.turn and self.turn.turn_id == turn_id else None
+        trace_id = None if turn_id is None else self.traces.get(turn_id)
         self.writes.append(AddEntry(self.head, entry, turn_id, trace_id, raw))
 
     def add_event(
@@ -134,7 +147,9 @@ class Draft:
             turn_id = self.turns
         phase: Phase = "starting" if origin == "user" else "running"
         turn = self.turn = Turn(turn_id, trace_id, origin, phase, item)
-        self.writes.append(BeginTurn(turn))
+        self.traces[turn_id] = trace_id
+        # One that had begun before a restart is told as one that goes on: its id is not a new one.
+        self.writes.append(BeginTurn(structs.replace(turn, origin="resume") if logged else turn))
         if item is not None:
             if not logged:
                 self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)

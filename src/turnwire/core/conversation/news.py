@@ -88,7 +88,7 @@ def _known(d: Draft, task: _Task) -> BackgroundTask:
                 kind=task.task_type or known.kind,
                 description=task.description or known.description,
             )
-    turn_id = d.turn.turn_id if d.turn else d.turns or None
+    turn_id = d.turn.turn_id if d.turn else d.last_turn_id
     return BackgroundTask(
         task.task_id, turn_id, task.tool_use_id, task.task_type, task.description, "running"
     )

@@ -120,10 +120,11 @@ def is_waited_for(d: Draft, request: OpenRequest) -> bool:
 
 def of_turn(d: Draft, request: OpenRequest) -> bool:
     """Whether it ends with the turn: background work of a turn asks on its own account."""
-    if not is_waited_for(d, request):
-        return False
     tool = d.tools.get(request.tool_use_id)
-    return not (tool.background if tool else is_background(d, request.parent_tool_use_id))
+    background = tool.background if tool else is_background(d, request.parent_tool_use_id)
+    # Every call in the foreground gets its result with the turn, and nobody decides after that.
+    ends_with_its_call = tool is not None and request.kind == "permission"
+    return not background and (ends_with_its_call or is_waited_for(d, request))
 
 
 def questions_of_turn(d: Draft) -> list[OpenRequest]:

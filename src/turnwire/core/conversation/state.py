@@ -139,6 +139,7 @@ class Conversation(_State, frozen=True):
     reason: str | None = None
     head: int = 0  # the newest number in the log
     turns: int = 0  # the newest turn's id
+    traces: dict[int, str] = {}  # the trace of each turn that something still belongs to
     turn: Turn | None = None
     queue: list[Waiting] = []
     held: bool = False

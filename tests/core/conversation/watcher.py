@@ -1,0 +1,84 @@
+"""What a client of protocol v2 sees of a conversation, checked against the rules of the protocol."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from turnwire.core.conversation import Conversation
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation.state import status_of
+from turnwire.dialects.v2 import codec
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.opening import Start, opening
+from turnwire.engine.channel import Channel
+
+_NOW = "2026-01-01T00:00:00.000Z"
+
+
+class Watcher:
+    """A client that is there from the beginning, and comes back when the server does."""
+
+    def __init__(self, state: Conversation) -> None:
+        self._check = SessionCheck()
+        self._channel = Channel(state)
+        self._kept: list[f.Frame] = []  # all that is replayed, in its order
+        self._lines = self._sequence = 0
+        self._connect(state)
+
+    def see(self, after: Conversation, effects: e.Effects, *, after_a_restart: bool) -> None:
+        """A step. What a server does while it starts is seen by nobody."""
+        frames = self._channel.written(effects.writes, _NOW)
+        self._kept += [frame for frame in frames if not isinstance(frame, f.TurnStarted)]
+        frames += self._channel.changed(after, _NOW)
+        if after_a_restart:
+            self._line({"close": 4000})
+            self._connect(after)
+        else:
+            for frame in frames:
+                self._send(frame)
+
+    def broken_rules(self) -> list[str]:
+        """Those that were broken, with what was wrong."""
+        violations = self._check.report().violations
+        return [f"{violation.code}: {violation.message}" for violation in violations]
+
+    def _connect(self, state: Conversation) -> None:
+        cursor = self._cursor
+        self._line({"connect": f"/ws/conversations/talk?protocol=v2&last_sequence={cursor}"})
+        self._sequence = 0
+        # After a restart one message more may wait than a client may send.
+        limits = p.Limits(1 << 20, state.options.max_queue + 1, 15)
+        capabilities = p.Capabilities("demo", [])
+        info = p.SessionInfo("c-1", "web-1", "e-1", cursor + 1, state.head, capabilities, limits)
+        trace_id = state.turn.trace_id if state.turn else None
+        missed = [frame for frame in self._kept if _place(frame) >= cursor + _is_entry(frame)]
+        for frame in opening("talk", Start(cursor), info, missed, status_of(state), trace_id, _NOW):
+            self._send(frame)
+        self._cursor = state.head
+
+    _cursor = 0  # the newest number that the client has
+
+    def _send(self, frame: f.Frame) -> None:
+        self._sequence += 1
+        if _is_entry(frame):
+            self._cursor = _place(frame)
+        self._line({"server": Raw(codec.encode(frame).at(self._sequence))})
+
+    def _line(self, line: dict[str, object]) -> None:
+        self._lines += 1
+        self._check.feed(msgspec.json.encode(line), self._lines)
+
+
+def _is_entry(frame: f.Frame) -> bool:
+    return getattr(frame.payload, "message_sequence", None) is not None  # type: ignore[attr-defined]
+
+
+def _place(frame: f.Frame) -> int:
+    """An entry's number; the end of a turn stands behind the entry that it follows."""
+    if isinstance(frame, f.AssistantComplete):
+        return frame.payload.after_sequence
+    number: int = frame.payload.message_sequence  # type: ignore[attr-defined]
+    return number
