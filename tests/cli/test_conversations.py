@@ -347,3 +347,23 @@ def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: P
     assert again.exit_code == 2
     assert "is there already. Name a file that is not." in again.stderr
     assert "is no directory" in tell("backup", tmp_path / "no" / "where").stderr
+
+
+def test_a_large_import_and_a_large_backup_show_that_they_are_at_work(
+    talked: str, tell: Tell, home: Path, tmp_path: Path
+) -> None:
+    head, first, *_ = tell("export", talked, "--to", "jsonl").stdout.splitlines()
+    entry = json.loads(first)
+    entry["message"]["parts"][0]["payload"]["text"] = "word " * 2000
+    large = tmp_path / "large.jsonl"
+    with large.open("w") as file:
+        print(head, file=file)
+        for number in range(1, 901):
+            print(json.dumps({**entry, "sequence": number}), file=file)
+        print(json.dumps({"kind": "end", "entries": 900, "turns": 0}), file=file)
+    with Terminal("import", large, home=home) as terminal:
+        terminal.wait_for("large.jsonl ━")
+        assert terminal.end() == 0
+    with Terminal("backup", tmp_path / "copy.db", home=home) as terminal:
+        terminal.wait_for("copying to copy.db")
+        assert terminal.end() == 0

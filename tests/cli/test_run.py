@@ -142,6 +142,20 @@ class TestAPermission:
         assert "  $ rmdir build" in shown
         assert "I ran rmdir build" in shown
 
+    def test_can_be_changed_also_where_it_is_longer_than_the_screen(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "permission", home=home, rows=6) as terminal:
+            terminal.wait_for("e: edit")
+            terminal.type("e\n")
+            terminal.wait_for('"Delete the folder build"}')
+            terminal.type("\x15" + '{"command": "' + "a" * 700 + "END")
+            terminal.wait_for("aEND")
+            terminal.type("\x01")  # to its beginning
+            terminal.wait_for('> {"command": "aaa')
+            terminal.type("\x05" + '"}\n')
+            terminal.wait_for("y: allow  n: deny  e: edit")
+            terminal.type("y\n")
+            assert terminal.end() == 0
+
     def test_may_hold_for_good(self, home: Path) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
             terminal.wait_for("a: always")

@@ -65,6 +65,7 @@ class Story:
         self._painter = painter
         self._past = past  # it is only looked at: what people said and answered is told as well
         self._calls: dict[str, Call] = {}
+        self._grown: dict[str, int] = {}  # characters of each block that grows
         self._began: dict[str, int] = {}  # when, by call
         self._asked: dict[str, str] = {}  # the call that waits, by request
         self._backgrounded: set[str] = set()  # tasks that outlive their turn
@@ -102,11 +103,14 @@ class Story:
         block = frame.payload
         kind: Kind = "text" if isinstance(block, p.Chunk) else "thinking"
         voice = self._voice(block.parent_tool_use_id)
-        text = safe(block.text)
-        if block.partial:
-            self._painter.grow(block.block_id, voice, kind, text)
-        else:
-            self._painter.finish(block.block_id, voice, kind, text)
+        if not block.partial:
+            self._grown.pop(block.block_id, None)
+            self._painter.finish(block.block_id, voice, kind, safe(block.text))
+            return
+        known = self._grown.get(block.block_id, 0)
+        piece = block.text[known:] if block.snapshot else block.text
+        self._grown[block.block_id] = known + len(piece)
+        self._painter.grow(block.block_id, voice, kind, safe(piece))
 
     def _other(self, frame: f.AssistantBlock) -> None:
         block = frame.payload
@@ -121,6 +125,7 @@ class Story:
             if call is not None:
                 self._painter.forget(call)
             else:
+                self._grown.pop(block_id, None)
                 self._painter.take_back(block_id)
 
     def _user(self, frame: f.UserMessage) -> None:

@@ -208,15 +208,8 @@ class TerminalPainter:
         self._soon()
 
     def _margin(self, depth: int) -> str:
-        return (
-            "".join(self._pen.lines(Text("│", "dim"))) + " "
-            if depth == 1
-            else (
-                "".join(self._pen.lines(Text("│ " * (depth - 1) + "│", "dim"))) + " "
-                if depth
-                else ""
-            )
-        )
+        """The lines at the left of what sub-agents say."""
+        return "".join(self._pen.lines(Text("│ " * depth, "dim"))) + " " if depth else ""
 
     def _soon(self) -> None:
         if self._timer is None:
@@ -235,9 +228,13 @@ class TerminalPainter:
         above, self._above = self._above, []
         if below and (growing or self._last is not None):
             growing.append("")
+        lines = [*growing, *below]
+        first = max(len(lines) - rows, 0)  # of those that fit
         if cursor is not None:
-            cursor = (cursor[0] + len(growing), cursor[1])
-        self._region.draw(above, [*growing, *below][-rows:], cursor)
+            row = cursor[0] + len(growing)
+            first = min(first, row)
+            cursor = (row - first, cursor[1])
+        self._region.draw(above, lines[first : first + rows], cursor)
         self._cost = time.perf_counter() - began
         if self._status is not None and self._asking is None:
             self._soon()  # so that it turns

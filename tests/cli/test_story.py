@@ -1,0 +1,157 @@
+"""The story that frames tell, as plain text."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from turnwire.cli.live.ending import figures, next_step, receipt
+from turnwire.cli.live.plain import PlainPainter
+from turnwire.cli.live.story import Story
+from turnwire.core.status import TurnEnd, TurnError
+from turnwire.core.usage import Usage
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+
+IDS: tuple[str, int, None, str, None] = ("conv", 1, None, "2026-01-01T12:00:00.000Z", None)
+LATER: tuple[str, int, None, str, None] = ("conv", 1, None, "2026-01-01T12:00:01.500Z", None)
+
+
+def told(*frames: f.Frame, past: bool = False) -> str:
+    file = io.StringIO()
+    story = Story(PlainPainter(file), past=past)
+    for frame in frames:
+        story.feed(frame)
+    return file.getvalue()
+
+
+def piece(text: str, *, snapshot: bool = False, parent: str | None = None) -> f.Frame:
+    return f.AssistantChunk(*IDS, p.Chunk("b", "m", 0, True, text, 1, parent, snapshot=snapshot))
+
+
+def whole(text: str, *, parent: str | None = None) -> f.Frame:
+    return f.AssistantChunk(*IDS, p.Chunk("b", "m", 0, False, text, parent_tool_use_id=parent))
+
+
+def call(name: str, given: Any, *, id: str = "t", parent: str | None = None) -> f.Frame:  # noqa: A002
+    payload = p.ToolCall(id, "m", 0, False, id, name, input=given, parent_tool_use_id=parent)
+    return f.AssistantToolCall(*IDS, payload)
+
+
+def result(content: Any, *, failed: bool = False, id: str = "t") -> f.Frame:  # noqa: A002
+    return f.AssistantToolResult(*LATER, p.ToolResult(id, failed, content, 9))
+
+
+class TestWords:
+    def test_come_line_by_line(self) -> None:
+        assert told(piece("one\ntw")) == "one\n"
+        assert told(piece("one\ntw"), piece("o"), whole("one\ntwo")) == "one\ntwo\n"
+
+    def test_a_snapshot_repeats_nothing(self) -> None:
+        frames = [piece("one\ntw"), piece("one\ntwo\nth", snapshot=True), whole("one\ntwo\nthree")]
+        assert told(*frames) == "one\ntwo\nthree\n"
+
+    def test_that_end_differently_are_told_once_more(self) -> None:
+        assert told(piece("one\n"), whole("another")) == "one\nanother\n"
+
+    def test_that_are_taken_back_are_said_to_be(self) -> None:
+        back = f.AssistantDiscarded(*IDS, p.Discarded(["b"]))
+        assert told(piece("one\ntw"), back) == "one\n\n(The agent took this back.)\n"
+        assert told(piece("tw"), back) == ""
+
+    def test_cannot_act_on_the_terminal(self) -> None:
+        assert told(whole("a\x1b[2Jb")) == "a<U+001B>[2Jb\n"
+
+
+class TestTools:
+    def test_show_the_exact_input_and_how_long_they_took(self) -> None:
+        given = {"path": "a\u202eb", "lines": [1, 2], "text": "one\ntwo", "description": "Why"}
+        assert told(call("Edit", given), result("done")) == (
+            "✓ Edit  Why  1.5 s\n"
+            "  path: a<U+202E>b\n"
+            "  lines: [1,2]\n"
+            "  text:\n"
+            "    one\n"
+            "    two\n"
+            "  done\n"
+        )
+
+    def test_say_how_much_more_there_is(self) -> None:
+        long = "\n".join(["x" * 500] + ["y"] * 19)
+        shown = told(call("Read", {"path": long}), result(long, failed=True))
+        assert shown.count("… 14 more lines") == 1
+        assert shown.count("… 8 more lines") == 1
+        assert "x … 100 more characters" in shown
+        assert shown.startswith("✗ Read")
+
+    @pytest.mark.parametrize(
+        ("content", "shown"),
+        [
+            (None, ""),
+            (
+                [{"type": "text", "text": "a"}, {"type": "image", "url": "u"}],
+                '  a\n  {"type":"image","url":"u"}\n',
+            ),
+            ({"a": 1}, '  {"a":1}\n'),
+            ("\x1b[31mred\x1b[0m", "  red\n"),
+        ],
+    )
+    def test_give_back_anything(self, content: Any, shown: str) -> None:
+        assert told(call("Tool", {}), result(content)) == f"✓ Tool  1.5 s\n{shown}"
+
+    def test_have_one_result(self) -> None:
+        assert told(call("Tool", {}), result("a"), result("b")).count("✓ Tool") == 1
+        assert told(result("nobody called")) == ""
+
+    def test_a_helper_speaks_below_its_call_at_every_depth(self) -> None:
+        shown = told(
+            call("Agent", {"description": "Look"}),
+            call("Agent", {"description": "Look closer"}, id="u", parent="t"),
+            whole("deep", parent="u"),
+            result("found", id="u"),
+            result("done"),
+        )
+        assert shown == (
+            "● Agent  Look\n\n| ● Agent  Look closer\n\n| | deep\n\n"
+            "| ✓ Agent  Look closer  1.5 s\n|   found\n\n✓ Agent  Look  1.5 s\n  done\n"
+        )
+
+    def test_plans_are_told_by_their_steps(self) -> None:
+        def plan(status: str) -> f.Frame:
+            item = {"content": "Write", "status": status, "activeForm": "Writing"}
+            return f.SessionSystemEvent(*IDS, p.SystemNews("plan", 3, None, {"items": [item]}))
+
+        shown = told(call("TodoWrite", {}), result("ok"), plan("in_progress"), plan("completed"))
+        assert shown == "Plan  0 of 1 done\n  ▸ Writing\n  ✓ Write\n"
+
+
+class TestTheEnd:
+    def test_has_its_figures(self) -> None:
+        end = TurnEnd(False, False, usage=Usage(1000, 200, 30, 4), cost_usd=0.5, duration_ms=3210)
+        (line,) = figures(end)
+        assert line.plain == "✓ 3.2 s · 1,034 tokens in, 200 out · $0.5000"
+        assert next_step(end) is None
+
+    @pytest.mark.parametrize(
+        ("code", "step"),
+        [("rate_limit", "Wait a while"), ("max_turns", "Say `go on`"), ("x", "Say how to go on")],
+    )
+    def test_says_what_to_do_about_a_failure(self, code: str, step: str) -> None:
+        end = TurnEnd(True, False, error=TurnError(code, "It broke."))
+        error, line = figures(end)
+        assert (error.plain, line.plain) == (f"✗ It broke.  ({code})", "✗ failed")
+        assert step in (next_step(end) or "")
+
+    def test_a_receipt_says_what_came_of_a_stop(self) -> None:
+        processes = [p.Process(7, "sleep"), p.Process(8)]
+        forced = p.Interrupted("user", 1, forced=True, processes=processes)
+        assert receipt(forced).plain == (
+            "■ Interrupted: you stopped it; the agent did not obey and was ended by force; "
+            "2 processes ended: sleep 7, process 8."
+        )
+        gone = p.Interrupted("agent_lost", 1)
+        assert receipt(gone).plain == (
+            "■ Interrupted: the agent is gone; no process had to be ended."
+        )
