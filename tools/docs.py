@@ -4,6 +4,9 @@ A page says `<!-- generated:turnwire.core.events -->`; what follows, up to `<!--
 here from that module: its types in the order of the source, under the headings that the source's
 `# --- heading ---` lines give, with docstrings, and with each field's trailing comment as its meaning.
 
+A page says `<!-- drawn:turnwire.core.conversation.transitions -->`; what follows, up to `<!-- end -->`,
+is that module's `TRANSITIONS` as a diagram and as a table.
+
 A page shows a command in a `console` block, after `$ `; the output below it is written here too.
 
     python -m tools.docs            rewrite the pages
@@ -21,7 +24,7 @@ import subprocess
 import sys
 import tokenize
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +36,7 @@ from msgspec import NODEFAULT, UNSET, Struct, structs
 ROOT = Path(__file__).parent.parent
 
 GENERATED = re.compile(r"<!-- generated:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+DRAWN = re.compile(r"<!-- drawn:([\w.]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 CONSOLE = re.compile(r"^```console\n\$ ([^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 _SECTION = re.compile(r"# --- (.+?) -+$")
@@ -72,10 +76,41 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
         body = Vocabulary(match[1], places).page()
         return f"<!-- generated:{match[1]} -->\n\n{body}\n<!-- end -->"
 
+    def drawn(match: re.Match[str]) -> str:
+        table = importlib.import_module(match[1]).TRANSITIONS
+        return f"<!-- drawn:{match[1]} -->\n\n{diagram(table)}\n\n{grid(table)}\n\n<!-- end -->"
+
     def shown(match: re.Match[str]) -> str:
         return f"```console\n$ {match[1]}\n{output(match[1])}```"
 
-    return {path: CONSOLE.sub(shown, GENERATED.sub(part, text)) for path, text in pages.items()}
+    return {
+        path: CONSOLE.sub(shown, DRAWN.sub(drawn, GENERATED.sub(part, text)))
+        for path, text in pages.items()
+    }
+
+
+def diagram(table: Mapping[str, Mapping[str, str]]) -> str:
+    """A table of states as a picture: an arrow for each change, with all that leads to it."""
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(table))}"]
+    for state, row in table.items():
+        ways: dict[str, list[str]] = {}
+        for cause, to in row.items():
+            if to != state:
+                ways.setdefault(to, []).append(cause)
+        lines += [f"    {state} --> {to}: {'<br>'.join(causes)}" for to, causes in ways.items()]
+    return "\n".join([*lines, "```"])
+
+
+def grid(table: Mapping[str, Mapping[str, str]]) -> str:
+    """The same as a table: what becomes of each state, whatever happens."""
+    causes = dict.fromkeys(cause for row in table.values() for cause in row)
+    head = [f"| what happens | {' | '.join(f'in `{state}`' for state in table)} |"]
+    head.append("|---" * (len(table) + 1) + "|")
+    rows = [
+        f"| `{cause}` | {' | '.join(f'`{row[cause]}`' if cause in row else '' for row in table.values())} |"
+        for cause in causes
+    ]
+    return "\n".join([*head, *rows])
 
 
 def output(command: str) -> str:

@@ -273,7 +273,7 @@ def test_every_promise_holds_after_every_step(
     live(World(options), things, steps)
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(*STORIES)
 def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
     options: Options, things: list[Callable[[World], None]], steps: bytes

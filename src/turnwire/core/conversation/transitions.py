@@ -35,7 +35,6 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_requeued": "active",
     },
     "streaming": {
-        "turn_started": "streaming",
         "agent_spoke": "streaming",
         "request_opened": "waiting_input",
         "turn_completed": "active",
@@ -54,7 +53,6 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_failed": "waiting_input",
         "turn_interrupted": "waiting_input",
         "turn_suspended": "waiting_input",
-        "turn_requeued": "waiting_input",
     },
     "interrupted": {
         "turn_started": "streaming",
