@@ -6,6 +6,7 @@ from typing import get_args
 
 import pytest
 
+from tools import docs
 from turnwire.core.conversation.transitions import TRANSITIONS, Cause
 from turnwire.core.status import RunState
 
@@ -39,3 +40,10 @@ def test_only_the_end_of_the_last_request_leads_out_of_waiting() -> None:
 @pytest.mark.parametrize("state", ["interrupted", "error"])
 def test_after_a_bad_end_only_a_turn_or_a_request_changes_the_state(state: RunState) -> None:
     assert set(TRANSITIONS[state]) == {"turn_started", "request_opened"}
+
+
+def test_the_documentation_shows_this_very_table() -> None:
+    page = (docs.ROOT / "docs" / "conversation.md").read_text()
+    assert docs.diagram(TRANSITIONS) in page
+    assert docs.grid(TRANSITIONS) in page
+    assert "    waiting_input --> active: last_request_ended" in docs.diagram(TRANSITIONS)
