@@ -89,7 +89,7 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
     }
 
 
-def diagram(table: Mapping[str, Mapping[str, str]]) -> str:
+def diagram(table: Mapping[Any, Mapping[Any, str]]) -> str:
     """A table of states as a picture: an arrow for each change, with all that leads to it."""
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(table))}"]
     for state, row in table.items():
@@ -101,7 +101,7 @@ def diagram(table: Mapping[str, Mapping[str, str]]) -> str:
     return "\n".join([*lines, "```"])
 
 
-def grid(table: Mapping[str, Mapping[str, str]]) -> str:
+def grid(table: Mapping[Any, Mapping[Any, str]]) -> str:
     """The same as a table: what becomes of each state, whatever happens."""
     causes = dict.fromkeys(cause for row in table.values() for cause in row)
     head = [f"| what happens | {' | '.join(f'in `{state}`' for state in table)} |"]
