@@ -34,7 +34,8 @@ def test_the_value_of_a_telling_key_is_taken_out(key: str) -> None:
         {"input_tokens": 3, "cache_read_input_tokens": 4, "max_tokens": 5},
         {"password": None, "token": "", "secret": False, "has_password": True},
         {"keyboard": "qwerty", "monkey": 1, "author": "Ann", "tokenizer": "x"},
-        {"text": "the basic idea of a token is simple, and so is a secret"},
+        {"text": "the basic structure of a token is simple, and so is a secret"},
+        {"text": "bearer authentication needs an authorization header and a cookie"},
     ],
 )
 def test_what_is_no_secret_stays(value: Any) -> None:
@@ -48,6 +49,8 @@ def test_what_is_no_secret_stays(value: Any) -> None:
         ("key sk-ant-api03-AbCdEfGhIjKlMnOp-_x.", "key [redacted]."),
         ("Authorization: Bearer abc.def-ghi_jkl", "Authorization: Bearer [redacted]"),
         ("authorization: Basic dXNlcjpwYXNz", "authorization: Basic [redacted]"),
+        ("-H 'authorization: tok_123'", "-H 'authorization: [redacted]'"),
+        ("sent Bearer 0123456789abc, then", "sent Bearer [redacted], then"),
         ("AKIAIOSFODNN7EXAMPLE and ASIAIOSFODNN7EXAMPLE", "[redacted] and [redacted]"),
         (f"a {PRIVATE_KEY} b", "a [redacted] b"),
         ("-----BEGIN PRIVATE KEY-----\nMIIEow cut", "[redacted]"),

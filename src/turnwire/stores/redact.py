@@ -14,11 +14,14 @@ RAW_LIMIT = 16 * 1024  # bytes of an agent's message that are kept
 PREVIEW_LENGTH = 1000  # characters of a longer one
 REDACTED = "[redacted]"
 
-# A message without any of these, in lower case, has no secret that we could find. Looking for plain
-# text is much faster than a pattern, and nearly every message ends here. `token` is looked for apart.
-_SIGNS = (
-    *("key", "secret", "passw", "author", "credential", "cookie", "bearer "),
-    *("sk-", "ghp_", "github_pat_", "xox", "akia", "asia", "eyj"),
+# A message in which this finds nothing, in lower case, has no secret that we could find. Nearly every
+# message ends here, so it has to be fast: each alternative begins with a letter that is rare, and looks
+# back from it. Sixteen plain searches take twice as long.
+_SIGN = re.compile(
+    r"k(?:ey(?:(?<=apikey)|(?<=api[_-]key)|(?<=accesskey)|(?<=access[_-]key)|(?<=privatekey)"
+    r"|(?<=private[ _-]key))|(?<=tok)en(?!s)|(?<=cook)ie|(?<=sk)-|(?<=ak)ia)"
+    r"|c(?:redential|(?<=sec)ret)|w(?<=passw)|z(?<=authoriz)|bearer\s"
+    r"|_(?:(?<=ghp_)|(?<=github_)pat_)|xox|j(?<=eyj)"
 )
 
 _SECRET_KEY = re.compile(
@@ -33,13 +36,17 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         ),
         REDACTED,
     ),
-    (re.compile(r"\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE), rf"\1\2{REDACTED}"),
     (
-        # name = value, name: "value", also as JSON inside a string. The schemes are dealt with above.
+        # name = value, name: "value", name: Bearer value, also as JSON inside a string.
         re.compile(
-            rf"({_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']?)(?!(?:bearer|basic)\s)[^\s\"',;&}}\\]+",
+            rf"({_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:bearer|basic)\s+)?[^\s\"',;&}}\\]+",
             re.IGNORECASE,
         ),
+        rf"\1\2{REDACTED}",
+    ),
+    # A word without a digit is more likely to be a word: "bearer authentication".
+    (
+        re.compile(r"\b(bearer\s+)(?=\S*\d)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
         rf"\1{REDACTED}",
     ),
     (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), REDACTED),
@@ -101,11 +108,4 @@ def _is_secret(key: str, value: Any) -> bool:
 
 
 def _may_hold_secrets(text: str) -> bool:
-    low = text.lower()
-    # Every message of a model counts its tokens.
-    if low.count("token") > low.count("tokens"):
-        return True
-    for sign in _SIGNS:  # noqa: SIM110 (`any` with a generator takes half as long again)
-        if sign in low:
-            return True
-    return False
+    return _SIGN.search(text.lower()) is not None or "ASIA" in text
