@@ -58,6 +58,14 @@ class EngineSettings(Struct, frozen=True):
     heartbeat_seconds: int = 15
 
 
+class _Door:
+    """Those who want the same conversation go through one after the other."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+
+
 class Engine:
     """Conversations of any number of agents, on one store.
 
@@ -86,7 +94,7 @@ class Engine:
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
         self._elsewhere: dict[str, Elsewhere] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -175,42 +183,57 @@ class Engine:
         live = self._live.get(conversation_id)
         if live is not None and not live.dead:
             return live
-        lock = self._opening.setdefault(conversation_id, asyncio.Lock())
-        async with lock:
-            live = self._live.get(conversation_id)
-            if live is not None and not live.dead:
-                return live
-            claim = await self.store.claim(
-                conversation_id, self.owner, now=self.clock.now(), lease=self._lease
-            )
-            row = await self.store.conversation(conversation_id)
-            if row is None:
-                raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
-            try:
-                agent = self._agent(row.agent)
-            except Refused:
-                await self.store.release(claim)  # whoever has the agent need not wait
-                raise
-            channel = self._channel(row)
-            if channel.state != row.state:  # another process has written meanwhile
-                await catch_up(channel, self.store, row, iso(self.clock.now()))
-            live = self._live[conversation_id] = Live(
-                row,
-                claim,
-                agent=agent,
-                store=self.store,
-                clock=self.clock,
-                channel=channel,
-                new_id=self.new_id,
-                idle_seconds=self.settings.agent_idle,
-                ended=self._rest,
-                committed=lambda head: self.bus.publish(conversation_id, head),
-            )
-            if self._keeper is None:
-                self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
-            live.recover()
-        self._opening.pop(conversation_id, None)
+        door = self._opening.setdefault(conversation_id, _Door())
+        door.waiting += 1
+        try:
+            async with door.lock:
+                live = self._live.get(conversation_id)
+                if live is None or live.dead:
+                    live = await self._take_over(conversation_id)
+        finally:
+            door.waiting -= 1
+            if not door.waiting:
+                del self._opening[conversation_id]
         return live
+
+    async def _take_over(self, conversation_id: str) -> Live:
+        claim = await self.store.claim(
+            conversation_id, self.owner, now=self.clock.now(), lease=self._lease
+        )
+        row = await self.store.conversation(conversation_id)
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        if conversation_id in self._live:  # we had lost it: what its followers knew is void
+            self._channels.pop(conversation_id, None)
+        channel = self._channel(row)
+        while channel.state != row.state:  # another process has written meanwhile
+            await catch_up(channel, self.store, row, iso(self.clock.now()))
+        try:
+            self._check_running()
+            agent = self._agent(row.agent)
+        except Refused:
+            await self._release(claim)  # whoever has the agent need not wait
+            raise
+        live = self._live[conversation_id] = Live(
+            row,
+            claim,
+            agent=agent,
+            store=self.store,
+            clock=self.clock,
+            channel=channel,
+            new_id=self.new_id,
+            idle_seconds=self.settings.agent_idle,
+            ended=self._rest,
+            committed=lambda head: self.bus.publish(conversation_id, head),
+        )
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
+        live.recover()
+        return live
+
+    def _check_running(self) -> None:
+        if self._stopping:
+            raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
 
     def _rest(self, live: Live) -> None:
         """Nothing is left to do: forget what the store knows as well."""
@@ -218,8 +241,9 @@ class Engine:
             return
         if self._live.get(live.row.conversation_id) is live:
             del self._live[live.row.conversation_id]
-        if not live.channel.is_followed:
-            self._channels.pop(live.row.conversation_id, None)
+        channel = self._channels.get(live.row.conversation_id)
+        if channel is live.channel and (live.dead or not channel.is_followed):
+            del self._channels[live.row.conversation_id]
         releasing = asyncio.create_task(self._release(live.claim))
         self._releasing.add(releasing)
         releasing.add_done_callback(self._releasing.discard)
@@ -241,8 +265,17 @@ class Engine:
                 await over.wait()
             finally:
                 cancel()
-            claims = [live.claim for live in self._live.values()]
-            await self.store.renew(claims, now=self.clock.now(), lease=self._lease)
+            ours = list(self._live.values())
+            with suppress(StorageUnavailable):  # a claim holds until another one takes it
+                held = await self.store.renew(
+                    [live.claim for live in ours], now=self.clock.now(), lease=self._lease
+                )
+                for live in ours:
+                    if (
+                        live.claim not in held
+                        and self._live.get(live.claim.conversation_id) is live
+                    ):
+                        live.lose()
         self._keeper = None
 
     def _channel(self, row: ConversationRow) -> Channel:
@@ -348,6 +381,7 @@ class Engine:
         accepted: Callable[[Answer], None] | None = None,
     ) -> Answer:
         """Hand an input to its conversation and wait for what it says. Raises Refused."""
+        self._check_running()
         live = await self._activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         digest = hashlib.sha256(body).digest()

@@ -62,7 +62,7 @@ class Ask(Struct, frozen=True):
     accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
 
 
-_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent]
+_Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
 
 
 class Live:
@@ -97,10 +97,12 @@ class Live:
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
-        self._runner = AgentRunner(agent, self._session_start, self.post, self._agent_lost)
+        self._runner = AgentRunner(
+            agent, self._session_start, self.post, self._agent_lost, self._rest
+        )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
-        self.dead = False  # another owner has taken over
+        self.dead = False  # the server stops, or another owner has taken over
 
     @property
     def is_idle(self) -> bool:
@@ -133,6 +135,10 @@ class Live:
         if needs_recovery(self.state):
             self.post(i.Recovered(at=self._clock.now()))
 
+    def lose(self) -> None:
+        """Another owner has taken over."""
+        self.post(Fenced("Another process has taken the conversation over."))
+
     async def settle(self) -> None:
         """Wait until everything that was posted has been done."""
         while self._task is not None:
@@ -150,6 +156,7 @@ class Live:
         if not self.dead and needs_recovery(self.state):
             self.post(i.Recovered(at=self._clock.now(), reason="server_stopped", stopping=True))
             await self.settle()
+        self.dead = True
 
     # --- the loop -----------------------------------------------------------------------------
 
@@ -165,6 +172,8 @@ class Live:
 
     async def _handle(self, item: _Item) -> None:
         try:
+            if isinstance(item, Fenced):
+                raise item
             if isinstance(item, Ask):
                 await self._answer(item)
             elif isinstance(item, list):
@@ -173,6 +182,9 @@ class Live:
             else:
                 if isinstance(item, i.AgentLost | i.Recovered):
                     await self._hear(self._hearing.silence(self.state, item.at), item.at)
+                if isinstance(item, i.AgentLost) and self._runner.begin_again():
+                    # The turn that is about to start was not the lost agent's: it is handed over.
+                    item = msgspec.structs.replace(item, forced=True)
                 await self._carry_out(item)
         except Fenced:
             raise
@@ -347,6 +359,12 @@ class Live:
             at=self._clock.now(), reason=reason, message=message, forced=forced, processes=processes
         )
         self.post(lost)
+
+    def _rest(self) -> None:
+        """No agent is left. If nothing else is, either, this need not be kept."""
+        self._cancel_timer("idle")
+        if self._task is None:
+            self._ended(self)
 
     async def _die(self) -> None:
         """Somebody else owns it now: write nothing, and end our agent."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -15,14 +16,17 @@ from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
 
-_Lost = tuple[str, str | None, bool, list[i.EndedProcess]]
+_log = logging.getLogger("turnwire")
 
 
 class AgentRunner:
     """Takes commands without waiting; what comes of them arrives as events, or as a loss.
 
-    `heard` gets each batch of events, `lost` the end of the agent where it was not asked for.
-    Commands are carried out one after the other, but a stop overtakes everything.
+    `heard` gets each batch of events, `lost` the end of the agent where it was not asked for, and
+    `rested` is called when there is no agent any more, and nothing to be done.
+    Commands are carried out one after the other, but a stop overtakes everything. Those that come
+    between an agent's end and `begin_again` would be about an agent that is gone: they wait, and
+    the step that learns of the loss says what becomes of them.
     """
 
     def __init__(
@@ -31,21 +35,27 @@ class AgentRunner:
         start: Callable[[], SessionStart],
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
+        rested: Callable[[], None],
     ) -> None:
         self._agent = agent
         self._start = start
         self._heard = heard
         self._lost = lost
+        self._rested = rested
         self._session: AgentSession | None = None
         self._reader: asyncio.Task[None] | None = None
+        self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[Any]] = set()
+        self._losses = 0  # that the conversation does not know of yet
+        self._closed = False
 
     @property
     def is_open(self) -> bool:
-        """Whether an agent is there, or is coming."""
-        return self._session is not None or bool(self._commands) or self._worker is not None
+        """Whether an agent is there, is coming, or is going."""
+        there = self._session or self._commands or self._worker or self._side_tasks
+        return bool(there or self._ending or self._losses)
 
     @property
     def native_session_id(self) -> str | None:
@@ -54,21 +64,32 @@ class AgentRunner:
 
     def tell(self, command: e.Command) -> None:
         """Have it done soon."""
+        if self._closed:
+            return
         if isinstance(command, e.StopAgent):
             self._stop(command)
             return
         self._commands.append(command)
-        if self._worker is None:
+        if self._worker is None and not self._losses:
             self._worker = asyncio.create_task(self._work())
 
+    def begin_again(self) -> bool:
+        """The conversation knows of the loss. Returns whether a turn had not been handed over yet."""
+        self._losses -= 1
+        unsent = any(
+            isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
+            for command in self._commands
+        )
+        self._commands.clear()
+        return unsent
+
     async def close(self) -> list[i.EndedProcess]:
-        """End the agent and everything that is on its way to it."""
+        """End the agent and everything that is on its way to it, for good."""
+        self._closed = True
         self._commands.clear()
         for task in (self._worker, *self._side_tasks):
             if task is not None and task is not asyncio.current_task():
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+                await _cancel(task)
         self._worker = None
         return await self._end_session()
 
@@ -76,15 +97,19 @@ class AgentRunner:
 
     async def _work(self) -> None:
         try:
-            while self._commands:
+            while self._commands and not self._losses:
                 command = self._commands.popleft()
                 try:
                     await self._do(command)
                 except AgentGone as gone:
-                    await self._end_session()
-                    self._lost("agent_lost", gone.message, False, [])
+                    await self._is_gone(gone.message)
+                except Exception as error:
+                    await self._is_gone(_broken(error))
         finally:
-            self._worker = None
+            if self._worker is asyncio.current_task():
+                self._worker = None
+        if not self.is_open:
+            self._rested()
 
     async def _do(self, command: e.Command) -> None:
         match command:
@@ -101,22 +126,12 @@ class AgentRunner:
                 pass
 
     async def _open(self) -> AgentSession:
+        if self._ending is not None:
+            await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
             self._session = await self._agent.open(self._start())
             self._reader = asyncio.create_task(self._read(self._session))
         return self._session
-
-    async def _end_session(self) -> list[i.EndedProcess]:
-        session, self._session = self._session, None
-        reader, self._reader = self._reader, None
-        if session is None:
-            return []
-        ended = await session.close()
-        if reader is not None and reader is not asyncio.current_task():
-            reader.cancel()
-            with suppress(asyncio.CancelledError):
-                await reader
-        return ended
 
     async def _read(self, session: AgentSession) -> None:
         """Always reads on: an agent never waits for us."""
@@ -126,30 +141,74 @@ class AgentRunner:
                 self._heard(batch)
         except AgentGone as gone:
             message = gone.message
+        except Exception as error:
+            message = _broken(error)
         if self._session is session:  # it ended, and nobody had asked for that
-            ended = await self._end_session()
-            self._lost("agent_lost", message, False, ended)
+            self._reader = None
+            self._beside(self._is_gone(message))
+
+    # --- its end ------------------------------------------------------------------------------
+
+    async def _is_gone(self, message: str | None) -> None:
+        self._losses += 1
+        ended = await self._end_session()
+        self._lost("agent_lost", message, False, ended)
+
+    async def _end_session(self) -> list[i.EndedProcess]:
+        """Whoever waits for it may be told to stop waiting; it is ended all the same."""
+        session, self._session = self._session, None
+        reader, self._reader = self._reader, None
+        if session is not None:
+            self._ending = asyncio.create_task(self._end(session, reader))
+        return await asyncio.shield(self._ending) if self._ending is not None else []
+
+    async def _end(
+        self, session: AgentSession, reader: asyncio.Task[None] | None
+    ) -> list[i.EndedProcess]:
+        try:
+            return await session.close()
+        except Exception:
+            _log.exception("An agent could not be closed.")
+            return []
+        finally:
+            if reader is not None:
+                await _cancel(reader)
+            self._ending = None
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
 
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self, command: e.StopAgent) -> None:
         self._commands.clear()
-        stop = self._force() if command.force or self._session is None else self._ask()
-        task = asyncio.create_task(stop)
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
+        if command.force or self._session is None:
+            self._losses += 1
+            self._beside(self._force())
+        else:
+            self._beside(self._ask(self._session))
 
-    async def _ask(self) -> None:
-        if self._session is not None:
-            with suppress(AgentGone):  # then its reader says so
-                await self._session.interrupt()
+    async def _ask(self, session: AgentSession) -> None:
+        with suppress(AgentGone):  # then its reader says so
+            await session.interrupt()
 
     async def _force(self) -> None:
         """End it with everything it started; also one that is just being opened."""
         worker, self._worker = self._worker, None
         if worker is not None:
-            worker.cancel()
-            with suppress(asyncio.CancelledError):
-                await worker
+            await _cancel(worker)
         ended = await self._end_session()
         self._lost("stopped", None, True, ended)
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def _broken(error: Exception) -> str:
+    _log.error("An agent broke.", exc_info=error)
+    return f"The agent broke: {type(error).__name__}: {error}"
