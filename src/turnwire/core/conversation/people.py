@@ -106,7 +106,7 @@ def _unqueue(d: Draft, stop: i.Interrupted) -> bool:
     for waiting in d.queue:
         if waiting.turn_id == stop.turn_id:
             d.queue.remove(waiting)
-            drop(d, waiting, stop.by)
+            drop(d, waiting, stop.by, stop.queue)
             d.held = stop.queue == "hold" and bool(d.queue)
             return True
     return False

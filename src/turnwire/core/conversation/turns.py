@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import structs
 
@@ -71,17 +71,22 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
 def clear_queue(d: Draft, by: str | None) -> None:
     """What waits is removed when the stop is asked for: what comes later was not meant."""
     for waiting in d.queue:
-        drop(d, waiting, by)
+        drop(d, waiting, by, "clear")
     d.queue.clear()
     d.held = False
 
 
-def drop(d: Draft, waiting: Waiting, by: str | None) -> None:
+def drop(
+    d: Draft,
+    waiting: Waiting,
+    by: str | None,
+    queue: Literal["hold", "continue", "clear"] = "hold",
+) -> None:
     """A message will not run. One that the log has already needs an end there."""
     d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
     if waiting.turn_id is None:
         return
-    _tell_interrupted(d, waiting.turn_id, "user", Stopping("user", d.now, by=by))
+    _tell_interrupted(d, waiting.turn_id, "user", Stopping("user", d.now, queue, by))
     end = TurnEnd(False, True, after_sequence=d.head)
     d.writes.append(EndTurn(waiting.turn_id, waiting.trace_id, end))
     d.last_turn, d.last_turn_id = end, waiting.turn_id

@@ -42,6 +42,8 @@ class LogCheck:
         self._marks: dict[int, int] = {}  # number -> a hash of the entry, to know it again
         self._last_turn = 0
         self._open_turn: int | None = None
+        self._taken_up: str | None = None  # the queued message that it is about
+        self._queue: set[str] = set()
         self._ends: dict[int, _End] = {}
         self._interrupted: set[int] = set()
         self._traces: dict[int, str] = {}
@@ -118,12 +120,21 @@ class LogCheck:
         if start.origin == "resume":
             if turn_id in self._ends or turn_id != (self._open_turn or turn_id):
                 self._say("turn_started_wrongly", f"turn {turn_id} cannot go on")
-        elif turn_id <= self._last_turn:
+        elif turn_id <= self._last_turn and not self._waited_again(turn_id, start):
             self._say("turn_started_wrongly", f"turn {turn_id} after {self._last_turn}")
         elif self._open_turn is not None:
             self._say("turn_overlaps", f"turn {turn_id} while {self._open_turn} runs")
         self._note_turn(turn_id)
-        self._open_turn = turn_id
+        self._open_turn, self._taken_up = turn_id, start.queue_id
+
+    def _waited_again(self, turn_id: int, start: p.TurnStart) -> bool:
+        """Whether it had started, and the server stopped before its agent knew of it."""
+        return start.queue_id in self._queue and turn_id not in self._ends
+
+    @property
+    def _may_have_started(self) -> bool:
+        """Whether what waits may have had its turn.started in a part of the log that is not here."""
+        return not self.whole and bool(self._queue)
 
     def _note_turn(self, turn_id: int) -> None:
         if turn_id > self._last_turn:
@@ -135,7 +146,7 @@ class LogCheck:
         turn_id = frame.turn_id
         if turn_id is None:
             return
-        if live and turn_id > self._last_turn:
+        if live and turn_id > self._last_turn and not self._may_have_started:
             self._say("turn_not_started", f"turn {turn_id}")
             self._open_turn = turn_id  # said once
         self._note_turn(turn_id)
@@ -160,7 +171,7 @@ class LogCheck:
             elif self._ends[turn_id].mark != mark:
                 self._say("replay_differs", f"the end of turn {turn_id}")
             return
-        if live and turn_id > self._last_turn:
+        if live and turn_id > self._last_turn and not self._may_have_started:
             self._say("turn_not_started", f"turn {turn_id}")
         self._note_turn(turn_id)
         self._ends[turn_id] = _End(mark, end.after_sequence)
@@ -264,6 +275,11 @@ class LogCheck:
     def state(self, frame: f.SessionState, max_queue: int, *, first: bool) -> None:
         """session.state must agree with all that was said before; `first` is a connection's."""
         status = frame.payload
+        before, self._queue = self._queue, {item.queue_id for item in status.queue}
+        if status.turn_id is None and status.queue:
+            next_one = status.queue[0].queue_id
+            if next_one == self._taken_up or (self._taken_up is None and next_one not in before):
+                self._open_turn = None  # it waits again
         if fault := _fault(status):
             self._say("wrong_state", fault)
         elif frame.turn_id not in (None, status.turn_id):
@@ -274,14 +290,14 @@ class LogCheck:
             self._say("wrong_state", f"turn {status.turn_id}, but turn {self._open_turn} runs")
         if first and status.turn_id is not None:
             self._note_turn(status.turn_id)
-            self._open_turn = status.turn_id
+            self._open_turn, self._taken_up = status.turn_id, None
         listed = {request.request_id for request in status.requests}
         missing, over = set(self._requests) - listed, listed - set(self._requests)
         if missing or over & self._resolved or (over and self.whole):
             self._say("wrong_requests", ", ".join(sorted(missing | over)))
-        ids = {item.queue_id for item in status.queue}
-        if len(ids) < len(status.queue) or len(status.queue) > max_queue:
-            said = f"{len(status.queue)} messages under {len(ids)} ids, at most {max_queue}"
+        most = max_queue + (status.turn_id is None)  # one that had started may wait again
+        if len(self._queue) < len(status.queue) or len(status.queue) > most:
+            said = f"{len(status.queue)} messages under {len(self._queue)} ids, at most {most}"
             self._say("wrong_queue", said)
 
 
