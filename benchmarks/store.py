@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import msgspec
@@ -46,7 +46,7 @@ _PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 _WORDS = [word for page in _PAGES for word in page.read_text().split() if word.isalpha()]
 
 
-def sample(conversation_id: str, number: int, words: int = 60) -> AddEntry:
+def sample(conversation_id: str, number: int, words: int) -> AddEntry:
     """An entry as an agent makes them: a paragraph, and the frame that brought it."""
     text = " ".join(_random.choices(_WORDS, k=words))
     run = run_id(conversation_id, 1)
@@ -90,12 +90,12 @@ class Producer:
         turn = Turn(1, TRACE, "user", "running")
         self.state = Conversation(claim.conversation_id, turn=turn, turns=1, model="model-1")
 
-    def prepare(self, count: int) -> list[Commit]:
+    def prepare(self, count: int, words: int = 60) -> list[Commit]:
         """Commits of one entry each, made beforehand: making them is not the store's work."""
         commits = []
         for _ in range(count):
             self.state = structs.replace(self.state, head=self.state.head + 1)
-            add = sample(self.claim.conversation_id, self.state.head)
+            add = sample(self.claim.conversation_id, self.state.head, words)
             commits.append(Commit(self.claim, self.state, [add], AT))
         return commits
 
@@ -115,40 +115,56 @@ async def producers(store: SqliteStore, name: str, count: int) -> list[Producer]
     return made
 
 
-def bare_rows(adds: list[tuple[str, AddEntry]]) -> list[tuple[tuple[Any, ...], str]]:
+class BareRow(NamedTuple):
     """What the store would write, for apsw to write."""
-    return [
-        (
-            (
-                *(conversation_id, add.sequence, add.entry.role, message_type(add.entry)),
-                *(encode(add.entry).decode(), metadata_json(add, RAW_LIMIT)),
-                *(add.entry.meta["uuid"], add.turn_id, add.trace_id, AT),
-            ),
-            indexed(text_of(add.entry)),
+
+    entry: tuple[Any, ...]
+    words: str
+    state: tuple[Any, ...]
+
+
+def bare_rows(commits: list[Commit]) -> list[BareRow]:
+    """The rows of commits of one entry, made beforehand."""
+    rows = []
+    for commit in commits:
+        (add,) = commit.writes
+        assert isinstance(add, AddEntry)
+        name, state = commit.claim.conversation_id, commit.state
+        entry = (
+            *(name, add.sequence, add.entry.role, message_type(add.entry)),
+            *(encode(add.entry).decode(), metadata_json(add, RAW_LIMIT)),
+            *(add.entry.meta["uuid"], add.turn_id, add.trace_id, AT),
         )
-        for conversation_id, add in adds
-    ]
+        written = (state.head, msgspec.json.encode(state).decode(), AT, True, name)
+        rows.append(BareRow(entry, indexed(text_of(add.entry)), written))
+    return rows
 
 
-_INSERT = """
+_ENTRY = """
 INSERT INTO messages (
     conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
     trace_id, created_at
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_WORDS_OF_IT = "INSERT INTO search (rowid, words) VALUES (?, ?)"
+_STATE = """
+UPDATE conversations SET head = ?, state_json = ?, updated_at = ?, unsettled = ?
+WHERE conversation_id = ?
+"""
 
 
 def bare_batches(
-    db: apsw.Connection, rows: list[tuple[tuple[Any, ...], str]], *, search: bool = True
+    db: apsw.Cursor, rows: list[BareRow], *, search: bool = True, state: bool = True
 ) -> None:
     """100 rows in a transaction, and nothing else."""
     for start in range(0, len(rows), 100):
         db.execute("BEGIN IMMEDIATE")
-        for row, words in rows[start : start + 100]:
-            db.execute(_INSERT, row)
+        for row in rows[start : start + 100]:
+            db.execute(_ENTRY, row.entry)
             if search:
-                number = db.last_insert_rowid()
-                db.execute("INSERT INTO search (rowid, words) VALUES (?, ?)", (number, words))
+                db.execute(_WORDS_OF_IT, (db.connection.last_insert_rowid(), row.words))
+            if state:
+                db.execute(_STATE, row.state)
         db.execute("COMMIT")
 
 
@@ -159,59 +175,54 @@ async def seconds(work: Callable[[], Awaitable[object]]) -> float:
     return time.perf_counter() - start
 
 
+# What apsw writes by itself: everything, all but the words, all but the conversation's state.
+BARE: dict[str, dict[str, bool]] = {
+    "bare": {},
+    "no search": {"search": False},
+    "no state": {"state": False},
+}
+
+
 async def appends(folder: Path) -> bool:
     """Many producers against one, and against apsw alone."""
-    ours = await SqliteStore.open(folder / "ours.db")
-    lone = await SqliteStore.open(folder / "lone.db")
-    many = await producers(ours, "many", PRODUCERS)
-    one = await producers(lone, "one", 1)
-    bare: dict[bool, apsw.Connection] = {}
-    heads = dict.fromkeys([True, False], 0)
-    for search in heads:
-        store = await SqliteStore.open(folder / f"bare-{search}.db")
-        await producers(store, "bare", PRODUCERS)
-        await store.close()
-        bare[search] = connect(str(folder / f"bare-{search}.db"), busy_ms=1000, writes=True)
-
-    def fill(search: bool) -> list[tuple[tuple[Any, ...], str]]:
-        first = heads[search] + 1
-        heads[search] += EACH
-        return bare_rows(
-            [
-                (name := f"bare-{number:032x}", sample(name, sequence))
-                for sequence in range(first, first + EACH)
-                for number in range(PRODUCERS)
-            ]
-        )
-
-    def per_row(spent: float, rows: int) -> float:
-        return spent / rows * 1e6
-
-    times: dict[str, list[float]] = {"appends": [], "alone": [], "bare": [], "no search": []}
+    stores = {
+        name: await SqliteStore.open(folder / f"{name}.db") for name in ("appends", "alone", *BARE)
+    }
+    writers = {
+        name: await producers(store, name, 1 if name == "alone" else PRODUCERS)
+        for name, store in stores.items()
+    }
+    connections = {
+        name: connect(str(folder / f"{name}.db"), busy_ms=1000, writes=True) for name in BARE
+    }
+    times: dict[str, list[float]] = {name: [] for name in stores}
     for _ in range(ROUNDS):
-        work = [(producer, producer.prepare(EACH)) for producer in many]
-        spent = await seconds(lambda w=work: asyncio.gather(*(p.write(c) for p, c in w)))  # type: ignore[misc]
-        times["appends"].append(per_row(spent, PRODUCERS * EACH))
-        commits = one[0].prepare(200)
-        spent = await seconds(lambda c=commits: one[0].write(c))  # type: ignore[misc]
-        times["alone"].append(per_row(spent, 200))
-        for search, name in ((True, "bare"), (False, "no search")):
-            rows = fill(search)
-            start = time.perf_counter()
-            bare_batches(bare[search], rows, search=search)
-            times[name].append(per_row(time.perf_counter() - start, len(rows)))
+        for name, those in writers.items():
+            work = [(one, one.prepare(200 if name == "alone" else EACH)) for one in those]
+            commits = [
+                commit for round_ in zip(*(c for _, c in work), strict=True) for commit in round_
+            ]
+            if name in BARE:
+                rows = bare_rows(commits)
+                start = time.perf_counter()
+                bare_batches(connections[name].cursor(), rows, **BARE[name])
+            else:
+                start = time.perf_counter()
+                await asyncio.gather(*(one.write(mine) for one, mine in work))
+            times[name].append((time.perf_counter() - start) / len(commits) * 1e6)
     for name, values in times.items():
         print(f"  {name:<10}{statistics.median(values):8.1f} us per row")
-    for connection in bare.values():
+    for connection in connections.values():
         connection.close()
-    await ours.close()
-    await lone.close()
+    for store in stores.values():
+        await store.close()
     grouped = judged(
         "alone / appends", ratio_of(times["alone"], times["appends"]), 8, at_least=True
     )
     near = judged("appends / bare", ratio_of(times["appends"], times["bare"]), 2)
-    with_search = ratio_of(times["bare"], times["no search"])
-    print(f"  {'bare / bare without search':<34}{with_search:7.2f}   (for orientation)")
+    for name in ("no state", "no search"):
+        ratio = ratio_of(times["appends"], times[name])
+        print(f"  {'appends / ' + name:<34}{ratio:7.2f}   (for orientation)")
     return grouped and near
 
 
@@ -222,15 +233,12 @@ async def filled(folder: Path, name: str, count: int, words: int) -> tuple[Sqlit
     """A store with one conversation of so many messages."""
     path = folder / f"{name}.db"
     store = await SqliteStore.open(path)
-    await producers(store, name, 1)
-    conversation_id = f"{name}-{0:032x}"
+    (producer,) = await producers(store, name, 1)
     db = connect(str(path), busy_ms=1000, writes=True)
-    for first in range(1, count + 1, 10_000):
-        numbers = range(first, min(first + 10_000, count + 1))
-        adds = [(conversation_id, sample(conversation_id, number, words)) for number in numbers]
-        bare_batches(db, bare_rows(adds))
+    for _ in range(0, count, 1000):
+        bare_batches(db.cursor(), bare_rows(producer.prepare(1000, words)))
     db.close()
-    return store, conversation_id
+    return store, producer.claim.conversation_id
 
 
 async def replay(folder: Path) -> bool:

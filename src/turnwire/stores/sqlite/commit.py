@@ -98,6 +98,8 @@ INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES 
 class CommitJob(Job[None]):
     """All that one step writes."""
 
+    __slots__ = ("_at", "_claim", "_conversation_id", "_entries", "_move", "_others", "_words")
+
     def __init__(self, commit: Commit, *, raw_limit: int) -> None:
         state = commit.state
         self._claim = commit.claim

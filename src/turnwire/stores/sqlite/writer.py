@@ -24,6 +24,8 @@ _BATCH = 1024  # jobs in one transaction
 class Job(Generic[T]):
     """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
 
+    __slots__ = ()
+
     def run(self, db: apsw.Cursor) -> T:
         """Write it. Whatever this raises takes back what it wrote, and nothing else."""
         raise NotImplementedError
@@ -37,6 +39,8 @@ class Job(Generic[T]):
 
 
 class _Call(Job[T]):
+    __slots__ = ("_run",)
+
     def __init__(self, run: Callable[[apsw.Cursor], T]) -> None:
         self._run = run
 

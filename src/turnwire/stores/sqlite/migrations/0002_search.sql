@@ -7,6 +7,9 @@ CREATE VIRTUAL TABLE search USING fts5 (
     tokenize = 'unicode61 remove_diacritics 2'
 );
 
+-- Fewer, larger merges: they are a part of commits.
+INSERT INTO search (search, rank) VALUES ('automerge', 16);
+
 INSERT INTO search (rowid, words)
 SELECT number, words
 FROM (
