@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 
 from msgspec import structs
@@ -71,6 +73,8 @@ class Channel:
         self.state = state  # as it was last published
         self._partials = Partials(state.conversation_id)
         self._subscribers: set[Subscriber] = set()
+        self._told = asyncio.Event()  # all that was made into frames was told
+        self._told.set()
 
     @property
     def is_followed(self) -> bool:
@@ -159,7 +163,25 @@ class Channel:
             for subscriber in self._subscribers:
                 subscriber.receive(sent)
 
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """What grows has grown already, but is not to be seen before it is published in here."""
+        self._told.clear()
+        try:
+            yield
+        finally:
+            self._told.set()
+
+    def stop_waiting(self) -> None:
+        """It takes longer. Whoever comes may see what grew before others do."""
+        self._told.set()
+
     # --- for those who come -------------------------------------------------------------------
+
+    async def until_told(self) -> None:
+        """Wait for a moment at which nothing is on its way: then snapshots and news fit together."""
+        while not self._told.is_set():
+            await self._told.wait()
 
     def state_frame(self, now: str) -> f.Frame:
         """The whole small state."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 
+from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -67,6 +68,7 @@ async def follow(
     """
     news = asyncio.Event()
     subscriber = Subscriber(news.set, limit=limit)
+    await channel.until_told()
     channel.subscribe(subscriber)
     try:
         now = iso(clock.now())
@@ -80,7 +82,7 @@ async def follow(
         yield Sent(kind(*outside, info(after + 1, head)))
         if reset is not None:
             yield Sent(f.SessionReset(*outside, p.Reset(reset, store.epoch, after + 1)))
-        async for frame in _missed(store, state.conversation_id, after, head, now):
+        async for frame in _missed(store, state, after, now):
             yield Sent(frame)
         yield Sent(f.SessionReplayComplete(*outside, p.ReplayComplete(head)))
         for frame in opening:
@@ -98,10 +100,18 @@ async def follow(
 
 
 async def _missed(
-    store: Store, conversation_id: str, after: int, head: int, now: str
+    store: Store, state: Conversation, after: int, now: str
 ) -> AsyncGenerator[f.Frame, None]:
-    """What was missed, page by page; the end of a turn stands behind the entry that it follows."""
-    ends = iter(await store.turns(conversation_id, since=after))
+    """What was missed, page by page; the end of a turn stands behind the entry that it follows.
+
+    A turn that had not ended then may have ended since, without another entry: that comes live.
+    """
+    conversation_id, head = state.conversation_id, state.head
+    goes_on = {waiting.turn_id for waiting in state.queue}
+    if state.turn is not None:
+        goes_on.add(state.turn.turn_id)
+    ended_turns = await store.turns(conversation_id, since=after)
+    ends = iter(t for t in ended_turns if t.turn_id <= state.turns and t.turn_id not in goes_on)
     end = next(ends, None)
 
     def replay(number: int | None, event: f.Frame) -> f.Frame:

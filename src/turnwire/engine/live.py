@@ -251,8 +251,9 @@ class Live:
 
     async def _hear(self, heard: Heard, now: int) -> None:
         """What the agent said: one commit, then everything is told in its order."""
-        await self._write(heard.state, heard.writes, now)
-        self._publish(heard.state, heard.frames, now)
+        with self.channel.telling():
+            await self._write(heard.state, heard.writes, now)
+            self._publish(heard.state, heard.frames, now)
         for effects in heard.effects:
             self._do(effects)
 
@@ -276,6 +277,7 @@ class Live:
                 break
             except StorageUnavailable as down:
                 self._refuse_waiting(down)
+                self.channel.stop_waiting()
                 if self._stopping.is_set():
                     raise  # the next start finds the log as it is, and makes it true
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
