@@ -7,13 +7,22 @@ import asyncio
 from msgspec import structs
 
 from turnwire.core.conversation.effects import AddEntry, Audit, EndRequest, EndTurn, Write
-from turnwire.core.conversation.state import Waiting
+from turnwire.core.conversation.state import Conversation, Waiting
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import TextPart
 from turnwire.core.status import QueueItem, TurnEnd
 from turnwire.ports import Commit, Conflict, Fenced, NewConversation, Owned, Receipt, Store
 from turnwire.testing.expect import expect, expect_raises
-from turnwire.testing.store_samples import LEASE, NOW, TRACE, Writing, a_message, at, begin
+from turnwire.testing.store_samples import (
+    LEASE,
+    NOW,
+    TRACE,
+    Writing,
+    a_message,
+    a_request,
+    at,
+    begin,
+)
 
 __all__ = ["LOG_CHECKS"]
 
@@ -38,6 +47,14 @@ async def a_conversation_begins_empty_and_is_found_again(store: Store) -> None:
     expect((row.state.model, row.state.permission_mode) == ("m-1", "plan"), "the state knows both")
     expect(await store.conversation("other") is None, "an unknown one is none")
     await expect_raises(Conflict, store.create(new), "the same name again")
+    begun = structs.replace(new, conversation_id="d", state=Conversation("d", head=1))
+    await expect_raises(Conflict, store.create(begun), "a state that knows of entries")
+    asked = Conversation("d", requests=[a_request()], title="Asked", model="m-2")
+    row = await store.create(structs.replace(new, conversation_id="d", state=asked))
+    expect((row.title, row.state.model) == ("Asked", "m-2"), "what the state says goes first")
+    expect(row.state.requests == asked.requests, "the state that was given is its state")
+    found = await store.request("d", "toolu_1")
+    expect(found is not None and found.outcome is None, "and its requests are open")
     gone = store.claim("other", "one", now=NOW, lease=LEASE)
     await expect_raises(Refused, gone, "a claim on a conversation that is not there")
 

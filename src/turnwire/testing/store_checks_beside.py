@@ -182,6 +182,7 @@ async def a_deleted_conversation_is_gone(store: Store) -> None:
     expect(await store.receipt("c", "ann", "m-1") is None, "nor its receipts")
     late = talk.prepare(*talk.entries("late"))
     await expect_raises(Fenced, store.commit(late), "a commit to what was deleted")
+    await expect_raises(Refused, store.delete("other"), "deleting an unknown one")
     await begin(store)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, assert_never
 
 import apsw
 
@@ -13,7 +13,6 @@ from turnwire.core.conversation.effects import (
     EndRequest,
     EndTurn,
     OpenRequestRow,
-    Write,
 )
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
@@ -27,6 +26,7 @@ from turnwire.stores.words import indexed, text_of
 __all__ = ["ADD_AUDIT", "CommitJob", "audit_row", "is_unsettled", "source_id"]
 
 Row: TypeAlias = tuple[Any, ...]
+_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
 
 # The fence and the numbers are checked by the statement that moves the head. A title is written only
 # when the machine's own title has changed: somebody may have given another one since.
@@ -170,7 +170,7 @@ class CommitJob(Job[None]):
         text = text_of(entry)
         return row, clean(indexed(text)) if text else None
 
-    def _other(self, write: Write, commit: Commit) -> list[tuple[str, Row]]:
+    def _other(self, write: _Other, commit: Commit) -> list[tuple[str, Row]]:
         match write:
             case BeginTurn(turn):
                 item = turn.item
@@ -193,7 +193,7 @@ class CommitJob(Job[None]):
                 row = audit_row(self._at, action, self._conversation_id, by, trace, data)
                 return [(ADD_AUDIT, row)]
             case _:
-                raise TypeError(f"no such write: {write!r}")
+                assert_never(write)
 
     def _end(self, write: EndTurn) -> Row:
         end, usage = write.end, write.end.usage
