@@ -153,21 +153,25 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
-        if not self.dead and needs_recovery(self.state):
+        if not self.dead:
             self.post(i.Recovered(at=self._clock.now(), reason="server_stopped", stopping=True))
             await self.settle()
-        self.dead = True
 
     # --- the loop -----------------------------------------------------------------------------
 
     async def _work(self) -> None:
         try:
             while self._inbox and not self.dead:
-                await self._handle(self._inbox.popleft())
+                item = self._inbox.popleft()
+                await self._handle(item)
+                if isinstance(item, i.Recovered) and item.stopping:
+                    self.dead = True  # whatever comes now finds the server stopped
         except Fenced:
             await self._die()
         finally:
             self._task = None
+        if self.dead:
+            self._refuse_all()
         self._ended(self)
 
     async def _handle(self, item: _Item) -> None:
@@ -376,6 +380,8 @@ class Live:
         self._timers.clear()
         self.channel.cut_off()
         await self._runner.close()
+
+    def _refuse_all(self) -> None:
         while self._inbox:
             item = self._inbox.popleft()
             if isinstance(item, Ask) and not item.done.done():

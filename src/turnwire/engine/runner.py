@@ -121,7 +121,8 @@ class AgentRunner:
                 session = await self._open()
                 await session.deliver(replies, resumed=resume)
             case e.CloseAgent():
-                await self._end_session()
+                if self._session is not None:  # it may have begun something in the last moment
+                    await self._is_gone("The agent was not needed and was closed.")
             case _:
                 pass
 
