@@ -1,0 +1,239 @@
+"""An agent that does what a test tells it to, when it tells it to, and keeps the port's promises."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+
+from tests.core.conversation.driver import whose
+from turnwire.agents.local import LocalSession
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+
+class ScriptedAgent:
+    """Its sessions say nothing by themselves, but for what an answer or a stop asks of them."""
+
+    name = "scripted"
+
+    def __init__(self, *, questions_survive: bool = True) -> None:
+        self.capabilities = AgentCapabilities(questions_survive=questions_survive)
+        self.sessions: list[ScriptedSession] = []  # all that were ever opened
+        self.refuses = False  # to be opened
+        self.hangs = False  # when it is opened
+        self.opening = 0  # that hang at this moment
+        self.obeys = True  # a stop
+        self.ids = 0
+
+    def unavailable(self) -> str | None:
+        return None
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        if self.refuses:
+            raise AgentGone("It does not want to.")
+        if self.hangs:
+            self.opening += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.opening -= 1
+        session = ScriptedSession(self, len(self.sessions) + 1)
+        self.sessions.append(session)
+        return session
+
+    @property
+    def live(self) -> list[ScriptedSession]:
+        """Those that are open."""
+        return [session for session in self.sessions if session.is_alive]
+
+    def new_id(self, kind: str) -> str:
+        """Never one that was there before, in whatever process."""
+        self.ids += 1
+        return f"{kind}{self.ids}"
+
+
+class ScriptedSession(LocalSession):
+    """One process. It is steered by the methods below, which do nothing where they would lie."""
+
+    def __init__(self, agent: ScriptedAgent, number: int) -> None:
+        super().__init__()
+        self.agent = agent
+        self.number = number
+        self.prompts: Counter[str] = Counter()  # by turn: how often it was handed over
+        self.waits: str | None = None  # a turn that was handed over and has not begun
+        self.in_turn = False
+        self.calls: list[str] = []  # without a result
+        self.asked: dict[str, tuple[str, str]] = {}  # by what a reply names: our id, the call
+        self._message: str | None = None  # one that grows
+        self._text = ""
+
+    @property
+    def native_session_id(self) -> str | None:
+        return "scripted-1"
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._is_over
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether something that was said is not heard yet."""
+        return bool(self._out)
+
+    # --- the port -----------------------------------------------------------------------------
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        self._check_open()
+        self.prompts[turn_uuid] += 1
+        self.waits = turn_uuid
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        self._check_open()
+        if resumed:
+            self.begins()
+        for reply in replies:
+            _, call = self.asked.pop(reply.request_id, ("", reply.request_id if resumed else ""))
+            if call and self.in_turn:
+                denied = reply.decision == "deny"
+                self._result(call, "no" if denied else f"answer: {reply.answer}", error=denied)
+
+    async def interrupt(self) -> None:
+        self._check_open()
+        if self.agent.obeys and self.in_turn:
+            self.stops()
+
+    # --- what it can be told to do ------------------------------------------------------------
+
+    def begins(self) -> None:
+        """The turn that was handed over, or one of its own."""
+        if not self.in_turn:
+            self.waits, self.in_turn = None, True
+            self._say(ev.TurnStarted(*whose()))
+
+    def speaks(self, text: str, *, finishes: bool) -> None:
+        """Some words, which may stay unfinished."""
+        if not self.in_turn:
+            return
+        if self._message is None:
+            self._message, self._text = self.agent.new_id("m"), ""
+            self._say(
+                ev.MessageStarted(*whose(), self._message, "scripted"),
+                ev.ContentStarted(*whose(), self._message, 0, TextBlock("", "in_progress")),
+            )
+        piece = f"[{self.number}] {text}"
+        self._text += piece
+        self._say(ev.ContentDelta(*whose(), self._message, 0, "text", piece))
+        if finishes:
+            self._finish_message()
+
+    def calls_a_tool(self) -> None:
+        if self.in_turn:
+            self._finish_message()
+            self._call("Bash")
+
+    def prints(self) -> None:
+        if self.in_turn and self.calls:
+            self._say(ev.ToolProgress(*whose(), self.calls[-1], "Bash", 1.0, "a line\n"))
+
+    def gets_results(self) -> None:
+        """Every call that nobody is asked about has its result."""
+        if self.in_turn:
+            waiting = {call for _, call in self.asked.values()}
+            for call in [call for call in self.calls if call not in waiting]:
+                self._result(call, "done")
+
+    def asks(self) -> None:
+        """A question, and waits."""
+        if self.in_turn:
+            self._finish_message()
+            call = self._call("request_input")
+            request_id = self.agent.new_id("ask")
+            self.asked[call] = request_id, call
+            self._say(ev.QuestionAsked(*whose(), request_id, call, "request_input", []))
+
+    def wants(self) -> None:
+        """Leave to run something, and waits."""
+        if self.in_turn:
+            self._finish_message()
+            call = self._call("Bash")
+            request_id = self.agent.new_id("leave")
+            self.asked[request_id] = request_id, call
+            self._say(ev.PermissionRequested(*whose(), request_id, call, "Bash", {"command": "rm"}))
+
+    def withdraws(self) -> None:
+        """Takes its permissions back and goes on without them."""
+        for reply_to, (request_id, call) in list(self.asked.items()):
+            if reply_to == request_id and self.in_turn:
+                del self.asked[reply_to]
+                self._say(ev.RequestWithdrawn(*whose(), request_id))
+                self._result(call, "not needed", error=True)
+
+    def ends(self) -> None:
+        if self.in_turn and not self.asked:
+            self._finish_message()
+            self.gets_results()
+            self._end(ev.TurnCompleted(*whose(), "end_turn"))
+
+    def fails(self) -> None:
+        """In the middle of whatever it does."""
+        if self.in_turn:
+            self._message = None
+            self.calls, self.asked = [], {}
+            self._end(ev.TurnFailed(*whose(), "api_error", "It went wrong."))
+
+    def stops(self) -> None:
+        """As it was asked to."""
+        self._finish_message(aborted=True)
+        for request_id, _ in self.asked.values():
+            self._say(ev.RequestWithdrawn(*whose(), request_id))
+        self.asked.clear()
+        for call in list(self.calls):
+            self._result(call, "interrupted", error=True)
+        self._end(ev.TurnCompleted(*whose(), None, interrupted=True))
+
+    def dies(self) -> None:
+        """As a process does that is killed."""
+        self._die("It was killed.")
+
+    # --- how it is said -----------------------------------------------------------------------
+
+    def _call(self, name: str) -> str:
+        message, call = self.agent.new_id("m"), self.agent.new_id("t")
+        self.calls.append(call)
+        block = ToolUseBlock(call, name, "TOOL", {"by": self.number}, "in_progress")
+        self._whole(message, block)
+        return call
+
+    def _result(self, call: str, content: str, *, error: bool = False) -> None:
+        if call in self.calls:
+            self.calls.remove(call)
+        block = ToolResultBlock(call, content, error, "failed" if error else "completed")
+        self._say(ev.UserMessage(*whose(), [block], "tool"))
+
+    def _whole(self, message: str, block: ContentBlock) -> None:
+        self._say(
+            ev.MessageStarted(*whose(), message, "scripted"),
+            ev.ContentStarted(*whose(), message, 0, block),
+            ev.AssistantMessage(*whose(), message, 0, [block]),
+            ev.ContentCompleted(*whose(), message, 0, block),
+            ev.MessageCompleted(*whose(), message, "tool_use"),
+        )
+
+    def _finish_message(self, *, aborted: bool = False) -> None:
+        message, self._message = self._message, None
+        if message is not None:
+            block = TextBlock(self._text, "completed")
+            self._say(
+                ev.AssistantMessage(*whose(), message, 0, [block], aborted=aborted),
+                ev.ContentCompleted(*whose(), message, 0, block),
+                ev.MessageCompleted(*whose(), message, "end_turn"),
+            )
+
+    def _end(self, end: ev.TurnCompleted | ev.TurnFailed) -> None:
+        self.in_turn = False
+        bad = isinstance(end, ev.TurnFailed)
+        self._say(end, ev.ResultSummary(*whose(), "error" if bad else "success", bad))

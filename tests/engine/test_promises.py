@@ -1,0 +1,93 @@
+"""The promises hold for a whole engine on a real file, whatever happens, in whatever order.
+
+A run tries a part of what there is to try. To try all of it:
+
+    TURNWIRE_EXAMPLES=500 pytest tests/engine/test_promises.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from hypothesis import given, note, settings
+from hypothesis import strategies as st
+
+from tests.engine.promises import check_again, check_end, check_stopped
+from tests.engine.world import World
+from turnwire.core.conversation.state import Options
+
+OPTIONS = [
+    Options(max_queue=2),
+    Options(max_queue=2, on_disconnect="continue"),
+    Options(question_seconds=60, permission_seconds=60),
+    Options(question_seconds=60, question_policy="default", question_default="blue"),
+]
+Thing = Callable[[World], Awaitable[None] | None]
+THINGS: list[Thing] = [
+    World.someone_speaks,
+    World.someone_repeats,
+    World.someone_answers,
+    World.someone_decides,
+    World.someone_stops,
+    World.someone_changes_the_queue,
+    World.someone_comes,
+    World.someone_loses_the_connection,
+    World.someone_comes_again,
+    World.agent_is_done,
+    World.agent_fails,
+    World.agent_dies,
+    World.agent_changes,
+    World.time_passes,
+    World.server_stops,
+    World.server_falls,
+]
+ALWAYS: list[Thing] = [World.someone_speaks, World.agent_works]  # else there is no story
+
+
+async def play(world: World, things: list[Thing], steps: bytes) -> None:
+    await world.begin()
+    for place in range(0, len(steps), 3):
+        world.number = int.from_bytes(steps[place : place + 3], "big")
+        if not world.number:  # zero is nothing, so that a long story can shrink
+            continue
+        thing = world.choose([*ALWAYS, *things])
+        waits = world.choose([True, True, False])
+        note(f"{thing.__name__}{'' if waits else ', and at the same time'}")
+        happening = thing(world)
+        if inspect.isawaitable(happening):
+            await happening
+        if waits:
+            await world.settle()
+    await world.settle()
+    world.clock.forward(20)  # more than any stop may take
+    await world.settle()
+    await world.stop()
+    await check_stopped(world)
+    await world.start_again()
+    await check_again(world)
+    await check_end(world)
+    await world.stop()
+    for client in world.clients:
+        client.check()
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing is left behind"
+
+
+@settings(max_examples=int(os.environ.get("TURNWIRE_EXAMPLES", "60")))
+@given(
+    st.sampled_from(OPTIONS),
+    st.booleans(),
+    # A few things often lead further than all of them seldom do.
+    st.lists(st.sampled_from(THINGS), min_size=3, max_size=10, unique=True),
+    st.binary(min_size=3 * 8, max_size=3 * 30),  # three bytes for each thing that happens
+)
+def test_every_promise_holds_whatever_happens(
+    options: Options, survive: bool, things: list[Thing], steps: bytes
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder, "log.db"), options, survive=survive)
+        asyncio.run(play(world, things, steps))

@@ -1,0 +1,297 @@
+"""People, an agent that can be steered, and a server that stops or falls at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from hypothesis import note
+from msgspec import Struct
+
+from tests.engine.clients import Client
+from tests.engine.scripted import ScriptedAgent, ScriptedSession
+from tests.engine.watching import PATIENCE
+from turnwire.core.conversation.state import Options
+from turnwire.engine import Answer, Engine, EngineSettings, Talk
+from turnwire.errors import TurnwireError
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.clock import ManualClock
+
+T = TypeVar("T")
+LEASE = 10.0
+
+
+class Asked(Struct, eq=False):
+    """What somebody asked for, and what they were told; nothing, if the server fell meanwhile."""
+
+    kind: str
+    about: Any
+    client_message_id: str
+    task: asyncio.Task[Answer | TurnwireError]
+
+    @property
+    def answer(self) -> Answer | None:
+        told = self._told
+        return told if isinstance(told, Answer) else None
+
+    @property
+    def refusal(self) -> TurnwireError | None:
+        told = self._told
+        return told if isinstance(told, TurnwireError) else None
+
+    @property
+    def _told(self) -> Answer | TurnwireError | None:
+        return self.task.result() if self.task.done() and not self.task.cancelled() else None
+
+
+async def told(what: Coroutine[Any, Any, Answer]) -> Answer | TurnwireError:
+    try:
+        return await what
+    except TurnwireError as refused:
+        return refused
+
+
+class World:
+    """Each thing that can happen takes what it has to choose from one number."""
+
+    talk: Talk
+    engine: Engine
+    store: SqliteStore
+
+    def __init__(self, path: Path, options: Options, *, survive: bool) -> None:
+        self.path = path
+        self.options = options
+        self.agent = ScriptedAgent(questions_survive=survive)
+        self.clock = ManualClock()
+        self.asked: list[Asked] = []
+        self.clients: list[Client] = []
+        self.number = 0
+        self.ids = 0
+        self.falls = 0  # how often the server fell or stopped
+
+    # --- the server -----------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        await self._start()
+        self.talk = await self.engine.create("scripted", conversation_id="talk", rules=self.options)
+
+    async def _start(self) -> None:
+        self.store = await SqliteStore.open(self.path)
+        self.engine = Engine(
+            self.store,
+            {"scripted": self.agent},
+            clock=self.clock,
+            settings=EngineSettings(lease=LEASE),
+        )
+        await self.engine.start()
+
+    async def start_again(self) -> None:
+        self.falls += 1
+        await self._start()
+        self.talk = await self.engine.open("talk")
+
+    async def server_stops(self) -> None:
+        await self.stop()
+        await self.start_again()
+
+    async def stop(self) -> None:
+        """As it should be: everything is told, nothing is left."""
+        async with asyncio.timeout(PATIENCE):
+            await self.engine.stop()
+            for client in self.clients:
+                await client.leave()
+            await asyncio.gather(*(asked.task for asked in self.asked), return_exceptions=True)
+        assert not self.agent.live, "no agent outlives its server"
+        await self.store.close()
+
+    async def server_falls(self) -> None:
+        """Nothing is told, nothing is ended: only the file is left, and its lease runs out."""
+        await self.store.close()
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+        for session in self.agent.live:
+            session.dies()  # its guard sees to that
+        self.clock = ManualClock(self.clock.now() + round(LEASE * 1000) + 1)
+        await self.start_again()
+
+    async def settle(self) -> None:
+        """Until nothing is on its way any more."""
+        async with asyncio.timeout(PATIENCE):
+            while busy := self._busy():
+                await asyncio.wait(busy, return_when=asyncio.FIRST_COMPLETED)
+        await self._check_truth()
+
+    def _busy(self) -> set[asyncio.Task[Any]]:
+        busy: set[asyncio.Task[Any]] = {a.task for a in self.asked if not a.task.done()}
+        busy |= self.engine._releasing
+        unheard = False
+        for live in self.engine._live.values():
+            runner = live._runner
+            opening = runner._worker if not self.agent.opening else None
+            busy |= {task for task in (live._task, opening, *runner._side_tasks) if task}
+            session = runner._session
+            if isinstance(session, ScriptedSession):
+                unheard = unheard or session.has_unread or not session.is_alive
+        if unheard and not busy:
+            busy.add(asyncio.create_task(asyncio.sleep(0)))  # its reader is about to hear it
+        return busy
+
+    async def _check_truth(self) -> None:
+        """Truthful state: running means that an agent is there, which knows of the turn."""
+        status = await self.talk.status()
+        there = self.agent.live
+        assert len(there) + self.agent.opening <= 1, "a conversation has one agent"
+        if not status.running or self.agent.opening:
+            return
+        assert there, "nothing runs without a live agent"
+        turn = self.engine._live["talk"].state.turn
+        assert turn is not None
+        works = there[0].in_turn or there[0].waits is not None
+        assert works or turn.phase == "stopping", "nothing seems to run that does not"
+
+    # --- choices --------------------------------------------------------------------------------
+
+    def choose(self, choices: list[T]) -> T:
+        """One of these, by the number."""
+        self.number, which = divmod(self.number, len(choices))
+        return choices[which]
+
+    def new_id(self) -> str:
+        self.ids += 1
+        return f"c{self.ids}"
+
+    def ask(self, kind: str, about: Any, what: Coroutine[Any, Any, Answer], name: str) -> None:
+        """Somebody asks, and does not wait for the answer."""
+        note((kind, about, name))
+        self.asked.append(Asked(kind, about, name, asyncio.create_task(told(what))))
+
+    # --- people ---------------------------------------------------------------------------------
+
+    def someone_speaks(self) -> None:
+        for _ in range(self.choose([1, 1, 3])):
+            name = self.new_id()
+            self.say(name, f"message {name}")
+
+    def say(self, name: str, text: str) -> None:
+        self.ask("send", text, self.talk.send(text, user="ann", client_message_id=name), name)
+
+    def someone_repeats(self) -> None:
+        """The same again, because no answer was seen; or, wrongly, something else."""
+        before = [asked for asked in self.asked if asked.kind == "send"]
+        if before:
+            again = self.choose(before)
+            self.say(again.client_message_id, self.choose([again.about, again.about, "else"]))
+
+    async def someone_answers(self) -> None:
+        request_id, name = await self.pick_request(), self.new_id()
+        resume = self.choose([True, True, False])
+        answer = self.talk.answer(
+            request_id, "blue", resume_task=resume, user="ann", client_message_id=name
+        )
+        self.ask("answer", request_id, answer, name)
+
+    async def someone_decides(self) -> None:
+        request_id, name = await self.pick_request(), self.new_id()
+        decisions: list[Literal["allow", "deny"]] = ["allow", "deny"]
+        decision = self.talk.decide(
+            request_id, self.choose(decisions), user="ben", client_message_id=name
+        )
+        self.ask("decide", request_id, decision, name)
+
+    async def someone_stops(self) -> None:
+        status, name = await self.talk.status(), self.new_id()
+        turn_id = self.choose([status.turn_id, status.turn_id, status.last_turn_id]) or 1
+        fates: list[Literal["hold", "continue", "clear"]] = ["hold", "continue", "clear"]
+        fate = self.choose(fates)
+        stop = self.talk.interrupt(turn_id, queue=fate, user="ann", client_message_id=name)
+        self.ask("stop", turn_id, stop, name)
+
+    async def someone_changes_the_queue(self) -> None:
+        status, name = await self.talk.status(), self.new_id()
+        waiting = [item.queue_id for item in status.queue] or ["none"]
+        actions: list[Literal["remove", "replace", "move", "resume"]]
+        actions = ["remove", "replace", "move", "resume"]
+        change = self.talk.change_queue(
+            self.choose(actions),
+            self.choose(waiting),
+            content="something else",
+            before=self.choose([None, *waiting]),
+            client_message_id=name,
+        )
+        self.ask("queue", None, change, name)
+
+    async def pick_request(self) -> str:
+        """One that is open, if there is one, or one that was."""
+        status = await self.talk.status()
+        ids = [request.request_id for request in status.requests]
+        before: list[str] = [a.about for a in self.asked if a.kind in ("answer", "decide")]
+        return self.choose([*ids, *ids, *before[-2:]] or ["none"])
+
+    # --- who follows ----------------------------------------------------------------------------
+
+    async def someone_comes(self) -> None:
+        """With nothing, or with a part of the log."""
+        row = await self.store.conversation("talk")
+        assert row is not None
+        client = Client(self.choose([0, 0, row.head, row.head // 2]))
+        self.clients.append(client)
+        client.come(self.talk)
+
+    async def someone_loses_the_connection(self) -> None:
+        if self.clients:
+            await self.choose(self.clients).leave()
+
+    def someone_comes_again(self) -> None:
+        if self.clients:
+            client = self.choose(self.clients)
+            if not client.is_there:
+                client.come(self.talk)
+
+    # --- the agent ------------------------------------------------------------------------------
+
+    def agent_works(self) -> None:
+        """Some things at once, so that they are ready together."""
+        deeds = [
+            ScriptedSession.begins,
+            lambda agent: agent.speaks("some words. ", finishes=False),
+            lambda agent: agent.speaks("the last words.", finishes=True),
+            ScriptedSession.calls_a_tool,
+            ScriptedSession.prints,
+            ScriptedSession.gets_results,
+            ScriptedSession.asks,
+            ScriptedSession.wants,
+            ScriptedSession.withdraws,
+            ScriptedSession.ends,
+        ]
+        for session in self.agent.live:
+            session.begins()
+            for _ in range(self.choose([1, 2, 3])):
+                self.choose(deeds)(session)
+
+    def agent_is_done(self) -> None:
+        for session in self.agent.live:
+            session.ends()
+
+    def agent_fails(self) -> None:
+        for session in self.agent.live:
+            session.fails()
+
+    def agent_dies(self) -> None:
+        for session in self.agent.live:
+            self.choose([ScriptedSession.ends, ScriptedSession.calls_a_tool])(session)
+            session.dies()
+
+    def agent_changes(self) -> None:
+        """How it behaves when it is opened, or told to stop."""
+        how = self.choose(["well", "refuses", "hangs", "deaf"])
+        self.agent.refuses, self.agent.hangs = how == "refuses", how == "hangs"
+        self.agent.obeys = how != "deaf"
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def time_passes(self) -> None:
+        self.clock.forward(self.choose([1, 6, 31, 61, 200]))
