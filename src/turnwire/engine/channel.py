@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import groupby
 
 from msgspec import structs
@@ -22,47 +23,67 @@ from turnwire.dialects.v2.project import frame_of
 
 __all__ = ["Channel", "Sent", "Subscriber"]
 
+_ENVELOPE = 400  # bytes around a piece of a text
+
 
 class Sent:
     """A frame, and its bytes once somebody needs them."""
 
-    __slots__ = ("_encoded", "frame")
-
     def __init__(self, frame: f.Frame) -> None:
         self.frame = frame
-        self._encoded: Encoded | None = None
 
-    @property
+    @cached_property
     def encoded(self) -> Encoded:
         """Written once for everyone; only the sequence in between differs."""
-        if self._encoded is None:
-            self._encoded = encode(self.frame)
-        return self._encoded
+        return encode(self.frame)
+
+    @cached_property
+    def size(self) -> int:
+        """About how many bytes it takes. A piece of a text is not worth being written for that."""
+        text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
+        if isinstance(text, str):
+            return len(text) + _ENVELOPE
+        return len(self.encoded.head) + len(self.encoded.tail)
 
 
 class Subscriber:
-    """Somebody who follows a conversation: what is waiting for them, up to a limit."""
+    """Somebody who follows a conversation: what is waiting for them, up to a limit.
 
-    def __init__(self, wake: Callable[[], None], *, limit: int) -> None:
-        self.waiting: deque[Sent] = deque()
+    What comes together may go beyond it: who reads at once must get all of it, however large.
+    """
+
+    def __init__(self, wake: Callable[[], None], *, frames: int, size: int) -> None:
         self.overrun = False  # they were too slow, or nothing more comes: what waited was dropped
+        self._waiting: deque[Sent] = deque()
+        self._size = 0  # bytes that wait
         self._wake = wake
-        self._limit = limit
+        self._most_frames = frames
+        self._most_bytes = size
 
-    def receive(self, sent: Sent) -> None:
-        """Never waits, and never holds more than the limit."""
+    def receive(self, together: list[Sent]) -> None:
+        """Never waits. Cuts off who has not read what came before, and is beyond the limit."""
         if self.overrun:
             return
-        if len(self.waiting) >= self._limit:
+        if self._size > self._most_bytes or len(self._waiting) > self._most_frames:
             self.cut_off()
         else:
-            self.waiting.append(sent)
+            self._waiting += together
+            self._size += sum(sent.size for sent in together)
             self._wake()
+
+    def take(self) -> Sent | None:
+        """The next that waits."""
+        if not self._waiting:
+            return None
+        sent = self._waiting.popleft()
+        self._size -= sent.size
+        return sent
 
     def cut_off(self) -> None:
         """Drop what waits; they have to come again, and will miss nothing."""
         self.overrun = True
-        self.waiting.clear()
+        self._waiting.clear()
+        self._size = 0
         self._wake()
 
 
@@ -158,10 +179,10 @@ class Channel:
         """Tell everyone."""
         if not self._subscribers:
             return
-        for frame in frames:
-            sent = Sent(frame)
+        together = [Sent(frame) for frame in frames]
+        if together:
             for subscriber in self._subscribers:
-                subscriber.receive(sent)
+                subscriber.receive(together)
 
     @contextmanager
     def telling(self) -> Iterator[None]:

@@ -54,6 +54,7 @@ class EngineSettings(Struct, frozen=True):
     lease: float = 10.0  # seconds until another process may take a conversation over
     recheck: float = 2.0  # seconds between looks at what another process may have written
     buffer: int = 10_000  # frames that may wait for a slow follower
+    buffer_bytes: int = 16 << 20  # about how many bytes they may have
     max_frame_bytes: int = 1 << 20
     heartbeat_seconds: int = 15
 
@@ -324,7 +325,8 @@ class Engine:
             place,
             info=info,
             left=lambda: self._left(row.conversation_id),
-            limit=self.settings.buffer,
+            frames=self.settings.buffer,
+            size=self.settings.buffer_bytes,
         )
         async with aclosing(frames):
             async for sent in frames:

@@ -59,7 +59,8 @@ async def follow(
     *,
     info: Callable[[int, int], p.SessionInfo],
     left: Callable[[], None],
-    limit: int,
+    frames: int,
+    size: int,
 ) -> AsyncGenerator[Sent, None]:
     """The seam: subscribe, take the head, replay up to it, then let go what came meanwhile.
 
@@ -67,7 +68,7 @@ async def follow(
     since waits behind them.
     """
     news = asyncio.Event()
-    subscriber = Subscriber(news.set, limit=limit)
+    subscriber = Subscriber(news.set, frames=frames, size=size)
     await channel.until_told()
     channel.subscribe(subscriber)
     try:
@@ -88,8 +89,8 @@ async def follow(
         for frame in opening:
             yield Sent(frame)
         while True:
-            while subscriber.waiting:
-                yield subscriber.waiting.popleft()
+            while (sent := subscriber.take()) is not None:
+                yield sent
             if subscriber.overrun:
                 raise SlowReader("This follower read too slowly; follow again from its place.")
             news.clear()
