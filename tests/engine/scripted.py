@@ -11,6 +11,7 @@ from turnwire.agents.local import LocalSession
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.content import Content
+from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
 
@@ -28,6 +29,7 @@ class ScriptedAgent:
         self.opening = 0  # that hang at this moment
         self.obeys = True  # a stop
         self.ids = 0
+        self._opened = asyncio.Event()
 
     def unavailable(self) -> str | None:
         return None
@@ -43,12 +45,20 @@ class ScriptedAgent:
                 self.opening -= 1
         session = ScriptedSession(self, len(self.sessions) + 1)
         self.sessions.append(session)
+        self._opened.set()
         return session
 
     @property
     def live(self) -> list[ScriptedSession]:
         """Those that are open."""
         return [session for session in self.sessions if session.is_alive]
+
+    async def opened(self) -> ScriptedSession:
+        """The newest session, as soon as there is one that was handed a turn."""
+        while not any(session.waits for session in self.live):
+            self._opened.clear()
+            await self._opened.wait()
+        return self.live[-1]
 
     def new_id(self, kind: str) -> str:
         """Never one that was there before, in whatever process."""
@@ -68,6 +78,7 @@ class ScriptedSession(LocalSession):
         self.in_turn = False
         self.calls: list[str] = []  # without a result
         self.asked: dict[str, tuple[str, str]] = {}  # by what a reply names: our id, the call
+        self.closed = asyncio.Event()
         self._message: str | None = None  # one that grows
         self._text = ""
 
@@ -90,6 +101,7 @@ class ScriptedSession(LocalSession):
         self._check_open()
         self.prompts[turn_uuid] += 1
         self.waits = turn_uuid
+        self.agent._opened.set()
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         self._check_open()
@@ -105,6 +117,10 @@ class ScriptedSession(LocalSession):
         self._check_open()
         if self.agent.obeys and self.in_turn:
             self.stops()
+
+    async def close(self) -> list[EndedProcess]:
+        self.closed.set()
+        return await super().close()
 
     # --- what it can be told to do ------------------------------------------------------------
 

@@ -47,10 +47,13 @@ class Watcher:
         assert not broken, broken
 
     async def _collect(self) -> None:
-        async with aclosing(self._talk.follow(**self._place)) as frames:
-            async for frame in frames:
-                self.frames.append(frame)
-                self._more.set()
+        try:
+            async with aclosing(self._talk.follow(**self._place)) as frames:
+                async for frame in frames:
+                    self.frames.append(frame)
+                    self._more.set()
+        finally:
+            self._more.set()
 
     async def until(self, kind: type[F], that: Callable[[F], bool] = lambda frame: True) -> F:
         """The next frame of this kind, from where the last search ended."""

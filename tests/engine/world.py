@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from hypothesis import note
 from msgspec import Struct
 
 from tests.engine.clients import Client
@@ -46,9 +46,9 @@ class Asked(Struct, eq=False):
         return self.task.result() if self.task.done() and not self.task.cancelled() else None
 
 
-async def told(what: Coroutine[Any, Any, Answer]) -> Answer | TurnwireError:
+async def told(what: Callable[[], Awaitable[Answer]]) -> Answer | TurnwireError:
     try:
-        return await what
+        return await what()
     except TurnwireError as refused:
         return refused
 
@@ -69,7 +69,7 @@ class World:
         self.clients: list[Client] = []
         self.number = 0
         self.ids = 0
-        self.falls = 0  # how often the server fell or stopped
+        self.note: Callable[[str], None] = lambda said: None
 
     # --- the server -----------------------------------------------------------------------------
 
@@ -88,7 +88,6 @@ class World:
         await self.engine.start()
 
     async def start_again(self) -> None:
-        self.falls += 1
         await self._start()
         self.talk = await self.engine.open("talk")
 
@@ -164,9 +163,9 @@ class World:
         self.ids += 1
         return f"c{self.ids}"
 
-    def ask(self, kind: str, about: Any, what: Coroutine[Any, Any, Answer], name: str) -> None:
+    def ask(self, kind: str, about: Any, what: Callable[[], Awaitable[Answer]], name: str) -> None:
         """Somebody asks, and does not wait for the answer."""
-        note((kind, about, name))
+        self.note(f"{kind} {about} {name}")
         self.asked.append(Asked(kind, about, name, asyncio.create_task(told(what))))
 
     # --- people ---------------------------------------------------------------------------------
@@ -177,7 +176,9 @@ class World:
             self.say(name, f"message {name}")
 
     def say(self, name: str, text: str) -> None:
-        self.ask("send", text, self.talk.send(text, user="ann", client_message_id=name), name)
+        self.ask(
+            "send", text, partial(self.talk.send, text, user="ann", client_message_id=name), name
+        )
 
     def someone_repeats(self) -> None:
         """The same again, because no answer was seen; or, wrongly, something else."""
@@ -189,16 +190,21 @@ class World:
     async def someone_answers(self) -> None:
         request_id, name = await self.pick_request(), self.new_id()
         resume = self.choose([True, True, False])
-        answer = self.talk.answer(
-            request_id, "blue", resume_task=resume, user="ann", client_message_id=name
+        answer = partial(
+            self.talk.answer,
+            request_id,
+            "blue",
+            resume_task=resume,
+            user="ann",
+            client_message_id=name,
         )
         self.ask("answer", request_id, answer, name)
 
     async def someone_decides(self) -> None:
         request_id, name = await self.pick_request(), self.new_id()
         decisions: list[Literal["allow", "deny"]] = ["allow", "deny"]
-        decision = self.talk.decide(
-            request_id, self.choose(decisions), user="ben", client_message_id=name
+        decision = partial(
+            self.talk.decide, request_id, self.choose(decisions), user="ben", client_message_id=name
         )
         self.ask("decide", request_id, decision, name)
 
@@ -207,7 +213,7 @@ class World:
         turn_id = self.choose([status.turn_id, status.turn_id, status.last_turn_id]) or 1
         fates: list[Literal["hold", "continue", "clear"]] = ["hold", "continue", "clear"]
         fate = self.choose(fates)
-        stop = self.talk.interrupt(turn_id, queue=fate, user="ann", client_message_id=name)
+        stop = partial(self.talk.interrupt, turn_id, queue=fate, user="ann", client_message_id=name)
         self.ask("stop", turn_id, stop, name)
 
     async def someone_changes_the_queue(self) -> None:
@@ -215,7 +221,8 @@ class World:
         waiting = [item.queue_id for item in status.queue] or ["none"]
         actions: list[Literal["remove", "replace", "move", "resume"]]
         actions = ["remove", "replace", "move", "resume"]
-        change = self.talk.change_queue(
+        change = partial(
+            self.talk.change_queue,
             self.choose(actions),
             self.choose(waiting),
             content="something else",
