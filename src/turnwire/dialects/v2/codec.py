@@ -20,34 +20,30 @@ __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
 
 
 class Encoded(Struct, frozen=True, gc=False):
-    """A frame, written once for all connections: only the number in between differs."""
+    """A frame, written once for all connections: only the number in it differs."""
 
-    head: bytes
-    tail: bytes
+    raw: bytes  # without a number
 
     def at(self, sequence: int) -> bytes:
         """The frame as one connection gets it."""
-        return b"%b%d%b" % (self.head, sequence, self.tail)
+        return self.raw.replace(_NO_NUMBER, b'"sequence":%d' % sequence, 1)
 
     def replayed(self) -> bytes:
         """The frame as it stands in a message.replay: without a number."""
-        return b"%bnull%b" % (self.head, self.tail)
+        return self.raw
 
 
 _encode = msgspec.json.Encoder().encode
 
 # The first of these is the envelope's own: a quote inside of a text before it has a backslash.
 _NO_NUMBER = b'"sequence":null'
-_KEY = len(b'"sequence":')
 
 
 def encode(frame: Frame) -> Encoded:
     """Write a frame. Its own `sequence` does not count: each connection has its own."""
     if frame.sequence is not None:
         frame = structs.replace(frame, sequence=None)
-    raw = _encode(frame)
-    cut = raw.index(_NO_NUMBER) + _KEY
-    return Encoded(raw[:cut], raw[cut + 4 :])
+    return Encoded(_encode(frame))
 
 
 _KNOWN: Any = Union[tuple(kind for kind in get_args(ServerFrame) if kind is not UnknownFrame)]  # noqa: UP007
