@@ -31,8 +31,8 @@ from tests.model_events import (
 )
 from tests.streams import RECORDED, events_of
 from turnwire.core import blocks
-from turnwire.core import entries as module
 from turnwire.core import events as ev
+from turnwire.core import finished as module
 from turnwire.core.assembler import RunLedger, check_message
 from turnwire.core.blocks import (
     ContentBlock,
@@ -45,9 +45,10 @@ from turnwire.core.blocks import (
     ToolUseBlock,
     UnknownBlock,
 )
-from turnwire.core.entries import event_entry, part_of
+from turnwire.core.entries import event_entry
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import contents, group
+from turnwire.core.parts import part_of
 from turnwire.core.usage import Usage
 
 # --- recorded streams -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from turnwire.core import message as m
 from turnwire.core.lenient import Unknown
-from turnwire.core.message import BlobRef, KeptBlock, Message, MessagePart, contents, to_json
+from turnwire.core.message import BlobRef, KeptBlock, MessagePart, to_json
 
 __all__ = [
     "Blob",
@@ -19,7 +19,6 @@ __all__ = [
     "TextContent",
     "blob_of",
     "content_of",
-    "contents_of",
     "parts_of",
 ]
 
@@ -72,13 +71,6 @@ Content: TypeAlias = TextContent | ImageContent | FileContent | OtherContent
 
 
 # --- from the log -------------------------------------------------------------------------------
-
-
-def contents_of(entry: Message) -> list[Content]:
-    """All that an entry of the log says, in order: its parts and its kept blocks."""
-    if "blocks" not in entry.meta:  # almost always, and much faster
-        return [content_of(part) for part in entry.parts]
-    return [content_of(item) for item in contents(entry)]
 
 
 def content_of(item: MessagePart | KeptBlock) -> Content:

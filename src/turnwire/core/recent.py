@@ -23,3 +23,10 @@ class Recent:
         self._names[name] = None
         if len(self._names) > self._limit:
             del self._names[next(iter(self._names))]
+
+    def is_new(self, name: Any) -> bool:
+        """Whether the name was not seen before. It is now."""
+        if name in self._names:
+            return False
+        self.add(name)
+        return True
