@@ -184,6 +184,9 @@ class Vocabulary:
         base = kind.__bases__[0]
         if rows:
             parts.append(_table(rows))
+            if self.imports.get(base.__name__) in self.places:
+                address = self._address(base.__name__)
+                parts.append(f"The other fields are those of [{base.__name__}]({address}).\n")
         elif structs.fields(base) and base.__module__ != kind.__module__:
             # From another module, so not told on this page: the Unknown types.
             parts.append(_table(Vocabulary(base.__module__, self.places).rows_of(base)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -106,7 +107,7 @@ def blob_of(ref: BlobRef | None) -> Blob | None:
 # --- into the log -------------------------------------------------------------------------------
 
 
-def parts_of(content: str | list[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
+def parts_of(content: str | Sequence[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
     """What a client sent, for an entry of role user: its parts, and what no part can say.
 
     Whoever stores it has to complete the blobs first: a client may leave out their type and size.

@@ -153,5 +153,5 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     permission_mode: str | None = None
     last_turn: TurnEnd | None = None
     last_turn_id: int | None = None  # which turn that was
-    title: str | None = None
+    title: str | None = None  # empty: it has none any more; absent: as it was told before
     totals: Totals | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Union, cast, get_args
 
 import msgspec
@@ -10,7 +11,7 @@ from msgspec import Struct, ValidationError, structs
 from turnwire.core.error_codes import Refused
 from turnwire.core.lenient import salvage
 from turnwire.dialects.v2.commands import ClientFrame
-from turnwire.dialects.v2.frames import Frame, ServerFrame, UnknownFrame
+from turnwire.dialects.v2.frames import Frame, MessageReplay, ServerFrame, UnknownFrame
 from turnwire.errors import BadLine
 
 __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
@@ -39,11 +40,23 @@ _encode = msgspec.json.Encoder().encode
 _NO_NUMBER = b'"sequence":null'
 
 
-def encode(frame: Frame) -> Encoded:
+def encode(frame: Frame | UnknownFrame) -> Encoded:
     """Write a frame. Its own `sequence` does not count: each connection has its own."""
+    if isinstance(frame, UnknownFrame):
+        return Encoded(_encode(_unnumbered(frame.data)))
+    if isinstance(frame, MessageReplay) and isinstance(frame.payload.event, UnknownFrame):
+        replay = structs.replace(frame.payload, event=frame.payload.event.data)  # as it came
+        frame = structs.replace(frame, payload=replay)
     if frame.sequence is not None:
         frame = structs.replace(frame, sequence=None)
     return Encoded(_encode(frame))
+
+
+def _unnumbered(frame: Any) -> Any:
+    """A frame that came without being known. Its number goes first, to be found before any other."""
+    if not isinstance(frame, dict):
+        return frame
+    return {"sequence": None} | frame | {"sequence": None}
 
 
 _KNOWN: Any = Union[tuple(kind for kind in get_args(ServerFrame) if kind is not UnknownFrame)]  # noqa: UP007
@@ -111,5 +124,24 @@ def read_command(value: Any) -> ClientFrame:
     try:
         command = cast("ClientFrame", msgspec.convert(value, kind))
     except (ValidationError, RecursionError) as error:
-        raise Refused("INVALID_PAYLOAD", f"{name}: {error}", client_message_id=known_id) from None
+        said = f"{name}: {_in_words(str(error))}"
+        raise Refused("INVALID_PAYLOAD", said, client_message_id=known_id) from None
     return command
+
+
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
+
+
+def _in_words(error: str) -> str:
+    """What msgspec says, with the field's name first and with what to do about it."""
+    fault, at, place = error.rpartition(" - at `$")
+    if not at:
+        fault, place = error, ""
+    place = place.strip(".`")
+    found = _FIELD.fullmatch(fault)
+    if found is None:
+        return f"`{place}`: {fault}" if place else fault
+    name = f"{place}.{found[2]}" if place else found[2]
+    if found[1] == "missing required":
+        return f"`{name}` is missing: add it"
+    return f"`{name}` is not known: correct its name, or leave it out"

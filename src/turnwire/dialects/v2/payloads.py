@@ -345,7 +345,7 @@ class SystemNews(_Payload, frozen=True):
 class ConversationNews(_Payload, frozen=True):
     """Something about the conversation changed. What is absent did not."""
 
-    title: str | None = None
+    title: str | None = None  # empty: it has none any more
     totals: Totals | None = None
 
 
