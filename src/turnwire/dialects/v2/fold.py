@@ -139,10 +139,12 @@ class ViewReducer:
             return
         message = self._build.find(block.parent_tool_use_id, block.message_id)
         grown = message.blocks.get(block.index) if message else None
-        if grown is None:
+        if grown is not None and grown.final:
+            return
+        if grown is None or grown.whole.id != begun.id:  # an index may be used again
             message = self._build.message(shown.about(frame, block))
             grown = self._build.start(message, block.index, begun)
-        elif grown.final or grown.status == "frozen" or type(grown.whole) is not type(begun):
+        elif grown.status == "frozen" or type(grown.whole) is not type(begun):
             return
         if number == grown.number + 1:
             grown.number = number
@@ -245,8 +247,7 @@ class ViewReducer:
         self._build.set_status(frame.payload)
 
     def _updated(self, frame: f.ConversationUpdated) -> None:
-        self._build.title = frame.payload.title or self._build.title
-        self._build.told_totals = frame.payload.totals or self._build.told_totals
+        self._build.tell(frame.payload.title, frame.payload.totals)
 
 
 _Handler: TypeAlias = Callable[[ViewReducer, Any], None]
