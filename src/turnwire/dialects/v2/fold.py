@@ -10,6 +10,7 @@ from turnwire.core.view import BlockView, OtherView, ResultView, TextView, Think
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import shown
 from turnwire.dialects.v2.frames import ServerFrame
+from turnwire.dialects.v2.requests import open_permission, open_question
 from turnwire.dialects.v2.shown import Block
 
 __all__ = ["ViewReducer"]
@@ -196,11 +197,12 @@ class ViewReducer:
             about = shown.about(frame, asked, asked.message_sequence)
             message = self._build.message(about)
             self._build.finish(message, asked.index, shown.question(asked), about)
-            self._build.ask(shown.open_question(frame))
+            self._build.ask(open_question(asked, frame.turn_id))
 
     def _permission_request(self, frame: f.AssistantPermissionRequest) -> None:
-        if self._takes(frame.payload.message_sequence):
-            self._build.ask(shown.open_permission(frame))
+        asked = frame.payload
+        if self._takes(asked.message_sequence):
+            self._build.ask(open_permission(asked, frame.turn_id))
 
     def _request_resolved(self, frame: f.AssistantRequestResolved) -> None:
         ended = frame.payload

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.requests import open_permission, open_question
 
 __all__ = ["Call", "Pending"]
 
@@ -65,43 +66,11 @@ class Pending:
                 asked.input,
             )
         )
-        self._requests[asked.question_id] = OpenRequest(
-            asked.question_id,
-            "question",
-            asked.question_id,
-            asked.tool_name,
-            asked.input,
-            turn_id,
-            asked.message_sequence,
-            asked.inbox_item_id,
-            asked.deadline_at,
-            asked.questions,
-            asked.required,
-            asked.metadata,
-            parent_tool_use_id=asked.parent_tool_use_id,
-            agent_id=asked.agent_id,
-        )
+        self._requests[asked.question_id] = open_question(asked, turn_id)
 
     def permission(self, asked: p.PermissionAsked, turn_id: int | None) -> None:
         """A permission was asked for."""
-        self._requests[asked.request_id] = OpenRequest(
-            asked.request_id,
-            "permission",
-            asked.tool_use_id,
-            asked.tool_name,
-            asked.input,
-            turn_id,
-            asked.message_sequence,
-            asked.inbox_item_id,
-            asked.deadline_at,
-            title=asked.title,
-            description=asked.description,
-            suggestions=asked.suggestions,
-            blocked_path=asked.blocked_path,
-            reason=asked.reason,
-            parent_tool_use_id=asked.parent_tool_use_id,
-            agent_id=asked.agent_id,
-        )
+        self._requests[asked.request_id] = open_permission(asked, turn_id)
 
     def named(self, own_id: str, question_id: str) -> None:
         """The agent calls this question by an id of its own."""
