@@ -122,6 +122,12 @@ def all_messages(view: View) -> Iterator[MessageView]:
                 waiting += block.messages
 
 
+def check_ids(view: View) -> None:
+    """No message is shown twice: each is one by its id and the voice that speaks."""
+    names = [(message.parent_tool_use_id, message.id) for message in all_messages(view)]
+    assert len(names) == len(set(names))
+
+
 def _plain(block: Any) -> Any:
     told = json.loads(msgspec.json.encode(block))
     if told["type"] == "tool":
