@@ -11,6 +11,7 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.finished import Finished, FinishedStream
+from turnwire.core.recent import Recent
 from turnwire.core.status import (
     BackgroundTask,
     OpenRequest,
@@ -35,11 +36,8 @@ __all__ = ["Session"]
 _NO_TIME = "1970-01-01T00:00:00.000Z"
 _UNFINISHED = "The turn ended before this tool gave a result."
 _LOST = "the agent's stream ended in the middle of a turn"
+_MAX_ASKED = 4096
 _LIMITS = p.Limits(1_048_576, 0, 15)
-
-# Words in the user's name that are not told: the log has them already, or an event of its own says
-# what they mean.
-_NOT_WORDS = ("replay", "interrupt")
 
 _Frames: TypeAlias = list[f.Frame]
 _Place: TypeAlias = tuple[int | None, str | None]  # the turn, and its trace
@@ -49,8 +47,9 @@ class Session:
     """Takes the events of one conversation and gives the frames of one connection to it.
 
     Frames have no `sequence`: the first of all is 1, and so on. `trace_of` gives a turn's trace id.
-    Without `now`, the time is the latest that an event has said, as it is in a recording. With
-    `keep`, clients may come later: everything durable is kept for them.
+    Without `now`, the time is the latest that an event has said, as it is in a recording, and
+    before the first of them `began`. With `keep`, clients may come later: everything durable is
+    kept for them.
     """
 
     def __init__(
@@ -61,6 +60,7 @@ class Session:
         agent: str = "claude",
         epoch: str = "recorded",
         keep: bool = False,
+        began: str = _NO_TIME,
     ) -> None:
         self._conversation_id = conversation_id
         self._trace_of = trace_of
@@ -71,8 +71,9 @@ class Session:
         self._finished = FinishedStream()
         self._partials = Partials(conversation_id)
         self._pending = Pending()
+        self._asked = Recent(_MAX_ASKED)  # permissions, so that each is asked for once
         self._head = 0  # the number of the newest entry
-        self._now = _NO_TIME
+        self._now = began
         self._has_clock = False
         # The turn: it runs, it is deferred (it waits for an answer), or it is over.
         self._turn = 0
@@ -326,15 +327,15 @@ class Session:
     def _on_user(self, e: ev.UserMessage, out: _Frames) -> None:
         if not self._has_clock:
             self._now = e.timestamp or self._now
-        if e.origin in _NOT_WORDS:
-            return
         if e.origin == "user" and not self._running and e.parent_tool_use_id is None:
             self._begin("user", out)
         self._write_all(e, out)
 
     def _on_system(self, e: ev.SystemEvent, out: _Frames) -> None:
         if e.ephemeral:
-            self._on_live(e, out)
+            parent = e.parent_tool_use_id
+            turn_id, trace_id = self._here if parent is None else self._place(parent)
+            out.append(self._partials.news(e, turn_id, trace_id, self._now))
             if e.subtype == "background_tasks_changed":
                 self._tasks = background_tasks(e, self._tasks, self._here[0])
                 self._changed = True
@@ -349,6 +350,8 @@ class Session:
         self._pending.named(e.request_id, e.tool_use_id)
 
     def _on_permission(self, e: ev.PermissionRequested, out: _Frames) -> None:
+        if not self._asked.is_new(e.request_id):
+            return
         self._head += 1
         asked = p.PermissionAsked(
             e.request_id,
