@@ -135,6 +135,12 @@ def test_user_input_is_one_entry_with_all_its_parts() -> None:
     }
 
 
+def test_a_result_that_the_model_repeats_is_no_second_entry() -> None:
+    first = ev.UserMessage(*WHO, [result("t1")], "tool")
+    again = frame(0, result("t1"), said("and"))
+    assert [entry.role for entry in entries_of([first, again])] == ["tool", "assistant"]
+
+
 def test_each_tool_result_is_an_entry_of_its_own() -> None:
     details = ToolResultBlock("t2", "no", True, "failed", Raw(b'{"x":1}'))
     event = ev.UserMessage(*SUB, [result("t1"), details, said("and")], "tool", "u-1")

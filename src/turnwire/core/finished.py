@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -81,7 +82,7 @@ class FinishedStream:
     def __init__(self) -> None:
         self._waiting: dict[_Key, dict[int, ContentBlock]] = {}  # streamed, not confirmed
         self._streamed: set[_Key] = set()
-        self._told: dict[_Key, set[int]] = {}
+        self._told: OrderedDict[_Key, set[int]] = OrderedDict()
         self._told_users = Recent(_MAX_TOLD)
         self._told_results = Recent(_MAX_TOLD)
         self._told_news = Recent(_MAX_TOLD)
@@ -151,7 +152,7 @@ class FinishedStream:
         if told is None:
             told = self._told[key] = set()
             if len(self._told) > MAX_ENDED:
-                del self._told[next(iter(self._told))]
+                self._told.popitem(last=False)
         waiting = self._waiting.get(key)
         new: list[tuple[int, ContentBlock]] = []
         for index, block in found:
@@ -219,8 +220,16 @@ class FinishedStream:
             return []
         if own is not UNSET:
             data["data"] = own
-        parts: list[MessagePart] = [m.TextPart(m.TextPayload(text))]
-        return [Finished("system", parts, _meta(e, uuid=uuid, message_type="system", data=data))]
+        meta = Meta(
+            SCHEMA_VERSION,
+            provider=e.provider,
+            parent_tool_use_id=e.parent_tool_use_id,
+            agent_id=e.agent_id,
+            uuid=uuid,
+            message_type="system",
+            data=data,
+        )
+        return [Finished("system", [m.TextPart(m.TextPayload(text))], meta)]
 
 
 _INIT_FIELDS = ("model", "cwd", "permission_mode", "tools", "agent_version")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -78,7 +79,7 @@ class Partials:
 
     def __init__(self, conversation_id: str) -> None:
         self._conversation_id = conversation_id
-        self._messages: dict[str, _Message] = {}
+        self._messages: OrderedDict[str, _Message] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
             ev.ContentStarted: self._on_block,
             ev.ContentDelta: self._on_delta,
@@ -186,21 +187,23 @@ class Partials:
         message = self._messages.get(message_id) or self._message(message_id)
         if message.ended or index in message.blocks:
             return
-        kind = type(block)
-        # A question is shown when it is whole; a result is not what the model says.
-        if kind is blocks.ToolResultBlock or (
-            isinstance(block, blocks.ToolUseBlock) and asks_a_person(block.tool_name)
-        ):
-            message.blocks[index] = None
-            return
-        block_id = block.id if isinstance(block, blocks.ToolUseBlock) else f"{message_id}:{index}"
-        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id)
-        text = ""
-        if isinstance(block, blocks.TextBlock):
+        block_id, text, shown = f"{message_id}:{index}", "", True
+        if isinstance(block, blocks.ToolUseBlock):
+            block_id = block.id
+            if asks_a_person(block.tool_name):  # it is shown as a question, when it is whole
+                message.blocks[index] = None
+                return
+        elif isinstance(block, blocks.TextBlock):
             text = block.text
+            shown = bool(text)
         elif isinstance(block, blocks.ThinkingBlock):
             text = block.thinking
-        if text or (kind is not blocks.TextBlock and kind is not blocks.ThinkingBlock):
+            shown = bool(text)
+        elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
+            message.blocks[index] = None
+            return
+        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id)
+        if shown:
             self._grow(growing, text, now, out)
 
     def _on_delta(
@@ -243,7 +246,7 @@ class Partials:
     def _message(self, message_id: str) -> _Message:
         message = self._messages[message_id] = _Message()
         if len(self._messages) > MAX_ENDED:
-            del self._messages[next(iter(self._messages))]
+            self._messages.popitem(last=False)
         return message
 
     def _on_end(
@@ -295,8 +298,13 @@ class Partials:
     def _on_system(
         self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, now: str, out: _Frames
     ) -> None:
-        if not e.ephemeral:  # then it is an entry of the log
-            return
+        if e.ephemeral:  # else it is an entry of the log
+            out.append(self.news(e, turn_id, trace_id, now))
+
+    def news(
+        self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, now: str
+    ) -> f.Frame:
+        """News that nobody has to keep."""
         payload = p.SystemNews(
             e.subtype,
             None,
@@ -306,9 +314,7 @@ class Partials:
             e.parent_tool_use_id,
             e.agent_id,
         )
-        out.append(
-            f.SessionSystemEvent(self._conversation_id, turn_id, None, now, trace_id, payload)
-        )
+        return f.SessionSystemEvent(self._conversation_id, turn_id, None, now, trace_id, payload)
 
 
 # --- what a piece looks like ----------------------------------------------------------------------

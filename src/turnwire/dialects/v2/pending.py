@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from msgspec import Struct
@@ -33,7 +34,7 @@ class Pending:
         self._calls: dict[str, Call] = {}
         self._requests: dict[str, OpenRequest] = {}
         self._names: dict[str, str] = {}  # the agent's own ids of open questions
-        self._turns: dict[str, int] = {}
+        self._turns: OrderedDict[str, int] = OrderedDict()
 
     @property
     def requests(self) -> list[OpenRequest]:
@@ -52,7 +53,7 @@ class Pending:
         if call.turn_id is not None:
             self._turns[call.tool_use_id] = call.turn_id
             if len(self._turns) > _MAX_KNOWN:
-                del self._turns[next(iter(self._turns))]
+                self._turns.popitem(last=False)
 
     def question(self, asked: p.RequestInput, turn_id: int | None) -> None:
         """A question was asked; it is a call as well."""
@@ -103,6 +104,8 @@ class Pending:
 
     def of_the_turn(self) -> tuple[list[OpenRequest], list[Call]]:
         """What ends with the turn: all but what works in the background."""
+        if not self._calls and not self._requests:  # almost always
+            return [], []
         requests = [
             each for each in self._requests.values() if not self._is_behind(each.parent_tool_use_id)
         ]
