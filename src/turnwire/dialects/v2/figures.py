@@ -1,13 +1,12 @@
-"""What turns took: the end of one, and the totals of all."""
+"""How a turn ended, and what it took."""
 
 from __future__ import annotations
 
 from turnwire.core import events as ev
 from turnwire.core.status import TurnEnd, TurnError, TurnOrigin
-from turnwire.core.status import with_turn as add
 from turnwire.core.usage import Usage
 
-__all__ = ["add", "turn_end"]
+__all__ = ["turn_end"]
 
 
 def turn_end(

@@ -21,10 +21,11 @@ from turnwire.core.status import (
     Totals,
     TurnEnd,
     TurnOrigin,
+    with_turn,
 )
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.figures import add, turn_end
+from turnwire.dialects.v2.figures import turn_end
 from turnwire.dialects.v2.opening import opening, start_of, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
@@ -301,7 +302,7 @@ class Session:
             return
         end = turn_end(e, self._figures, self._origin, self._head)
         self._last_turn, self._last_turn_id = end, self._turn
-        self._totals = add(self._totals or Totals(), end)
+        self._totals = with_turn(self._totals or Totals(), end)
         self._here = self._outside
         self._send(f.AssistantComplete, end, self._inside, out)
 
