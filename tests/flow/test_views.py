@@ -295,7 +295,7 @@ MESSAGES = [message for path in SOME for message in rpc_messages(path)]
 
 
 def bent(frame: Any, data: st.DataObject) -> Any:
-    """A frame whose block is somewhere else, or of somebody else."""
+    """A frame whose block is somewhere else, or of somebody else; as it is read, so perhaps unknown."""
     payload = frame.payload
     changes = {
         name: data.draw(values)
@@ -312,7 +312,7 @@ def bent(frame: Any, data: st.DataObject) -> Any:
         }.items()
         if hasattr(payload, name)
     }
-    return replace(frame, sequence=None, payload=replace(payload, **changes))
+    return decode(encode(replace(frame, payload=replace(payload, **changes))).replayed())
 
 
 @given(st.data())
