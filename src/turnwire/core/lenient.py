@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hi
 import msgspec
 from msgspec import NODEFAULT, Meta, Raw, Struct, ValidationError, structs
 
-__all__ = ["Unknown", "known", "salvage"]
+__all__ = ["Unknown", "known", "read_json", "salvage"]
 
 
 class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalType"}):
@@ -38,6 +38,18 @@ def known(values: Any) -> Meta:
     Who reads one keeps what came. The list itself is a Literal, for those who write.
     """
     return Meta(examples=list(get_args(values)))
+
+
+_decode = msgspec.json.Decoder().decode
+_decode_any_float = msgspec.json.Decoder(float_hook=float).decode
+
+
+def read_json(raw: bytes | str | Raw) -> Any:
+    """JSON as plain values. `1e999`, which no value is, is infinite, as it is to other readers."""
+    try:
+        return _decode(raw)
+    except ValidationError:
+        return _decode_any_float(raw)
 
 
 def salvage(kind: Any, value: Any, issues: list[str], *, name: str = "") -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Raw
 
 from tests.test_schema import validator
 from turnwire.core.content import OtherContent, parts_of
@@ -120,6 +122,15 @@ def test_a_known_type_with_a_payload_that_does_not_fit_is_unknown() -> None:
     assert frame.original_type == "assistant.chunk"
 
 
+def test_a_number_too_large_for_a_float_hides_nothing() -> None:
+    news = p.SystemNews("compact_boundary", 1, data=Raw(b'{"size":1e999,"more":7}'))
+    written = codec.encode(f.SessionSystemEvent("c", None, None, "t", None, news)).at(1)
+    for raw in (written, written.decode()):
+        frame = codec.decode(raw)
+        assert isinstance(frame, f.SessionSystemEvent)
+        assert frame.payload.data == {"size": math.inf, "more": 7}
+
+
 def test_content_of_an_unknown_kind_does_not_hide_the_rest() -> None:
     words = {"type": "user.message", "conversation_id": "c", "turn_id": 1, "sequence": 1}
     words |= {"timestamp": "t", "trace_id": TRACE}
@@ -185,6 +196,7 @@ def test_a_value_that_is_not_known_is_kept_as_it_came(
         (b"", "invalid_json"),
         ('{"type":"a', "invalid_json"),
         (b'{"type":"\\ud800"}', "invalid_json"),
+        (b'{"type":"a","payload":%b}' % (b"9" * 5000), "invalid_json"),
         (b"[1]", "not_an_object"),
         (b'"text"', "not_an_object"),
         (f'{{"type":"session.state","payload":{DEEP}}}', "too_deep"),

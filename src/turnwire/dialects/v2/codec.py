@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, ValidationError, structs
 
 from turnwire.core.error_codes import Refused
-from turnwire.core.lenient import salvage
+from turnwire.core.lenient import read_json, salvage
 from turnwire.dialects.v2.commands import ClientFrame
 from turnwire.dialects.v2.frames import Frame, MessageReplay, ServerFrame, UnknownFrame
 from turnwire.errors import BadLine
@@ -78,9 +78,11 @@ def decode(raw: bytes | str) -> ServerFrame:
     else:
         return known
     try:
-        value = _decode_any(raw)
+        value = read_json(raw)
     except RecursionError:
         raise _bad(raw, "too_deep", "nested too deeply to be read") from None
+    except ValidationError as error:  # an integer of thousands of digits
+        raise _bad(raw, "invalid_json", f"not JSON that can be read: {error}") from None
     if not isinstance(value, dict):
         raise _bad(raw, "not_an_object", "JSON, but not an object")
     read: ServerFrame = salvage(ServerFrame, value, [])
