@@ -304,3 +304,27 @@ def a_cleared_queue_still_waits(s: Session) -> None:
     s.payload("conversation.interrupted")["queue"] = "clear"
     s.cut("user.message.ack", 2)
     s.drop("user.message", 2, side="client")
+
+
+# --- without a cause ----------------------------------------------------------------------------
+
+
+@breaks("wrong_state", "01")
+def the_model_is_not_the_one_that_the_agent_named(s: Session) -> None:
+    s.payload("session.state", -1)["model"] = "claude-haiku-4-5"
+
+
+@breaks("wrong_state", "11")
+def background_work_is_gone_without_news_of_it(s: Session) -> None:
+    del s.again("session.state", 3)["payload"]["background_tasks"]
+    s.cut("assistant.tool_call", -1)
+
+
+@breaks("wrong_state", "12")
+def the_totals_are_forgotten(s: Session) -> None:
+    del s.again("session.state", -1)["payload"]["totals"]
+
+
+@breaks("wrong_state", "01")
+def an_empty_queue_is_held(s: Session) -> None:
+    s.payload("session.state", -1)["queue_held"] = True

@@ -519,6 +519,21 @@ def test_what_was_chosen_before_needs_no_state() -> None:
         assert check(each.lines).violations == []
 
 
+def test_the_agents_own_news_may_change_the_model_and_the_mode() -> None:
+    session = Session("01")
+    news = session.payload("session.system_event", 1)
+    news["data"] = {"permissionMode": "plan"}
+    session.payload("session.state", -1)["permission_mode"] = "plan"
+    assert check(session.lines).violations == []
+    kept = Session("02")
+    kept.payload("session.system_event", -1).update(subtype="model_fallback", data=None)
+    kept.payload("session.state", -1)["model"] = "claude-opus-4-1"
+    kept.drop("session.set_model", side="client")
+    kept.drop("session.set_model.ack")
+    kept.number_frames()
+    assert check(kept.lines).violations == []
+
+
 def test_large_content_may_be_moved_into_a_blob() -> None:
     session = Session("01")
     part = session.payload("user.message")["content"][0]
