@@ -1,7 +1,7 @@
 """What the pure chain costs: ratios measured in one interleaved run on the same recorded lines.
 
     turnwire  line -> typed -> event -> UI event -> RPC bytes
-    v2        line -> typed -> event -> log entry, piece or state -> frame -> v2 bytes
+    v2        line -> typed -> event -> finished thing, piece or state -> frame -> v2 bytes
     v2 single the same, but each event by itself: no two pieces of a text are joined
     usual     json -> claude_agent_sdk's parse_message -> ag-ui-protocol's EventEncoder
     floor     msgspec alone: a line decoded to its struct, one envelope encoded around it

@@ -53,25 +53,17 @@ UNFINISHED = "The turn ended before this tool gave a result."
 
 
 def said_in_v2(lines: list[bytes]) -> Said:
-    """The same as v2 tells it: no word comes again, a stop is an event, each call has a result."""
+    """The same as v2 tells it: each call has a result."""
     frames = [json.loads(raw) for raw in lines]
     waiting = [
         frame["deferred_tool_use"]["id"] for frame in frames if frame.get("deferred_tool_use")
     ]
-    said = said_by_the_frames([raw for raw in lines if not _is_no_word(json.loads(raw))])
+    said = said_by_the_frames(lines)
     for blocks in said["messages"].values():
         for call in [block["id"] for block in blocks if block["type"] == "tool"]:
             if call not in waiting:
                 said["results"].setdefault(call, (UNFINISHED, True))
     return said
-
-
-def _is_no_word(frame: Any) -> bool:
-    if frame["type"] != "user":
-        return False
-    content = frame["message"]["content"]
-    text = content if isinstance(content, str) else content[0].get("text", "")
-    return bool(frame.get("isReplay")) or text.startswith("[Request interrupted by user")
 
 
 def _as_shown(block: Any) -> Any:
@@ -120,6 +112,12 @@ def all_messages(view: View) -> Iterator[MessageView]:
         for block in message.blocks:
             if isinstance(block, ToolView):
                 waiting += block.messages
+
+
+def check_ids(view: View) -> None:
+    """No message is shown twice: each is one by its id and the voice that speaks."""
+    names = [(message.parent_tool_use_id, message.id) for message in all_messages(view)]
+    assert len(names) == len(set(names))
 
 
 def _plain(block: Any) -> Any:

@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.said import check_ids
 from tests.streams import RECORDED, check_order
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
@@ -104,6 +105,7 @@ def through_the_chain(lines: list[bytes]) -> list[Line | BadLine]:
                     written.decode()
                     transcript.apply(message)
     msgspec.json.encode(transcript.view())
+    check_ids(transcript.view())
     check_order(sent)
     return found
 

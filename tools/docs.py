@@ -219,6 +219,9 @@ class Vocabulary:
         base = kind.__bases__[0]
         if rows:
             parts.append(_table(rows))
+            if self.imports.get(base.__name__) in self.places:
+                address = self._address(base.__name__)
+                parts.append(f"The other fields are those of [{base.__name__}]({address}).\n")
         elif structs.fields(base) and base.__module__ != kind.__module__:
             # From another module, so not told on this page: the Unknown types.
             parts.append(_table(Vocabulary(base.__module__, self.places).rows_of(base)))
@@ -297,6 +300,8 @@ class Vocabulary:
                 return f"object of {self._type(item, ' or ')}"
             case ast.Subscript(value=ast.Name(id="Literal"), slice=ast.Tuple(elts=values)):
                 return between.join(self._type(value, between) for value in values)
+            case ast.Subscript(value=ast.Name(id="Annotated"), slice=ast.Tuple(elts=[kind, more])):
+                return self._annotated(kind, more, between)
             case ast.Name(id="UnsetType"):
                 return ""  # the field may be absent: the default says so
             case ast.Name(id=name) if name in _JSON_WORDS:
@@ -308,6 +313,19 @@ class Vocabulary:
                 return f"[{name.rpartition('.')[2]}]({self._address(name)})"
             case _:
                 raise ValueError(f"no words for the type {ast.unparse(node)}")
+
+    def _annotated(self, kind: ast.expr, more: ast.expr, between: str) -> str:
+        """A type with something said of it: the words it knows, or what it has to be."""
+        said = self._type(kind, between)
+        match more:
+            case ast.Call(func=ast.Name(id="known"), args=[values]):
+                return f"{self._type(values, between)} or another {said}"
+            case ast.Call(keywords=[ast.keyword(arg="min_length", value=ast.Constant(value=1))]):
+                return f"non-empty {said}"
+            case ast.Call(keywords=[ast.keyword(arg="ge", value=least)]):
+                return f"{said} from {ast.unparse(least)}"
+            case _:
+                raise ValueError(f"no words for {ast.unparse(more)}")
 
     def _address(self, name: str) -> str:
         """Where a type is told: on this page, or on another one."""

@@ -18,10 +18,9 @@ from turnwire.core.content import (
     TextContent,
     blob_of,
     content_of,
-    contents_of,
     parts_of,
 )
-from turnwire.core.message import BlobRef, KeptBlock, Message
+from turnwire.core.message import BlobRef, KeptBlock, Message, contents
 from turnwire.core.message_codec import decode_message, encode
 
 REF = BlobRef("b-1", "image/png", 70_000)
@@ -94,7 +93,11 @@ def test_an_entry_says_its_parts_and_kept_blocks_in_their_order() -> None:
         "2026-01-01T12:00:00.000Z",
         {"blocks": [{"position": 1, "block": {"type": "error", "message": "two"}}]},
     )
-    assert [type(each) for each in contents_of(entry)] == [TextContent, OtherContent, TextContent]
+    assert [type(each) for each in map(content_of, contents(entry))] == [
+        TextContent,
+        OtherContent,
+        TextContent,
+    ]
 
 
 def test_no_blob_is_no_blob() -> None:
@@ -121,7 +124,7 @@ def test_what_a_client_sends_comes_back_as_it_was() -> None:
     assert [block.position for block in rest] == [2, 5]
     meta = {"schemaVersion": 1, "blocks": msgspec.to_builtins(rest)}
     entry = Message("conv-1:3", "user", parts, "2026-01-01T12:00:00.000Z", meta)
-    assert contents_of(decode_message(encode(entry))) == sent
+    assert [*map(content_of, contents(decode_message(encode(entry))))] == sent
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ from tests.model_events import (
 )
 from tests.streams import RECORDED, events_of
 from turnwire.core import blocks
-from turnwire.core import entries as module
 from turnwire.core import events as ev
+from turnwire.core import finished as module
 from turnwire.core.assembler import RunLedger, check_message
 from turnwire.core.blocks import (
     ContentBlock,
@@ -45,9 +45,10 @@ from turnwire.core.blocks import (
     ToolUseBlock,
     UnknownBlock,
 )
-from turnwire.core.entries import event_entry, part_of
+from turnwire.core.entries import event_entry
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import contents, group
+from turnwire.core.parts import part_of
 from turnwire.core.usage import Usage
 
 # --- recorded streams -------------------------------------------------------------------------
@@ -132,6 +133,12 @@ def test_user_input_is_one_entry_with_all_its_parts() -> None:
             "origin": "user",
         },
     }
+
+
+def test_a_result_that_the_model_repeats_is_no_second_entry() -> None:
+    first = ev.UserMessage(*WHO, [result("t1")], "tool")
+    again = frame(0, result("t1"), said("and"))
+    assert [entry.role for entry in entries_of([first, again])] == ["tool", "assistant"]
 
 
 def test_each_tool_result_is_an_entry_of_its_own() -> None:

@@ -225,6 +225,21 @@ def test_totals_are_the_sum_of_the_turns_until_the_server_tells_them() -> None:
     assert [turn.turn_id for turn in view.turns] == [1, 2]
 
 
+def test_a_title_that_is_not_told_stays_and_an_empty_one_clears_it() -> None:
+    build = ViewBuilder()
+    build.tell("Greetings", None)
+    build.tell(None, Totals(input_tokens=3))
+    assert (build.view().title, build.view().totals) == ("Greetings", Totals(input_tokens=3))
+    build.tell("", None)
+    assert (build.view().title, build.view().totals) == (None, Totals(input_tokens=3))
+
+
+def test_a_turn_that_cost_nothing_adds_nothing_to_write() -> None:
+    build = ViewBuilder()
+    build.end_turn(1, TurnEnd(False, False))
+    assert msgspec.json.encode(build.view().totals) == b"{}"
+
+
 def test_open_requests_are_those_of_the_state_and_what_came_after_it() -> None:
     build = ViewBuilder()
     first, second, third = (

@@ -36,11 +36,15 @@ class Client:
         """The connection is lost."""
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError, TurnwireError):
+            with suppress(asyncio.CancelledError):
                 await self._task
             self._task = None
 
     async def _follow(self, talk: Talk) -> None:
+        with suppress(TurnwireError):  # it was too slow, or the server is gone
+            await self._read(talk)
+
+    async def _read(self, talk: Talk) -> None:
         frames: list[f.Frame] = []
         self.connections.append(frames)
         epoch = talk._engine.store.epoch if self._cursor else None
@@ -87,10 +91,14 @@ def check_queue(frames: list[f.Frame]) -> None:
         if isinstance(frame, f.SessionState):
             waiting = [item.queue_id for item in frame.payload.queue]
             runs = frame.payload.turn_id is not None
-        elif isinstance(frame, f.AssistantComplete) and waiting and not runs:
-            del waiting[0]  # it had started before, and was stopped while it waited again
-        elif isinstance(frame, f.TurnStarted) and frame.payload.origin == "user" and waiting:
-            assert frame.payload.queue_id == waiting[0], "queue order is run order"
+        elif isinstance(frame, f.TurnStarted):
+            if frame.payload.origin == "user" and waiting:
+                assert frame.payload.queue_id == waiting.pop(0), "queue order is run order"
+            runs = True
+        elif isinstance(frame, f.AssistantComplete):
+            if not runs:
+                del waiting[:1]  # it had started before, and was stopped while it waited again
+            runs = False
 
 
 def number_of(frame: f.Frame) -> int | None:

@@ -76,6 +76,7 @@ class ScriptedSession(LocalSession):
         self.prompts: Counter[str] = Counter()  # by turn: how often it was handed over
         self.waits: str | None = None  # a turn that was handed over and has not begun
         self.in_turn = False
+        self._origin: str | None = None  # of the turn
         self.calls: list[str] = []  # without a result
         self.asked: dict[str, tuple[str, str]] = {}  # by what a reply names: our id, the call
         self.closed = asyncio.Event()
@@ -106,7 +107,7 @@ class ScriptedSession(LocalSession):
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         self._check_open()
         if resumed:
-            self.begins()
+            self.begins(asked=True)
         for reply in replies:
             _, call = self.asked.pop(reply.request_id, ("", reply.request_id if resumed else ""))
             if call and self.in_turn:
@@ -124,9 +125,10 @@ class ScriptedSession(LocalSession):
 
     # --- what it can be told to do ------------------------------------------------------------
 
-    def begins(self) -> None:
+    def begins(self, *, asked: bool = False) -> None:
         """The turn that was handed over, or one of its own."""
         if not self.in_turn:
+            self._origin = None if asked or self.waits else "task-notification"
             self.waits, self.in_turn = None, True
             self._say(ev.TurnStarted(*whose()))
 
@@ -192,14 +194,15 @@ class ScriptedSession(LocalSession):
         if self.in_turn and not self.asked:
             self._finish_message()
             self.gets_results()
-            self._end(ev.TurnCompleted(*whose(), "end_turn"))
+            self._end(ev.TurnCompleted(*whose(), "end_turn", origin=self._origin))
 
     def fails(self) -> None:
         """In the middle of whatever it does."""
         if self.in_turn:
             self._message = None
             self.calls, self.asked = [], {}
-            self._end(ev.TurnFailed(*whose(), "api_error", "It went wrong."))
+            failed = ev.TurnFailed(*whose(), "api_error", "It went wrong.", origin=self._origin)
+            self._end(failed)
 
     def stops(self) -> None:
         """As it was asked to."""
@@ -209,7 +212,8 @@ class ScriptedSession(LocalSession):
         self.asked.clear()
         for call in list(self.calls):
             self._result(call, "interrupted", error=True)
-        self._end(ev.TurnCompleted(*whose(), None, interrupted=True))
+        end = ev.TurnCompleted(*whose(), None, interrupted=True, origin=self._origin)
+        self._end(end)
 
     def dies(self) -> None:
         """As a process does that is killed."""

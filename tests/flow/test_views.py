@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.said import all_messages, said_by_the_frames, said_in_v2, shown_in
+from tests.said import all_messages, check_ids, said_by_the_frames, said_in_v2, shown_in
 from tests.streams import RECORDED, events_of, rpc_of, ui_of
+from turnwire.core.status import Totals
 from turnwire.core.view import View
 from turnwire.dialects import rpc
 from turnwire.dialects.rpc import RpcBridge, RpcMessage
@@ -113,15 +114,42 @@ def test_both_clients_show_the_same_messages_in_the_same_order(path: Path) -> No
     assert names(v2_view(v2_frames(path))) == names(rpc_view(rpc_messages(path)))
 
 
-@every_stream
+def results_of(path: Path) -> int:
+    """How often the agent said that it was done."""
+    return sum(isinstance(m, rpc.messages.RpcResultMessage) for m in rpc_messages(path))
+
+
+PAUSES = "10b_hook_defer"  # the turn waits for leave; the agent's process ends with a result
+DIES = "22e_kill_permission_resend"  # the agent's process ends in the middle of a turn
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in RECORDED if p.stem not in (PAUSES, DIES)], ids=lambda path: path.stem
+)
 def test_both_clients_count_the_same_turns(path: Path) -> None:
     v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
-    results = [m for m in rpc_messages(path) if isinstance(m, rpc.messages.RpcResultMessage)]
-    assert len(over_rpc.turns) == len(results)
-    if len(v2.turns) == len(results):  # a turn may end without a result, or pause with one
-        told = [(t.end.is_error, t.end.interrupted, t.end.usage) for t in v2.turns]
-        assert told == [(t.end.is_error, t.end.interrupted, t.end.usage) for t in over_rpc.turns]
-        assert v2.totals == over_rpc.totals
+    assert len(v2.turns) == len(over_rpc.turns) == results_of(path)
+    told = [(t.end.is_error, t.end.interrupted, t.end.usage) for t in v2.turns]
+    assert told == [(t.end.is_error, t.end.interrupted, t.end.usage) for t in over_rpc.turns]
+    assert v2.totals == over_rpc.totals
+
+
+def test_a_turn_that_waits_has_not_ended_in_v2_though_its_process_has() -> None:
+    (path,) = (path for path in RECORDED if path.stem == PAUSES)
+    v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
+    assert (v2.turns, v2.totals) == ([], None)
+    assert v2.status is not None
+    assert (v2.status.state, len(v2.status.requests)) == ("waiting_input", 1)
+    assert len(over_rpc.turns) == results_of(path) == 1
+
+
+def test_a_turn_whose_agent_was_lost_ends_in_v2_though_nobody_said_so() -> None:
+    (path,) = (path for path in RECORDED if path.stem == DIES)
+    v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
+    (turn,) = v2.turns
+    assert turn.end.error is not None
+    assert (turn.end.error.code, turn.end.usage, v2.totals) == ("agent_lost", None, Totals())
+    assert (over_rpc.turns, over_rpc.totals, results_of(path)) == ([], None, 0)
 
 
 # --- whatever comes again changes nothing -------------------------------------------------------
@@ -267,7 +295,7 @@ MESSAGES = [message for path in SOME for message in rpc_messages(path)]
 
 
 def bent(frame: Any, data: st.DataObject) -> Any:
-    """A frame whose block is somewhere else, or of somebody else."""
+    """A frame whose block is somewhere else, or of somebody else; as it is read, so perhaps unknown."""
     payload = frame.payload
     changes = {
         name: data.draw(values)
@@ -284,17 +312,37 @@ def bent(frame: Any, data: st.DataObject) -> Any:
         }.items()
         if hasattr(payload, name)
     }
-    return replace(frame, sequence=None, payload=replace(payload, **changes))
+    return decode(encode(replace(frame, payload=replace(payload, **changes))).replayed())
 
 
 @given(st.data())
 def test_frames_that_make_no_sense_never_break_a_view(data: st.DataObject) -> None:
-    reducer = ViewReducer()
+    reducer, cursor = ViewReducer(), 0
     for frame in data.draw(st.lists(st.sampled_from(FRAMES), max_size=30)):
         reducer.apply(bent(frame, data))
-        msgspec.json.encode(reducer.view())
+        view = reducer.view()
+        msgspec.json.encode(view)
+        check_ids(view)
+        assert view.cursor >= cursor  # there is no reset among them
+        cursor = view.cursor
 
 
 @given(st.lists(st.sampled_from(MESSAGES), max_size=40))
 def test_messages_in_any_order_never_break_a_view(messages: list[RpcMessage]) -> None:
-    msgspec.json.encode(rpc_view(messages))
+    transcript = rpc.Transcript()
+    for message in messages:
+        transcript.apply(message)
+        view = transcript.view()
+        msgspec.json.encode(view)
+        check_ids(view)
+
+
+@given(st.lists(st.tuples(st.sampled_from(MESSAGES), st.none() | st.integers(0, 9)), max_size=20))
+def test_the_cursor_of_an_rpc_view_never_goes_back(
+    messages: list[tuple[RpcMessage, int | None]],
+) -> None:
+    transcript, cursor = rpc.Transcript(), 0
+    for message, sequence in messages:
+        transcript.apply(message, sequence)
+        assert transcript.view().cursor == max(cursor, sequence or 0)
+        cursor = transcript.view().cursor

@@ -13,7 +13,7 @@ from msgspec import Raw
 from turnwire.cli.options import file_argument, from_option, max_line_option
 from turnwire.cli.progress import batches_with_progress
 from turnwire.cli.recording import events_of, open_recording
-from turnwire.cli.runs import Runs
+from turnwire.cli.runs import NO_TIME, Runs, first_time
 from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
@@ -146,6 +146,8 @@ class _ToMessages(_Translation):
 
     def __call__(self, events: list[NormalizedStreamEvent]) -> list[Any]:
         out: list[Any] = []
+        if self._runs.now == NO_TIME:
+            self._runs.now = first_time(events)
         for event in events:
             run = self._runs.of(event)
             out += self._stream.feed(event, run_id=run, now=self._runs.now)
@@ -170,7 +172,11 @@ class _ToV2(_Translation):
             return []
         if self._session is None:
             conversation = events[0].session_id or "session"
-            self._session = Session(conversation, trace_of=lambda turn: _trace(conversation, turn))
+            self._session = Session(
+                conversation,
+                trace_of=lambda turn: _trace(conversation, turn),
+                began=first_time(events),
+            )
             return [*self._session.connect(), *self._session.feed_all(events)]
         return self._session.feed_all(events)
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from turnwire.core.events import NormalizedStreamEvent, TurnStarted
 from turnwire.core.message import run_id
 
-__all__ = ["Runs"]
+__all__ = ["NO_TIME", "Runs", "first_time"]
+
+NO_TIME = "1970-01-01T00:00:00.000Z"
+
+
+def first_time(events: Iterable[NormalizedStreamEvent]) -> str:
+    """The first time that any of them says; the beginning of a recording says none."""
+    times = (getattr(event, "timestamp", None) for event in events)
+    return next((time for time in times if time), NO_TIME)
 
 
 class Runs:
@@ -16,7 +26,7 @@ class Runs:
 
     def __init__(self) -> None:
         self._turn = 0
-        self.now = "1970-01-01T00:00:00.000Z"
+        self.now = NO_TIME
 
     def of(self, event: NormalizedStreamEvent) -> str:
         """The run an event belongs to. Give it every event, in order."""

@@ -47,7 +47,7 @@ def schemas() -> dict[str, Schema]:
         "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
         "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
         "v2": _v2_schema(),
-        "v2-client": _schema("Protocol v2: one of these per frame of a client.", ClientFrame),
+        "v2-client": _v2_client_schema(),
         "view": _schema("What a person sees of a conversation.", View),
     }
 
@@ -65,6 +65,35 @@ def _v2_schema() -> Schema:
         _open(union, schema["$defs"])
     opened: Schema = _without_discriminators(schema)
     return opened
+
+
+def _v2_client_schema() -> Schema:
+    """The client's frames, which are closed, with what their types check by themselves."""
+    schema = _schema("Protocol v2: one of these per frame of a client.", ClientFrame)
+    defs = schema["$defs"]
+    defs["SentImage"]["anyOf"] = [_has(name) for name in ("data", "url", "blob")]
+    defs["PermissionChoice"]["if"] = {"properties": {"decision": {"const": "deny"}}}
+    defs["PermissionChoice"]["then"] = {
+        "properties": {"updated_input": {"type": "null"}, "remember": {"maxItems": 0}}
+    }
+    defs["QueueChange"]["oneOf"] = [
+        _only("action", "remove", needs=["queue_id"], rest=["content", "before"]),
+        _only("action", "replace", needs=["queue_id", "content"], rest=["before"]),
+        _only("action", "move", needs=["queue_id"], rest=["content"]),
+        _only("action", "resume", needs=[], rest=["queue_id", "content", "before"]),
+    ]
+    return schema
+
+
+def _has(name: str) -> Schema:
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+
+
+def _only(field: str, value: str, *, needs: list[str], rest: list[str]) -> Schema:
+    """An object with this value: it has what that needs, and none of the rest."""
+    own = {name: {"not": {"type": "null"}} for name in needs}
+    others = {name: {"type": "null"} for name in rest}
+    return {"required": needs, "properties": {field: {"const": value}, **own, **others}}
 
 
 # --- what each field means --------------------------------------------------------------------

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from turnwire.core import message as m
 from turnwire.core.lenient import Unknown
-from turnwire.core.message import BlobRef, KeptBlock, Message, MessagePart, contents, to_json
+from turnwire.core.message import BlobRef, KeptBlock, MessagePart, to_json
 
 __all__ = [
     "Blob",
@@ -19,7 +20,6 @@ __all__ = [
     "TextContent",
     "blob_of",
     "content_of",
-    "contents_of",
     "parts_of",
 ]
 
@@ -74,13 +74,6 @@ Content: TypeAlias = TextContent | ImageContent | FileContent | OtherContent
 # --- from the log -------------------------------------------------------------------------------
 
 
-def contents_of(entry: Message) -> list[Content]:
-    """All that an entry of the log says, in order: its parts and its kept blocks."""
-    if "blocks" not in entry.meta:  # almost always, and much faster
-        return [content_of(part) for part in entry.parts]
-    return [content_of(item) for item in contents(entry)]
-
-
 def content_of(item: MessagePart | KeptBlock) -> Content:
     """A part, or a kept block, as content. What has no name here is kept as it is."""
     match item:
@@ -114,7 +107,7 @@ def blob_of(ref: BlobRef | None) -> Blob | None:
 # --- into the log -------------------------------------------------------------------------------
 
 
-def parts_of(content: str | list[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
+def parts_of(content: str | Sequence[Content]) -> tuple[list[MessagePart], list[KeptBlock]]:
     """What a client sent, for an entry of role user: its parts, and what no part can say.
 
     Whoever stores it has to complete the blobs first: a client may leave out their type and size.

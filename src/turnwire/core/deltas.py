@@ -11,9 +11,9 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core import message as m
 from turnwire.core.blocks import ContentBlock
-from turnwire.core.entries import kept_block, token_usage, tool_call
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import KeptBlock, MessageDelta, parse_arguments
+from turnwire.core.parts import kept_block, token_usage, tool_call
 from turnwire.core.recent import MAX_ENDED, Recent
 from turnwire.core.usage import Usage
 

@@ -49,7 +49,7 @@ class ErrorRule(Struct, frozen=True, gc=False):
     what_to_do: str
 
 
-ERRORS: Mapping[ErrorCode, ErrorRule] = {
+ERRORS: Mapping[str, ErrorRule] = {
     # The connection.
     "CHAT_PROTOCOL_DISABLED": ErrorRule(
         "Protocol v2 is switched off on this server.",

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import NODEFAULT, Raw, Struct, ValidationError, structs
+from msgspec import NODEFAULT, Meta, Raw, Struct, ValidationError, structs
 
-__all__ = ["Unknown", "salvage"]
+__all__ = ["Unknown", "known", "read_json", "salvage"]
 
 
 class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalType"}):
@@ -30,6 +30,26 @@ class Unknown(Struct, frozen=True, gc=False, rename={"original_type": "originalT
 
     original_type: str  # the tag it came with
     data: Any  # the whole object
+
+
+def known(values: Any) -> Meta:
+    """For `Annotated[str, known(Values)]`: a word from a list that a later version may add to.
+
+    Who reads one keeps what came. The list itself is a Literal, for those who write.
+    """
+    return Meta(examples=list(get_args(values)))
+
+
+_decode = msgspec.json.Decoder().decode
+_decode_any_float = msgspec.json.Decoder(float_hook=float).decode
+
+
+def read_json(raw: bytes | str | Raw) -> Any:
+    """JSON as plain values. `1e999`, which no value is, is infinite, as it is to other readers."""
+    try:
+        return _decode(raw)
+    except ValidationError:
+        return _decode_any_float(raw)
 
 
 def salvage(kind: Any, value: Any, issues: list[str], *, name: str = "") -> Any:

@@ -62,6 +62,7 @@ __all__ = [
     "UsageDeltaPayload",
     "contents",
     "group",
+    "in_order",
     "kept",
     "known_meta",
     "meta_of",
@@ -526,8 +527,15 @@ def to_json(thing: Any) -> Any:
 
 def contents(message: Message) -> list[MessagePart | KeptBlock]:
     """Everything in a message, in order: its parts, and its kept blocks at their positions."""
-    whole: list[MessagePart | KeptBlock] = [*message.parts]
-    for block in sorted(known_meta(message).blocks or (), key=lambda kept: kept.position):
+    return in_order(message.parts, known_meta(message).blocks)
+
+
+def in_order(
+    parts: list[MessagePart], blocks: list[KeptBlock] | None
+) -> list[MessagePart | KeptBlock]:
+    """Parts, and kept blocks at their positions."""
+    whole: list[MessagePart | KeptBlock] = [*parts]
+    for block in sorted(blocks or (), key=lambda kept: kept.position):
         whole.insert(block.position, block)
     return whole
 

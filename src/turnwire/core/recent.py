@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 __all__ = ["MAX_ENDED", "Recent"]
@@ -14,7 +15,8 @@ class Recent:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._names: dict[Any, None] = {}
+        # A plain dict is slow to say which name is its oldest, once many have gone.
+        self._names: OrderedDict[Any, None] = OrderedDict()
 
     def __contains__(self, name: Any) -> bool:
         return name in self._names
@@ -22,4 +24,11 @@ class Recent:
     def add(self, name: Any) -> None:
         self._names[name] = None
         if len(self._names) > self._limit:
-            del self._names[next(iter(self._names))]
+            self._names.popitem(last=False)
+
+    def is_new(self, name: Any) -> bool:
+        """Whether the name was not seen before. It is now."""
+        if name in self._names:
+            return False
+        self.add(name)
+        return True

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from turnwire.core.drawing import BlockBuilder, Card, MessageBuilder, Speech, Voice, draw
-from turnwire.core.status import OpenRequest, Status, Totals, TurnEnd
+from turnwire.core.status import OpenRequest, Status, Totals, TurnEnd, with_turn
 from turnwire.core.view import BlockView, MessageView, RequestView, ResultView, TurnView, View
 
 __all__ = ["BlockBuilder", "MessageBuilder", "ViewBuilder"]
@@ -214,14 +214,7 @@ class ViewBuilder:
         if turn_id in self._turns:
             return
         self._turns[turn_id] = TurnView(turn_id, end)
-        sums, usage = self._sums or Totals(), end.usage
-        self._sums = Totals(
-            sums.input_tokens + ((usage and usage.input_tokens) or 0),
-            sums.output_tokens + ((usage and usage.output_tokens) or 0),
-            sums.cache_creation_input_tokens + ((usage and usage.cache_creation_input_tokens) or 0),
-            sums.cache_read_input_tokens + ((usage and usage.cache_read_input_tokens) or 0),
-            sums.cost_usd + (end.cost_usd or 0.0),
-        )
+        self._sums = with_turn(self._sums or Totals(), end)
 
     @property
     def turns(self) -> int:
@@ -232,8 +225,14 @@ class ViewBuilder:
         """The state, whole. A title or a total that it does not tell is still as it was told."""
         self.status = status
         self._requests = {request.request_id: request for request in status.requests}
-        self.title = status.title or self.title
-        self.told_totals = status.totals or self.told_totals
+        self.tell(status.title, status.totals)
+
+    def tell(self, title: str | None, totals: Totals | None) -> None:
+        """The title and the totals, where they are told. An empty title is none any more."""
+        if title is not None:
+            self.title = title or None
+        if totals is not None:
+            self.told_totals = totals
 
     # --- the view -------------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from turnwire.core.content import Content
 from turnwire.core.events import Question
+from turnwire.core.lenient import known
 from turnwire.core.usage import Usage
 
 __all__ = [
@@ -22,8 +24,11 @@ __all__ = [
     "TurnEnd",
     "TurnError",
     "TurnOrigin",
+    "with_turn",
 ]
 
+# Words from these lists come from a server, which may be newer than whoever reads them: the fields
+# that hold them take any word. Whoever writes one has to write one of these.
 RunState: TypeAlias = Literal["active", "streaming", "waiting_input", "interrupted", "error"]
 TurnOrigin: TypeAlias = Literal["user", "agent", "resume"]
 RequestKind: TypeAlias = Literal["question", "permission"]
@@ -48,7 +53,7 @@ class OpenRequest(_Plain, frozen=True):
     """A question or a permission that waits for a person."""
 
     request_id: str  # a question's is its question_id
-    kind: RequestKind
+    kind: Annotated[str, known(RequestKind)]
     tool_use_id: str  # the tool call that waits
     tool_name: str
     input: Any = None  # exactly what the agent sent, or wants to run
@@ -93,11 +98,18 @@ class TurnEnd(_Plain, frozen=True):
     interrupted: bool
     stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
     error: TurnError | None = None  # where is_error
-    origin: TurnOrigin = "user"  # what had started it
+    origin: Annotated[str, known(TurnOrigin)] = "user"  # what had started it
     usage: Usage | None = None  # this turn's tokens
     cost_usd: float | None = None  # this turn's
     duration_ms: int | None = None
     after_sequence: int = 0  # the last number in the log when the turn ended
+
+    def __post_init__(self) -> None:
+        if self.origin == "user":  # a default is known by identity: one that was read is another
+            force_setattr(self, "origin", "user")
+
+
+_NO_COST = 0.0
 
 
 class Totals(_Plain, frozen=True):
@@ -107,13 +119,29 @@ class Totals(_Plain, frozen=True):
     output_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
-    cost_usd: float = 0.0
+    cost_usd: float = _NO_COST
+
+    def __post_init__(self) -> None:
+        if not self.cost_usd:  # the same: a zero that was read or summed is another
+            force_setattr(self, "cost_usd", _NO_COST)
+
+
+def with_turn(totals: Totals, end: TurnEnd) -> Totals:
+    """The totals, with one more turn."""
+    more = end.usage or Usage()
+    return Totals(
+        totals.input_tokens + (more.input_tokens or 0),
+        totals.output_tokens + (more.output_tokens or 0),
+        totals.cache_creation_input_tokens + (more.cache_creation_input_tokens or 0),
+        totals.cache_read_input_tokens + (more.cache_read_input_tokens or 0),
+        totals.cost_usd + (end.cost_usd or 0.0),
+    )
 
 
 class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     """All of it, small enough to be sent whole whenever it changes."""
 
-    state: RunState
+    state: Annotated[str, known(RunState)]
     running: bool  # a live agent works on turn_id
     queue: list[QueueItem]  # in the order in which they will run
     requests: list[OpenRequest]  # oldest first
@@ -125,5 +153,5 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     permission_mode: str | None = None
     last_turn: TurnEnd | None = None
     last_turn_id: int | None = None  # which turn that was
-    title: str | None = None
+    title: str | None = None  # empty: it has none any more; absent: as it was told before
     totals: Totals | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.content import Blob
+from turnwire.core.lenient import known
 from turnwire.core.status import Outcome, RequestKind, Status, Totals, TurnEnd
 
 __all__ = [
@@ -72,8 +73,8 @@ class RequestView(_Shown, frozen=True):
     """What a tool call waited for, or waits for."""
 
     request_id: str
-    kind: RequestKind
-    outcome: Outcome | None = None  # absent: it still waits
+    kind: Annotated[str, known(RequestKind)]
+    outcome: Annotated[str, known(Outcome)] | None = None  # absent: it still waits
     by: str | None = None  # the user who answered, or what ended it
     answer: Any = None
     decision: str | None = None  # of a permission: allow, deny

@@ -15,6 +15,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import known_meta
+from turnwire.core.status import with_turn
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
@@ -43,7 +44,7 @@ class Sent:
         text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
         if isinstance(text, str):
             return len(text) + _ENVELOPE
-        return len(self.encoded.head) + len(self.encoded.tail)
+        return len(self.encoded.replayed())
 
 
 class Subscriber:
@@ -129,6 +130,7 @@ class Channel:
     def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
         """What was committed, as frames, in the order in which it was written."""
         out: list[f.Frame] = []
+        ended: e.EndTurn | None = None
         conversation_id = self.state.conversation_id
         for write in writes:
             match write:
@@ -138,11 +140,14 @@ class Channel:
                     if meta.message_id is not None and meta.index is not None:
                         self._partials.closed(meta.message_id, meta.index)
                 case e.BeginTurn(turn=turn):
-                    item = turn.item
+                    if ended is not None:  # between two turns the state is told, too
+                        out.append(self._between(ended, now))
+                    item = turn.item if turn.origin != "resume" else None
+                    waited = any(waiting.item == item for waiting in self.state.queue)
                     start = p.TurnStart(
                         turn.turn_id,
                         turn.origin,
-                        item.queue_id if item else None,
+                        item.queue_id if item and waited else None,
                         item.client_message_id if item else None,
                     )
                     ids = (conversation_id, turn.turn_id, None, now, turn.trace_id)
@@ -150,9 +155,28 @@ class Channel:
                 case e.EndTurn(turn_id=turn_id, trace_id=trace_id, end=end):
                     ids = (conversation_id, turn_id, None, now, trace_id)
                     out.append(f.AssistantComplete(*ids, end))
+                    ended = write
                 case _:
                     pass
         return out
+
+    def _between(self, ended: e.EndTurn, now: str) -> f.Frame:
+        """The state after a turn has ended and before the next one, which begins in the same step."""
+        before, end = status_of(self.state), ended.end
+        requests = [r for r in before.requests if r.turn_id != ended.turn_id]
+        state = "interrupted" if end.interrupted else "error" if end.is_error else "active"
+        status = structs.replace(
+            before,
+            state="waiting_input" if requests else state,
+            running=False,
+            requests=requests,
+            reason=None,
+            turn_id=None,
+            last_turn=end,
+            last_turn_id=ended.turn_id,
+            totals=with_turn(self.state.totals, end),
+        )
+        return f.SessionState(self.state.conversation_id, None, None, now, None, status)
 
     def changed(self, after: Conversation, now: str) -> list[f.Frame]:
         """The state, if it changed, and the title and totals, if they did."""

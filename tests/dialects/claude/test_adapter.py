@@ -1102,3 +1102,10 @@ def test_an_error_in_the_stream_is_passed_on_as_sound_json() -> None:
     raw = b'{"type":"stream_event","new":"\xff","event":{"type":"error"}}'
     event = one(ev.SystemEvent, events_of([raw]))
     msgspec.json.encode(event).decode()
+
+
+def test_a_result_that_comes_twice_ends_one_turn() -> None:
+    result = {"type": "result", "subtype": "success", "is_error": False, "uuid": "u-1"}
+    events = events_of([{"type": "system", "subtype": "init"}, result, result])
+    assert [type(event).__name__ for event in events].count("TurnCompleted") == 1
+    assert [type(event).__name__ for event in events].count("ResultSummary") == 1

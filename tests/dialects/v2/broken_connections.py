@@ -80,6 +80,7 @@ def a_field_has_the_wrong_type(s: Session) -> None:
 @breaks("bad_payload", "09")
 def a_replay_has_no_event(s: Session) -> None:
     del s.payload("message.replay", 1)["event"]
+    s.cut("session.replay_complete", 2)
 
 
 @breaks("wrong_conversation", "01")
@@ -186,9 +187,10 @@ def a_refused_connection_goes_on(s: Session) -> None:
 
 @breaks("handshake_order", "07")
 def a_frame_is_refused_before_the_state_was_told(s: Session) -> None:
-    command = {"type": "user.queue", "client_message_id": "x-1", "payload": {"action": "resume"}}
+    wish = {"action": "remove", "queue_id": "q-9"}
+    command = {"type": "user.queue", "client_message_id": "x-1", "payload": wish}
     s.lines.insert(1, {"client": command})
-    refusal = deepcopy(s.lines[s.place("session.error")])
+    refusal = deepcopy(s.lines[s.place("session.error", 1)])
     refusal["server"]["payload"]["client_message_id"] = "x-1"
     s.lines.insert(3, refusal)
 
@@ -320,3 +322,173 @@ def a_close_code_does_not_fit_the_refusal(s: Session) -> None:
 @breaks("reconnected_in_vain", "09")
 def a_client_comes_back_although_that_cannot_help(s: Session) -> None:
     s.lines[s.place("close")]["close"] = 4505
+
+
+# --- addresses ----------------------------------------------------------------------------------
+
+
+def refused_as_malformed(s: Session, query: str) -> None:
+    """The last connection of the session has another address, and is refused as it has to be."""
+    connect = s.lines[s.place("connect", -1)]
+    connect["connect"] = f"/ws/conversations/conv-backup?protocol=v2&{query}"
+    s.payload("session.error", -1).update(
+        code="INVALID_PAYLOAD", what_to_do="Mend the field that the message names."
+    )
+    s.lines[-1]["close"] = 4505
+
+
+@breaks("bad_address", "10")
+def a_number_is_a_word(s: Session) -> None:
+    refused_as_malformed(s, "last_sequence=abc")
+
+
+@breaks("bad_address", "10")
+def a_number_is_negative(s: Session) -> None:
+    refused_as_malformed(s, "last_sequence=-1")
+
+
+@breaks("bad_address", "10")
+def a_number_has_no_end(s: Session) -> None:
+    refused_as_malformed(s, f"last_sequence={'9' * 5000}")
+
+
+@breaks("bad_address", "10")
+def a_tail_of_nothing_is_asked_for(s: Session) -> None:
+    refused_as_malformed(s, "tail=0")
+
+
+@breaks("bad_address", "10")
+def an_epoch_is_empty(s: Session) -> None:
+    refused_as_malformed(s, "epoch=")
+
+
+@breaks("bad_address", "10")
+def an_escape_is_broken(s: Session) -> None:
+    refused_as_malformed(s, "epoch=e%2")
+
+
+@breaks("bad_address", "10")
+def an_escape_is_no_text(s: Session) -> None:
+    refused_as_malformed(s, "epoch=e%ff")
+
+
+@breaks("bad_address", "10")
+def a_parameter_comes_twice(s: Session) -> None:
+    refused_as_malformed(s, "tail=2&tail=3")
+
+
+@breaks("bad_line", "01")
+def the_name_of_the_conversation_has_a_broken_escape(s: Session) -> None:
+    s.lines[0]["connect"] = "/ws/conversations/conv%2?protocol=v2"
+
+
+# --- times --------------------------------------------------------------------------------------
+
+
+@breaks("bad_envelope", "01")
+def a_year_has_a_thirteenth_month(s: Session) -> None:
+    s.frame("conversation.updated")["timestamp"] = "2026-13-02T09:14:27.580Z"
+
+
+@breaks("bad_envelope", "01")
+def a_february_has_thirty_days(s: Session) -> None:
+    s.frame("conversation.updated")["timestamp"] = "2028-02-30T09:14:27.580Z"
+
+
+@breaks("bad_envelope", "01")
+def a_day_has_twenty_five_hours(s: Session) -> None:
+    s.frame("conversation.updated")["timestamp"] = "2026-03-02T24:14:27.580Z"
+
+
+@breaks("bad_payload", "06")
+def a_deadline_is_no_time(s: Session) -> None:
+    s.payload("assistant.permission_request", 1)["deadline_at"] = "tomorrow"
+    s.payload("session.state", 5)["requests"][0]["deadline_at"] = "tomorrow"
+
+
+@breaks("bad_payload", "08")
+def a_word_is_not_on_its_list(s: Session) -> None:
+    s.payload("conversation.interrupted")["queue"] = "sell"
+    s.cut("assistant.complete")
+
+
+@breaks("bad_payload", "06")
+def a_request_is_of_no_known_kind(s: Session) -> None:
+    s.again("session.state", 2)["payload"]["requests"][0]["kind"] = "favour"
+
+
+# --- a foreign epoch, and how connections end ---------------------------------------------------
+
+
+@breaks("wrong_reset", "10")
+def a_foreign_epoch_without_a_number_gets_no_reset(s: Session) -> None:
+    s.lines[0]["connect"] = s.lines[0]["connect"].replace("&last_sequence=17", "")
+    s.drop("session.reset")
+
+
+def refused_with(s: Session, code: str, what_to_do: str, close: int, **more: object) -> None:
+    """The last connection of the session is refused in another way."""
+    s.lines[s.place("connect", -1)]["connect"] = "/ws/conversations/conv-backup?protocol=v2"
+    s.payload("session.error", -1).update(code=code, what_to_do=what_to_do, **more)
+    s.lines[-1]["close"] = close
+
+
+@breaks("wrong_close", "10")
+def too_many_connections_are_closed_as_if_for_ever(s: Session) -> None:
+    wait = "Wait for data.retry_after seconds, then send the same frame again."
+    refused_with(s, "RATE_LIMITED", wait, 4502, retryable=True)
+
+
+@breaks("wrong_close", "10")
+def a_malformed_address_is_no_matter_of_the_protocol(s: Session) -> None:
+    refused_with(s, "INVALID_PAYLOAD", "Mend the field that the message names.", 4500)
+
+
+@breaks("wrong_close", "10")
+def a_refused_connection_is_never_closed(s: Session) -> None:
+    refusal = deepcopy(s.lines[s.place("connect", -1) :])
+    s.lines[-1:] = refusal
+
+
+@breaks("wrong_close", "01")
+def a_connection_is_closed_for_good_without_an_error(s: Session) -> None:
+    s.lines[-1]["close"] = 4502
+
+
+def told_before_the_end(s: Session, code: str, what_to_do: str, close: int, **more: object) -> None:
+    """The session's last frame is an error that ends the connection."""
+    error = s.again("session.state", -1, later=4)
+    error["type"] = "session.error"
+    error["payload"] = {
+        "code": code,
+        "message": "It ends here.",
+        "retryable": True,
+        "what_to_do": what_to_do,
+        **more,
+    }
+    s.lines[-1]["close"] = close
+
+
+BACK = "Connect again with last_sequence and epoch; nothing is lost."
+AGAIN = "Send the same frame again under the same client_message_id."
+
+
+@breaks("wrong_close", "01")
+def a_silent_client_is_cut_off_with_another_code(s: Session) -> None:
+    told_before_the_end(s, "HEARTBEAT_TIMEOUT", BACK, 4003)
+
+
+@breaks("wrong_close", "01")
+def lost_storage_is_no_matter_of_the_client(s: Session) -> None:
+    told_before_the_end(s, "STORAGE_UNAVAILABLE", AGAIN, 4002)
+
+
+@breaks("handshake_order", "01")
+def the_server_goes_on_after_it_cut_the_client_off(s: Session) -> None:
+    told_before_the_end(s, "HEARTBEAT_TIMEOUT", BACK, 4002)
+    s.again("session.heartbeat_ack", later=2)
+
+
+@breaks("wrong_error", "10")
+def a_connection_is_refused_for_a_reason_that_is_none(s: Session) -> None:
+    refused_with(s, "INPUT_REQUIRED", "Send a real answer.", 1000)

@@ -26,8 +26,9 @@ def a_turn_does_not_start(s: Session) -> None:
 
 @breaks("turn_not_started", "01")
 def a_turn_ends_that_never_was(s: Session) -> None:
-    end = s.again("assistant.complete")
+    end = s.again("assistant.complete", later=2)
     end["turn_id"], end["trace_id"] = 2, "0af7651916cd43dd8448eb211c80319c"
+    s.cut("conversation.updated")
 
 
 @breaks("turn_started_wrongly", "07")
@@ -49,6 +50,8 @@ def a_turn_starts_again(s: Session) -> None:
 @breaks("turn_overlaps", "07")
 def a_turn_starts_before_the_one_before_it_has_ended(s: Session) -> None:
     del s.lines[s.place("assistant.complete") : s.place("turn.started", 1)]
+    s.cut("turn.started", 2)
+    s.cut("session.state", -2)
 
 
 @breaks("complete_twice", "01")
@@ -58,22 +61,25 @@ def a_turn_ends_twice(s: Session) -> None:
 
 @breaks("wrong_complete", "01")
 def a_turn_ends_elsewhere_in_the_log(s: Session) -> None:
-    s.payload("assistant.complete")["after_sequence"] = 2
+    s.end(after_sequence=2)
 
 
 @breaks("wrong_complete", "08")
 def an_interrupted_turn_says_that_it_was_not(s: Session) -> None:
-    s.payload("assistant.complete")["interrupted"] = False
+    s.end(interrupted=False)
+    s.cut("session.state", 3)
 
 
 @breaks("wrong_complete", "01")
 def a_turn_that_nobody_stopped_says_that_it_was(s: Session) -> None:
-    s.payload("assistant.complete")["interrupted"] = True
+    s.end(interrupted=True)
+    s.payload("session.state", -1)["state"] = "interrupted"
 
 
 @breaks("wrong_complete", "01")
 def a_turn_failed_without_a_reason(s: Session) -> None:
-    s.payload("assistant.complete")["is_error"] = True
+    s.end(is_error=True)
+    s.payload("session.state", -1)["state"] = "error"
 
 
 @breaks("wrong_complete", "01")
@@ -236,7 +242,7 @@ def a_call_has_no_result(s: Session) -> None:
 
 @breaks("result_while_waiting", "04")
 def a_question_has_a_result_before_it_is_answered(s: Session) -> None:
-    s.move("assistant.tool_result", by=-3)
+    s.move("assistant.tool_result", by=-4)
     s.number_log()
 
 
@@ -260,8 +266,191 @@ def a_request_ends_that_never_was(s: Session) -> None:
 
 @breaks("request_left_open", "06")
 def a_turn_ends_although_it_waits(s: Session) -> None:
-    s.payload("assistant.permission_request", 1)["tool_use_id"] = "toolu_hidden"
     place = s.place("assistant.request_resolved", 1)
-    del s.lines[place : place + 2]  # and the state after it
+    del s.lines[place : s.place("assistant.complete")]
     s.number_log()
     s.cut("session.state", -2)
+
+
+# --- what the queue and the acks say of a turn --------------------------------------------------
+
+
+@breaks("turn_started_wrongly", "01")
+def a_message_starts_another_turn_than_its_ack_said(s: Session) -> None:
+    s.payload("user.message.ack")["turn_id"] = 2
+
+
+@breaks("turn_started_wrongly", "01")
+def a_turn_has_another_message_than_the_one_that_was_accepted(s: Session) -> None:
+    s.payload("turn.started")["client_message_id"] = "m-99"
+
+
+@breaks("turn_started_wrongly", "07")
+def a_turn_takes_up_a_message_that_never_waited(s: Session) -> None:
+    s.payload("turn.started", 2)["queue_id"] = "q-9"
+    s.cut("session.state", -2)
+
+
+@breaks("turn_started_wrongly", "07")
+def a_turn_overtakes_the_queue(s: Session) -> None:
+    del s.payload("turn.started", 1)["queue_id"]
+    s.cut("user.message", 1)
+
+
+@breaks("turn_started_wrongly", "07")
+def a_queued_message_starts_under_another_name(s: Session) -> None:
+    s.payload("turn.started", 1)["client_message_id"] = "m-62"
+
+
+@breaks("turn_started_wrongly", "12")
+def a_turn_of_the_agent_takes_up_a_message(s: Session) -> None:
+    s.payload("turn.started", 1)["client_message_id"] = "m-c1"
+
+
+@breaks("turn_started_wrongly", "06")
+def a_turn_goes_on_that_never_slept(s: Session) -> None:
+    start = s.again("turn.started", later=2)["payload"]
+    start["origin"] = "resume"
+    del start["client_message_id"]
+
+
+@breaks("wrong_words", "01")
+def a_message_says_something_else_than_was_sent(s: Session) -> None:
+    s.payload("user.message")["content"][0]["text"] = "What does rm do?"
+
+
+@breaks("wrong_words", "03")
+def a_message_shows_another_picture_than_was_sent(s: Session) -> None:
+    s.payload("user.message")["content"][1]["blob"]["blob_id"] = "b-other"
+
+
+@breaks("wrong_words", "03")
+def a_message_has_lost_its_picture(s: Session) -> None:
+    s.payload("user.message")["content"].pop()
+
+
+@breaks("wrong_words", "03")
+def a_message_has_its_parts_in_another_order(s: Session) -> None:
+    s.payload("user.message")["content"].reverse()
+
+
+@breaks("wrong_words", "07")
+def a_replaced_message_says_what_it_said_before(s: Session) -> None:
+    s.payload("user.message", 1)["content"][0]["text"] = "And a summary for the web page."
+
+
+# --- places, parents and permissions ------------------------------------------------------------
+
+
+@breaks("wrong_block", "03")
+def two_finished_blocks_have_one_index(s: Session) -> None:
+    s.payload("assistant.tool_call", 1)["index"] = 1
+
+
+@breaks("wrong_block", "02")
+def two_growing_blocks_have_one_index(s: Session) -> None:
+    for piece in (0, 1, 2):
+        s.payload("assistant.tool_call", piece)["index"] = 1
+
+
+@breaks("wrong_block", "04")
+def a_question_has_the_index_of_another_block(s: Session) -> None:
+    s.payload("assistant.request_input")["index"] = 0
+
+
+@breaks("unknown_parent", "11")
+def a_sub_agent_works_for_no_call(s: Session) -> None:
+    s.payload("assistant.tool_progress")["parent_tool_use_id"] = "toolu_none"
+
+
+@breaks("permission_without_call", "06")
+def a_permission_is_asked_for_no_call(s: Session) -> None:
+    s.payload("assistant.permission_request")["tool_use_id"] = "toolu_none"
+    s.payload("session.state", 2)["requests"][0]["tool_use_id"] = "toolu_none"
+
+
+@breaks("permission_without_call", "06")
+def a_permission_is_asked_for_a_call_that_is_over(s: Session) -> None:
+    s.payload("assistant.permission_request", 1)["tool_use_id"] = "toolu_01RmA"
+    s.payload("session.state", 5)["requests"][0]["tool_use_id"] = "toolu_01RmA"
+
+
+# --- how requests end ---------------------------------------------------------------------------
+
+
+@breaks("wrong_resolution", "05")
+def a_question_expires_before_its_deadline(s: Session) -> None:
+    s.frame("assistant.request_resolved")["timestamp"] = "2026-03-02T13:20:40.000Z"
+
+
+@breaks("wrong_resolution", "05")
+def a_question_without_a_deadline_expires(s: Session) -> None:
+    s.payload("assistant.request_input")["deadline_at"] = None
+    del s.payload("session.state", 2)["requests"][0]["deadline_at"]
+
+
+def without_the_client(s: Session) -> None:
+    """Somebody else answers, so that nobody knows what was asked for."""
+    s.lines = [line for line in s.lines if "client" not in line]
+    s.lines = [
+        line for line in s.lines if not line.get("server", {}).get("type", "").endswith("_ack")
+    ]
+    s.lines = [
+        line for line in s.lines if not line.get("server", {}).get("type", "").endswith(".ack")
+    ]
+    s.lines = [line for line in s.lines if line.get("server", {}).get("type") != "session.error"]
+
+
+@breaks("wrong_resolution", "06")
+def a_permission_is_answered_without_a_decision(s: Session) -> None:
+    without_the_client(s)
+    del s.payload("assistant.request_resolved")["decision"]
+    s.cut("session.state", -1)
+
+
+@breaks("wrong_resolution", "04")
+def a_question_is_answered_without_an_answer(s: Session) -> None:
+    without_the_client(s)
+    del s.payload("assistant.request_resolved")["answer"]
+
+
+@breaks("wrong_resolution", "04")
+def a_question_is_allowed(s: Session) -> None:
+    s.payload("assistant.request_resolved")["decision"] = "allow"
+
+
+@breaks("wrong_resolution", "06")
+def a_permission_expires_without_being_denied(s: Session) -> None:
+    without_the_client(s)
+    end = s.frame("assistant.request_resolved", 1)
+    end["payload"] |= {"outcome": "expired", "decision": "allow"}
+    end["timestamp"] = "2026-03-04T00:00:00.000Z"
+    s.cut("session.state", -1)
+
+
+@breaks("wrong_resolution", "06")
+def a_decision_is_delivered_as_a_result(s: Session) -> None:
+    without_the_client(s)
+    s.payload("assistant.request_resolved")["delivered_as"] = "tool_result"
+    s.cut("session.state", -1)
+
+
+@breaks("wrong_resolution", "06")
+def another_decision_was_taken(s: Session) -> None:
+    s.payload("assistant.request_resolved")["updated_input"] = {"command": "rm -rf /"}
+
+
+@breaks("wrong_resolution", "04")
+def another_answer_was_given(s: Session) -> None:
+    s.payload("assistant.request_resolved")["answer"] = {"Which colour?": "grey"}
+
+
+@breaks("wrong_resolution", "04")
+def an_answer_is_delivered_otherwise_than_its_ack_said(s: Session) -> None:
+    s.payload("assistant.request_resolved")["delivered_as"] = "prompt"
+
+
+@breaks("wrong_resolution", "04")
+def an_answered_question_is_cancelled(s: Session) -> None:
+    s.payload("assistant.request_resolved")["outcome"] = "cancelled"
+    s.cut("user.input_response", 2, side="client")

@@ -78,9 +78,9 @@ class Session:
         line = self.lines.pop(place)
         self.lines.insert(place + by, line)
 
-    def cut(self, kind: str, nth: int = 0) -> None:
+    def cut(self, kind: str, nth: int = 0, *, side: str = "server") -> None:
         """End the recording before a frame."""
-        del self.lines[self.place(kind, nth) :]
+        del self.lines[self.place(kind, nth, side=side) :]
 
     def _servers(self) -> Iterator[Frame]:
         return (line["server"] for line in self.lines if "server" in line)
@@ -98,12 +98,34 @@ class Session:
     def number_log(self) -> None:
         """Count the entries of a log that was empty at first again."""
         newest = 0
+        numbers: dict[str, int] = {}  # of requests
         for frame in self._servers():
-            if frame["payload"].get("message_sequence") is not None:
+            payload = frame["payload"]
+            if payload.get("message_sequence") is not None:
                 newest += 1
-                frame["payload"]["message_sequence"] = newest
+                payload["message_sequence"] = newest
+                numbers[payload.get("request_id") or payload.get("question_id")] = newest
             elif frame["type"] == "assistant.complete":
-                frame["payload"]["after_sequence"] = newest
+                payload["after_sequence"] = newest
+            elif frame["type"] == "session.state":
+                for request in payload["requests"]:
+                    request["message_sequence"] = numbers[request["request_id"]]
+        self.tell_ends()
+
+    def end(self, nth: int = 0, **changes: Any) -> None:
+        """Let a turn end in another way, and the states after it tell the same."""
+        self.payload("assistant.complete", nth).update(changes)
+        self.tell_ends()
+
+    def tell_ends(self) -> None:
+        """Let every state tell the last turn as it ended."""
+        ends: dict[int, Frame] = {}
+        for frame in self._servers():
+            if frame["type"] == "assistant.complete":
+                ends[frame["turn_id"]] = frame["payload"]
+            elif frame["type"] == "session.state" and "last_turn" in frame["payload"]:
+                last = frame["payload"]["last_turn_id"]
+                frame["payload"]["last_turn"] = ends.get(last, frame["payload"]["last_turn"])
 
     def broken(self) -> set[str]:
         """The rules that it breaks now."""

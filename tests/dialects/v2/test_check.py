@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.v2 import broken_answers, broken_connections, broken_logs
+from tests.dialects.v2 import broken_answers, broken_connections, broken_logs, broken_states
 from tests.dialects.v2.sessions import CASES, PATHS, Case, Session, check
+from turnwire.core.error_codes import ERRORS, ErrorCode
 from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -25,7 +27,7 @@ def test_the_recorded_sessions_break_no_rule(path: Any) -> None:
 # --- the table ----------------------------------------------------------------------------------
 
 
-TABLE = (broken_connections, broken_logs, broken_answers)  # reading them fills CASES
+TABLE = (broken_connections, broken_logs, broken_answers, broken_states)  # reading them fills CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.edit.__name__)
@@ -220,7 +222,14 @@ def test_a_sub_agent_may_wait_for_a_person_after_the_turn_has_ended() -> None:
     waits["server"]["payload"] |= {
         "state": "waiting_input",
         "requests": [
-            {"request_id": "r-1", "kind": "permission", "tool_use_id": "t", "tool_name": "Read"}
+            {
+                "request_id": "r-1",
+                "kind": "permission",
+                "tool_use_id": "toolu_01SvRd",
+                "tool_name": "Read",
+                "turn_id": 1,
+                "message_sequence": 15,
+            }
         ],
     }
     place = session.place("assistant.tool_call", -1)
@@ -316,7 +325,218 @@ def test_no_bytes_are_too_broken_to_be_checked(lines: list[bytes]) -> None:
     assert check(lines).lines == len(lines)
 
 
-def test_an_address_with_a_number_beyond_all_bounds_counts_as_one_without() -> None:
+# --- addresses and times ------------------------------------------------------------------------
+
+
+def test_names_in_an_address_may_be_escaped_and_unknown_parameters_stand_beside() -> None:
+    session = Session("09")
+    for line in session.lines:
+        if "connect" in line:
+            line["connect"] = (
+                line["connect"].replace("conv-story", "conv%2Dstory").replace("e-71", "%65-71")
+                + "&lang=de&x"
+            )
+    assert check(session.lines).violations == []
+
+
+def test_a_malformed_address_must_not_be_accepted() -> None:
     session = Session("01")
-    session.lines[0]["connect"] += f"&last_sequence={'9' * 5000}&tail=all"
+    session.lines[0]["connect"] += "&last_sequence=abc"
+    assert session.broken() == {"bad_address", "wrong_hello"}
+
+
+def test_no_protocol_is_not_the_same_as_a_malformed_address() -> None:
+    session = Session("10")
+    for query in ("?protocol=", ""):
+        session.lines[-3]["connect"] = f"/ws/conversations/conv-backup{query}"
+        assert check(session.lines).violations == []
+
+
+def test_a_foreign_epoch_is_reset_even_if_the_client_has_nothing() -> None:
+    session = Session("10")
+    for number in ("", "&last_sequence=0"):
+        address = f"/ws/conversations/conv-backup?protocol=v2{number}&epoch=e-77aa01"
+        session.lines[0]["connect"] = address
+        assert check(session.lines).violations == []
+
+
+def test_the_clock_may_jump_back() -> None:
+    session = Session("01")
+    session.frame("conversation.updated")["timestamp"] = "2024-02-29T09:14:27.58Z"
+    assert check(session.lines).violations == []
+
+
+# --- refusals that fit --------------------------------------------------------------------------
+
+
+def error(session: Session, code: ErrorCode, **more: Any) -> dict[str, Any]:
+    """A frame of the server that refuses."""
+    line = deepcopy(session.lines[session.place("session.state")])
+    rule = ERRORS[code]
+    payload = {"code": code, "message": "No.", "retryable": rule.retryable, **more}
+    line["server"] |= {
+        "type": "session.error",
+        "payload": payload | {"what_to_do": rule.what_to_do},
+    }
+    return line
+
+
+def test_a_frame_that_is_none_has_its_own_refusal() -> None:
+    session = Session("01")
+    command = {"type": "user.shout", "client_message_id": "x-1", "payload": {}}
+    refusal = error(session, "UNKNOWN_MESSAGE_TYPE", client_message_id="x-1")
+    session.lines[-1:-1] = [{"client": command}, refusal]
+    session.number_frames()
+    assert session.broken() == {"bad_command"}
+    session.lines[-2] = error(session, "INVALID_PAYLOAD", client_message_id="x-1")
+    session.number_frames()
+    assert session.broken() == {"bad_command", "wrong_refusal"}
+
+
+def test_a_frame_without_an_id_may_be_one_too_many_without_ending_the_connection() -> None:
+    session = Session("12")
+    wish = {"client": {"type": "user.queue", "payload": {"action": "resume"}}}
+    session.lines[-1:-1] = [wish, error(session, "RATE_LIMITED")]
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_an_error_that_ends_the_connection_has_its_close_code() -> None:
+    for code, close in CLOSES_WITH.items():
+        session = Session("10")
+        if code != "PROTOCOL_VERSION_UNSUPPORTED":
+            session.lines[-3]["connect"] = "/ws/conversations/conv-backup?protocol=v2"
+        session.lines[-2:] = [error(session, code), {"close": close}]  # type: ignore[arg-type]
+        session.number_frames()
+        assert check(session.lines).violations == []
+
+
+def test_a_connection_that_nobody_refused_may_be_left_open() -> None:
+    session = Session("09")
+    session.drop("close")
+    assert check(session.lines).violations == []
+
+
+def test_an_answer_of_which_the_beginning_is_not_known_may_be_refused() -> None:
+    session = Session("09")
+    del session.lines[: session.place("connect", 1)]
+    answer = {"question_id": "toolu_old", "answer": "blue"}
+    command = {"type": "user.input_response", "client_message_id": "x-1", "payload": answer}
+    refusal = error(session, "INPUT_TIMEOUT", client_message_id="x-1")
+    session.lines[-1:-1] = [{"client": command}, refusal]
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_any_frame_may_be_refused_because_the_server_cannot() -> None:
+    session = Session("04")
+    place = session.place("session.error", 1)
+    session.lines[place] = error(session, "STORAGE_UNAVAILABLE", client_message_id="m-34")
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_a_second_answer_before_the_request_has_ended_comes_too_late() -> None:
+    session = Session("04")
+    place = session.place("assistant.request_resolved")
+    second = deepcopy(session.lines[session.place("user.input_response", 3, side="client")])
+    second["client"]["client_message_id"] = "m-35"
+    refusal = error(session, "DUPLICATE_INPUT_RESPONSE", client_message_id="m-35")
+    session.lines[place:place] = [second, refusal]
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+# --- what other clients do ----------------------------------------------------------------------
+
+
+def test_a_state_that_follows_no_change_may_tell_of_somebody_elses() -> None:
+    session = Session("07")
+    state = session.again("session.state", 6)  # q-2 waits
+    item = state["payload"]["queue"][0]
+    state["payload"]["permission_mode"] = "plan"
+    state["payload"]["queue"] = [{**item, "queue_id": "q-8", "client_message_id": "theirs"}, item]
+    back = session.again("session.state", 7)
+    back["payload"]["permission_mode"] = "default"
+    back["payload"]["queue"] = [item]
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_a_message_of_somebody_else_may_let_a_held_queue_go_on() -> None:
+    session = Session("08")
+    del session.lines[session.place("user.message", 2, side="client")]
+    session.drop("user.message.ack", 2)
+    session.cut("user.interrupt", 2, side="client")
+    assert session.payload("session.state", -1)["queue"][0]["queue_id"] == "q-2"
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_a_stop_may_let_the_queue_go_on_or_clear_it() -> None:
+    session = Session("08")
+    session.client("user.interrupt")["payload"]["queue"] = "continue"
+    session.payload("conversation.interrupted")["queue"] = "continue"
+    state = session.payload("session.state", 3)
+    del state["queue_held"]
+    session.cut("user.interrupt", 1, side="client")
+    assert check(session.lines).violations == []
+    session.client("user.interrupt")["payload"]["queue"] = "clear"
+    session.payload("conversation.interrupted")["queue"] = "clear"
+    state["queue"] = []
+    assert check(session.lines).violations == []
+
+
+def test_the_agents_default_model_may_be_any() -> None:
+    session = Session("02")
+    session.client("session.set_model")["payload"]["model"] = None
+    del session.payload("session.set_model.ack")["model"]
+    session.drop("session.system_event", -1)
+    session.payload("session.state", -1)["model"] = "claude-opus-4-1"
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_what_the_first_state_tells_is_nobodys_effect() -> None:
+    session = Session("02")
+    place = session.place("session.set_model", side="client")
+    session.lines.insert(1, session.lines.pop(place))
+    assert check(session.lines).violations == []
+
+
+def test_what_was_chosen_before_needs_no_state() -> None:
+    session = Session("06")
+    session.client("session.set_permission_mode")["payload"]["mode"] = "default"
+    session.payload("session.set_permission_mode.ack")["mode"] = "default"
+    session.drop("session.state", -1)
+    chosen = Session("02")
+    chosen.client("session.set_model")["payload"]["model"] = "claude-sonnet-4-5"
+    chosen.payload("session.set_model.ack")["model"] = "claude-sonnet-4-5"
+    chosen.drop("session.system_event", -1)
+    chosen.drop("session.state", -1)
+    for each in (session, chosen):
+        each.number_frames()
+        assert check(each.lines).violations == []
+
+
+def test_the_agents_own_news_may_change_the_model_and_the_mode() -> None:
+    session = Session("01")
+    news = session.payload("session.system_event", 1)
+    news["data"] = {"permissionMode": "plan"}
+    session.payload("session.state", -1)["permission_mode"] = "plan"
+    assert check(session.lines).violations == []
+    kept = Session("02")
+    kept.payload("session.system_event", -1).update(subtype="model_fallback", data=None)
+    kept.payload("session.state", -1)["model"] = "claude-opus-4-1"
+    kept.drop("session.set_model", side="client")
+    kept.drop("session.set_model.ack")
+    kept.number_frames()
+    assert check(kept.lines).violations == []
+
+
+def test_large_content_may_be_moved_into_a_blob() -> None:
+    session = Session("01")
+    part = session.payload("user.message")["content"][0]
+    part["text"] = "What does"
+    part["blob"] = {"blob_id": "b-1", "mime_type": "text/plain", "size": 34}
     assert check(session.lines).violations == []

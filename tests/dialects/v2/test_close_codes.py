@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnwire.dialects.v2.close_codes import CLOSE_CODES, may_reconnect
+from turnwire.core.error_codes import ERRORS
+from turnwire.dialects.v2.close_codes import CLOSE_CODES, CLOSES_WITH, may_reconnect
 
 
 @pytest.mark.parametrize("code", CLOSE_CODES)
@@ -24,3 +25,8 @@ def test_from_4500_to_4999_it_cannot_help_even_if_the_code_is_new(code: int) -> 
 
 def test_every_code_is_said_in_sentences() -> None:
     assert [code for code, said in CLOSE_CODES.items() if not said.endswith(".")] == []
+
+
+def test_an_error_that_ends_a_connection_has_a_code_that_names_it() -> None:
+    assert set(CLOSES_WITH) <= set(ERRORS)
+    assert [error for error, code in CLOSES_WITH.items() if error not in CLOSE_CODES[code]] == []

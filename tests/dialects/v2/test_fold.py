@@ -235,6 +235,21 @@ def test_whatever_is_in_the_log_already_changes_nothing(kind: str, payload: Any)
     assert fold(said(1), again) == fold(said(1))
 
 
+def test_a_default_that_was_told_is_left_out_as_everywhere() -> None:
+    stopped = {"reason": "user", "message_sequence": 1}
+    told = {"queue": "hold", "acknowledged": False, "processes": []}
+    silent, explicit = (
+        fold(frame("conversation.interrupted", stopped | more)) for more in ({}, told)
+    )
+    assert msgspec.json.encode(explicit) == msgspec.json.encode(silent)
+
+
+def test_a_word_that_is_not_known_is_told_as_it_came() -> None:
+    stopped = {"reason": "user", "message_sequence": 1, "queue": "shuffle"}
+    (event,) = blocks(fold(frame("conversation.interrupted", stopped)))
+    assert event["data"] == {"reason": "user", "queue": "shuffle"}
+
+
 def test_the_end_of_no_turn_in_particular_changes_nothing() -> None:
     end = frame("assistant.complete", {"is_error": False, "interrupted": False}, turn_id=None)
     assert fold(end) == View([], [])

@@ -40,6 +40,7 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import Usage
+from turnwire.dialects.v2.session import Session
 
 # --- turns ------------------------------------------------------------------------------------
 
@@ -148,10 +149,10 @@ def test_an_interrupted_turn() -> None:
         FIGURES,
     )
     assert only(frames, "conversation.interrupted") == [
-        {"reason": "user", "message_sequence": 1, "acknowledged": True}
+        {"reason": "user", "message_sequence": 2, "acknowledged": True}
     ]
     (end,) = only(frames, "assistant.complete")
-    assert (end["interrupted"], end["is_error"], end["after_sequence"]) == (True, False, 1)
+    assert (end["interrupted"], end["is_error"], end["after_sequence"]) == (True, False, 2)
     assert frames[-1]["payload"]["state"] == "interrupted"
 
 
@@ -230,8 +231,22 @@ def test_words_in_the_users_name_are_marked_and_begin_none(origin: ev.UserOrigin
 
 
 @pytest.mark.parametrize("origin", ["replay", "interrupt"])
-def test_words_that_the_log_has_or_an_event_says_are_not_told(origin: ev.UserOrigin) -> None:
-    assert live(words("Hello", origin)) == []
+def test_words_that_nobody_said_just_now_are_told_as_what_they_are(origin: ev.UserOrigin) -> None:
+    (told_words,) = live(words("Hello", origin))
+    assert told_words["payload"]["origin"] == origin
+    assert told_words["turn_id"] is None
+
+
+def test_a_permission_is_asked_for_once() -> None:
+    ask = ev.PermissionRequested(*WHO, "r-1", "toolu_1", "Bash", {"command": "ls"})
+    frames = live(TURN, ask, ask)
+    assert len(only(frames, "assistant.permission_request")) == 1
+
+
+def test_before_the_first_time_that_is_said_it_is_when_the_recording_began() -> None:
+    began = "2026-01-01T12:00:00.000Z"
+    conversation = Session("conv-1", trace_of=lambda turn: f"{turn:032x}", began=began)
+    assert {frame.timestamp for frame in conversation.connect()} == {began}
 
 
 def test_a_message_grows_and_is_finished() -> None:

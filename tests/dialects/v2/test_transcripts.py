@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -93,6 +95,38 @@ def test_every_frame_fits_the_schema(path: Path) -> None:
         for value in frames(path, side):
             error = next(validator(schema).iter_errors(value), None)
             assert error is None, error and error.message
+
+
+def seconds(frame: dict[str, Any]) -> float:
+    return datetime.fromisoformat(frame["timestamp"]).timestamp()
+
+
+def events(path: Path) -> Iterator[dict[str, Any]]:
+    """Every frame as it was first sent, replayed or not."""
+    for value in frames(path, "server"):
+        yield value["payload"]["event"] if value["type"] == "message.replay" else value
+
+
+@each_session
+def test_a_turn_takes_as_long_as_it_says(path: Path) -> None:
+    began: dict[int, float] = {}
+    for value in events(path):
+        if value["type"] in ("turn.started", "user.message"):
+            began.setdefault(value["turn_id"], seconds(value))
+        elif value["type"] == "assistant.complete":
+            took = seconds(value) - began[value["turn_id"]]
+            assert value["payload"]["duration_ms"] == pytest.approx(took * 1000, abs=50)
+
+
+@each_session
+def test_the_server_is_never_silent_for_longer_than_it_promised(path: Path) -> None:
+    last, most = 0.0, 0.0
+    for value in frames(path, "server"):
+        if value["sequence"] == 1:
+            most = value["payload"].get("limits", {}).get("heartbeat_seconds", 0) + 0.1
+        else:
+            assert 0 <= seconds(value) - last <= most
+        last = seconds(value)
 
 
 def test_every_type_of_frame_occurs_in_both_directions() -> None:

@@ -66,7 +66,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         reason=decision.reason,
         updated_input=decision.updated_input,
         remembered=decision.remember,
-        delivered_as="tool_result",
+        delivered_as="decision",
     )
     reply = Reply(
         request.request_id,
@@ -78,7 +78,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         decision.remember,
     )
     d.commands.append(Deliver(d.turn, [reply], False))
-    d.ack = Ack(request_id=request.request_id, delivered_as="tool_result")
+    d.ack = Ack(request_id=request.request_id, delivered_as="decision")
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:

@@ -105,7 +105,7 @@ def cancel_requests(d: Draft, by: str, which: Callable[[OpenRequest], bool]) -> 
         end_request(d, request, "cancelled", by)
 
 
-def refuse(d: Draft, request_id: str, kind: RequestKind, why: str) -> None:
+def refuse(d: Draft, request_id: str, kind: str, why: str) -> None:
     """Tell an agent that waits that nobody will answer."""
     d.commands.append(
         Deliver(d.turn, [Reply(request_id, kind, decision="deny", reason=why)], False)

@@ -121,7 +121,7 @@ class Reply(_State, frozen=True):
     """
 
     request_id: str
-    kind: Literal["question", "permission"]
+    kind: str  # `question` or `permission`
     answer: Any = None
     decision: Literal["allow", "deny"] | None = None
     reason: str | None = None

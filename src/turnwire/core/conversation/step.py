@@ -57,7 +57,7 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
             "deadline",
             decision="deny",
             reason=why,
-            delivered_as="tool_result",
+            delivered_as="decision",
         )
         refuse(d, request.request_id, "permission", why)
         return

@@ -75,6 +75,7 @@ class ClaudeStreamAdapter(StreamFollower):
     def __init__(self) -> None:
         super().__init__()
         self._interrupted = False
+        self._last_result: str | None = None  # the uuid of the frame that ended the last turn
         self._cost = CostMeter()
         self._plan = Plan()
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
@@ -229,6 +230,9 @@ class ClaudeStreamAdapter(StreamFollower):
         return out
 
     def _result(self, result: messages.ResultMessage, line: Line) -> Events:
+        if result.uuid is not None and result.uuid == self._last_result:
+            return []  # said twice: a turn ends once
+        self._last_result = result.uuid
         self._meet(result.session_id)
         out: Events = []
         self._discard(self._main, "turn_ended", out)

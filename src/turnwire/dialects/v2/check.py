@@ -11,9 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from turnwire.core.violations import Violation, Violations
+from turnwire.dialects.v2.check_address import Address
 from turnwire.dialects.v2.check_answers import AnswerCheck
-from turnwire.dialects.v2.check_connection import Address, Connection
-from turnwire.dialects.v2.check_server import ServerCheck, envelope_fault
+from turnwire.dialects.v2.check_connection import Connection
+from turnwire.dialects.v2.check_envelope import envelope_fault
+from turnwire.dialects.v2.check_server import ServerCheck
 from turnwire.dialects.v2.close_codes import may_reconnect
 from turnwire.dialects.v2.recording import (
     ClientLine,
@@ -34,9 +36,10 @@ SESSION_RULES = {
     "wrong_trace": "A turn has one trace_id, which is its own; outside of turns it is null.",
     "sequence_gap": "`sequence` counts the frames of a connection: 1, 2, 3, ...",
     # Connecting.
+    "bad_address": "An address has each parameter once, and well formed.",
     "not_connected": "Frames come on an open connection.",
     "handshake_order": "A connection begins in the order of section 3, each part in its place.",
-    "wrong_hello": "session.resumed is said exactly if the client's last_sequence was accepted.",
+    "wrong_hello": "session.resumed is said exactly if the client's last_sequence was accepted; a bad address is refused.",
     "wrong_first": "`first` is the first entry that the client lacks, `head` the newest there is.",
     "wrong_reset": "session.reset comes exactly if the client's copy is void, with the reason why.",
     "replay_order": "A replay is without a gap; a turn's end comes after the entry it follows.",
@@ -44,18 +47,19 @@ SESSION_RULES = {
     "complete_not_replayed": "The end of a turn is replayed if it is not before the client's cursor.",
     "wrong_through": "`through` is the last number that was replayed, and not less than `head`.",
     "head_backwards": "A log of one epoch does not become shorter.",
-    "wrong_close": "Close codes from 4000 on are in the table, and fit the refusal before them.",
+    "wrong_close": "Close codes from 4000 on are in the table; an error that ends a connection has its own.",
     "reconnected_in_vain": "After a close code from 4500 on a client does not connect again.",
     # Turns and the log.
     "message_sequence_gap": "A live entry has the number after the newest one.",
     "turn_not_started": "Frames of a turn come after its turn.started.",
-    "turn_started_wrongly": "A new turn has a greater id than all before; only an open one goes on.",
+    "turn_started_wrongly": "A new turn has a greater id than all before, and the message that is next; only an open one goes on.",
     "turn_overlaps": "One turn runs at a time.",
     "complete_twice": "A turn has one assistant.complete.",
     "wrong_complete": "assistant.complete says where the log stands, and what came of the turn.",
+    "wrong_words": "A user.message says what its client sent, or replaced it with.",
     "after_complete": "After a turn's assistant.complete only its background work speaks.",
     # Blocks.
-    "wrong_block": "A block keeps its type and id, and has chunk_seq or message_sequence.",
+    "wrong_block": "A block keeps its type, id and index, and has chunk_seq or message_sequence.",
     "chunk_gap": "`chunk_seq` counts the pieces of a block: 1, 2, 3, ...",
     "snapshot_missing": "On a new connection a block that grows begins with its snapshot.",
     "snapshot_differs": "A snapshot holds all pieces so far, and reaches at least as far as they.",
@@ -70,21 +74,28 @@ SESSION_RULES = {
     "result_twice": "A tool call has one result.",
     "result_missing": "The agent's calls have their results when the turn ends.",
     "result_while_waiting": "A call that waits for a person has no result before it is resolved.",
+    "unknown_parent": "parent_tool_use_id names a call that was made.",
+    "permission_without_call": "A permission is asked for a call that was made and has no result.",
     "request_twice": "A request is opened once.",
     "resolved_not_open": "Only an open request is resolved, and only once.",
+    "wrong_resolution": "A request ends as it was answered, and expires at its deadline.",
     "request_left_open": "A turn that waits for an answer has not ended.",
     # Clients and their answers.
     "bad_command": "A frame of a client is of a known type and has no field that is not known.",
     "answer_without_command": "An ack or a refusal answers a frame that was sent.",
     "unanswered": "Every frame of a client gets an answer.",
-    "wrong_answer": "An ack is of the frame's type, and has what that type asks for.",
+    "wrong_answer": "An ack is of the frame's type, has what that asks for, and fits the state.",
+    "wrong_refusal": "A refusal has the code that fits the frame and the state.",
+    "not_offered": "Only what capabilities.commands lists is accepted.",
+    "too_large": "No frame over max_frame_bytes is accepted.",
     "wrong_duplicate": "A repeat gets its first answer again, marked; another content a refusal.",
     "answer_after_effect": "An ack comes before the frames that its command causes.",
     "wrong_error": "An error has a known code, and what the table says of it.",
     # The state.
-    "wrong_state": "session.state agrees with itself and with the turn that runs.",
-    "wrong_requests": "session.state lists exactly the requests that are open.",
-    "wrong_queue": "Queued messages have ids of their own, and are not more than max_queue.",
+    "state_missing": "A session.state follows what has changed it, before anything else happens.",
+    "wrong_state": "session.state agrees with itself and with the frames before it.",
+    "wrong_requests": "session.state lists exactly the requests that are open, the oldest first.",
+    "wrong_queue": "session.state lists what waits, in order; at most max_queue.",
 }
 """Every rule by the code of its violation."""
 
@@ -182,11 +193,15 @@ class SessionCheck:
     def _connect(self, text: str) -> None:
         if not may_reconnect(self._last_close):
             self._say("reconnected_in_vain", f"after {self._last_close}")
+        if self._connection is not None:
+            self._connection.left_open()
         address = Address.of(text)
         if address is None:
             self._say("bad_line", f"no address of a conversation: {text}")
         else:
             self._in_conversation(address.conversation_id)
+            if address.fault is not None:
+                self._say("bad_address", address.fault)
         self._begin(address, both_sides=True)
 
     def _begin(self, address: Address | None, *, both_sides: bool) -> Connection:
@@ -201,6 +216,8 @@ class SessionCheck:
             return
         self._connection.close(code)
         self._answers.ended(in_order=code == 1000)
+        if code == 1000:
+            self._server.closed()
         self._connection = None
         self._last_close = code
 

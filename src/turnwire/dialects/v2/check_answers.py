@@ -13,6 +13,8 @@ from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.check_log import LogCheck
+from turnwire.dialects.v2.check_wishes import ack_fault, follow, refusal_fault
 from turnwire.dialects.v2.codec import decode_command
 
 __all__ = ["AnswerCheck"]
@@ -24,8 +26,16 @@ _Key: TypeAlias = tuple[str | None, str | None]  # the frame's id; without one, 
 class _Sent(Struct, gc=False):
     """Everything that was sent under one id."""
 
-    content: bytes
+    command: c.ClientFrame
     answer: p.Accepted | None = None  # the first ack
+
+
+class _Waiting(Struct, gc=False):
+    """A frame that has no answer yet."""
+
+    command: c.ClientFrame
+    size: int  # in bytes, written as short as can be
+    had_effect: bool = False  # a frame has told what it caused
 
 
 class AnswerCheck:
@@ -34,8 +44,8 @@ class AnswerCheck:
     def __init__(self, say: Say) -> None:
         self._say = say
         self._sent: dict[str, _Sent] = {}
-        self._waiting: dict[_Key, deque[c.ClientFrame]] = {}  # on this connection
-        self._happened: set[str] = set()  # on this connection: what messages and answers caused
+        self._waiting: dict[_Key, deque[_Waiting]] = {}  # on this connection
+        self._bad: dict[str, str] = {}  # on this connection: frames that nobody can accept
         self._heard = False  # the client's side was recorded at all
 
     # --- the connection -----------------------------------------------------------------------
@@ -43,7 +53,7 @@ class AnswerCheck:
     def connected(self, *, both_sides: bool) -> None:
         """A connection begins. What an earlier one left without an answer will be sent again."""
         self._waiting.clear()
-        self._happened.clear()
+        self._bad.clear()
         self._heard |= both_sides
 
     def another_log(self) -> None:
@@ -54,11 +64,16 @@ class AnswerCheck:
     def ended(self, *, in_order: bool) -> None:
         """The connection ends. Where it was cut off, answers may be missing."""
         if in_order:
-            for (own_id, _), commands in self._waiting.items():
+            for (own_id, _), waiting in self._waiting.items():
                 # A refusal of a frame without an id cannot say which one it was.
                 if own_id is not None:
-                    self._say("unanswered", _named(commands[0]))
+                    self._say("unanswered", _named(waiting[0].command))
         self._waiting.clear()
+
+    @property
+    def nameless(self) -> bool:
+        """Whether frames without an id wait, so that an error without one may answer them."""
+        return any(own_id is None for own_id, _ in self._waiting)
 
     # --- the client ---------------------------------------------------------------------------
 
@@ -69,50 +84,75 @@ class AnswerCheck:
             command = decode_command(raw)
         except Refused as error:
             self._say("bad_command", f"{error.code}: {error.message}")
+            if own_id := error.data.get("client_message_id"):
+                self._bad[own_id] = error.code
             return
         own_id = command.client_message_id
         key = (own_id, _tag(command) if own_id is None else None)
-        self._waiting.setdefault(key, deque()).append(command)
+        size = len(msgspec.json.encode(command))
+        self._waiting.setdefault(key, deque()).append(_Waiting(command, size))
         if own_id is not None and not isinstance(command, c.Heartbeat):
-            content = msgspec.json.encode(command)
-            before = self._sent.setdefault(own_id, _Sent(content))
+            before = self._sent.setdefault(own_id, _Sent(command))
             if before.answer is None:
-                before.content = content  # a refusal is not remembered
+                before.command = command  # a refusal is not remembered
+
+    def message(self, own_id: str) -> c.NewMessage | None:
+        """The message that this client sent under an id, and was acknowledged."""
+        sent = self._sent.get(own_id)
+        if sent is None or sent.answer is None or not isinstance(sent.command, c.SendMessage):
+            return None
+        return sent.command.payload
 
     # --- the server ---------------------------------------------------------------------------
 
-    def happened(self, what: str | None) -> None:
-        """A frame tells what the message with this id, or the answer to this request, caused."""
-        if what is not None:
-            self._happened.add(what)
+    def effect(self, caused: Callable[[c.ClientFrame], bool]) -> None:
+        """A frame tells what some command causes: its ack should have come before."""
+        for waiting in self._waiting.values():
+            for each in waiting:
+                each.had_effect = each.had_effect or caused(each.command)
 
-    def ack(self, name: str, answer: p.Accepted) -> None:
+    def is_late(self, answer: Any, name: str) -> bool:
+        """Whether this is an ack that should have come before what its command caused."""
+        if not isinstance(answer, p.Accepted):
+            return False
+        own_id = answer.client_message_id
+        waiting = self._waiting.get((own_id, name.removesuffix(".ack") if own_id is None else None))
+        return waiting is not None and waiting[0].had_effect
+
+    def ack(self, name: str, answer: p.Accepted, info: p.SessionInfo, log: LogCheck) -> None:
         """An ack; `name` is the type of frame that it answers."""
-        command = self._answered(name, answer.client_message_id)
-        if command is None:
+        waiting = self._answered(name, answer.client_message_id)
+        if waiting is None:
             return
-        self._check_fields(command, answer)
-        own_id = answer.client_message_id
-        if own_id is None:
+        command, own_id = waiting.command, answer.client_message_id
+        if name not in info.capabilities.commands:
+            self._say("not_offered", _named(command))
+        if waiting.size > info.limits.max_frame_bytes:
+            self._say("too_large", f"{_named(command)}: {waiting.size} bytes")
+        sent = None if own_id is None else self._sent[own_id]
+        if sent is not None and sent.answer is not None:
+            self._check_duplicate(command, answer, sent.command, sent.answer)
             return
-        sent = self._sent[own_id]
+        if sent is not None:
+            sent.answer = answer
         if answer.duplicate:
-            self._check_duplicate(command, answer, sent)
-        elif sent.answer is not None:
-            self._say("wrong_duplicate", f"{own_id} was accepted before")
-        elif own_id in self._happened or answer.request_id in self._happened:
-            self._say("answer_after_effect", own_id)
-        sent.answer = sent.answer or answer
-
-    def _check_duplicate(self, command: c.ClientFrame, answer: p.Accepted, sent: _Sent) -> None:
-        own_id = answer.client_message_id
-        if sent.answer is None:
             return  # the first answer was lost with its connection
-        if msgspec.json.encode(command) != sent.content:
+        if waiting.had_effect:
+            self._say("answer_after_effect", _named(command))
+        elif fault := ack_fault(command, answer, log):
+            self._say("wrong_answer", f"{_named(command)}: {fault}")
+        else:
+            follow(command, answer, log)
+
+    def _check_duplicate(
+        self, command: c.ClientFrame, answer: p.Accepted, sent: c.ClientFrame, first: p.Accepted
+    ) -> None:
+        own_id = answer.client_message_id
+        if not answer.duplicate:
+            self._say("wrong_duplicate", f"{own_id} was accepted before")
+        elif command != sent:
             self._say("wrong_duplicate", f"{own_id} was used for another frame")
-        elif structs.replace(answer, duplicate=False) != structs.replace(
-            sent.answer, duplicate=False
-        ):
+        elif structs.replace(answer, duplicate=False) != structs.replace(first, duplicate=False):
             self._say("wrong_duplicate", f"{own_id} got another answer before")
 
     def heartbeat(self, own_id: str | None) -> None:
@@ -122,60 +162,51 @@ class AnswerCheck:
         else:
             self._answered("session.heartbeat", own_id)
 
-    def error(self, error: p.ErrorPayload) -> None:
+    def error(self, error: p.ErrorPayload, log: LogCheck, max_queue: int) -> None:
         """session.error."""
-        rule = ERRORS[error.code]
-        if (error.retryable, error.what_to_do) != (rule.retryable, rule.what_to_do):
+        rule = ERRORS.get(error.code)
+        if rule is None:
+            self._say("wrong_error", f"there is no code {error.code}")
+        elif (error.retryable, error.what_to_do) != (rule.retryable, rule.what_to_do):
             self._say("wrong_error", f"{error.code} has another retryable or what_to_do")
         own_id = error.client_message_id
         if own_id is None:
             return
-        command = self._answered(None, own_id)
-        sent = self._sent.get(own_id)
-        if command is None or sent is None or sent.answer is None:
+        if own_id in self._bad:
+            if error.code != (due := self._bad.pop(own_id)):
+                self._say("wrong_refusal", f"{own_id}: {error.code}, not {due}")
             return
-        same = msgspec.json.encode(command) == sent.content
-        if same or error.code != "IDEMPOTENCY_CONFLICT":
-            self._say("wrong_duplicate", f"{own_id} was accepted before, and is refused now")
+        waiting = self._answered(None, own_id)
+        if waiting is None:
+            return
+        command, sent = waiting.command, self._sent.get(own_id)
+        if sent is not None and sent.answer is not None:
+            if command == sent.command or error.code != "IDEMPOTENCY_CONFLICT":
+                self._say("wrong_duplicate", f"{own_id} was accepted before, and is refused now")
+        elif fault := refusal_fault(command, _tag(command), error.code, log, max_queue):
+            self._say("wrong_refusal", f"{_named(command)}: {fault}")
 
-    def _answered(self, name: str | None, own_id: str | None) -> c.ClientFrame | None:
+    def _answered(self, name: str | None, own_id: str | None) -> _Waiting | None:
         """The frame that waits for this answer: the oldest with that id, or of that type."""
         if not self._heard:
             return None
-        command = self._take((own_id, name if own_id is None else None))
-        if command is None:
+        waiting = self._take((own_id, name if own_id is None else None))
+        if waiting is None:
             what = f"{name or 'session.error'}, {own_id or 'no id'}"
             self._say("answer_without_command", what)
-        elif name is not None and _tag(command) != name:
-            self._say("wrong_answer", f"{_named(command)} got the ack of {name}")
+        elif name is not None and _tag(waiting.command) != name:
+            self._say("wrong_answer", f"{_named(waiting.command)} got the ack of {name}")
             return None
-        return command
+        return waiting
 
-    def _take(self, key: _Key) -> c.ClientFrame | None:
+    def _take(self, key: _Key) -> _Waiting | None:
         waiting = self._waiting.get(key)
         if not waiting:
             return None
-        command = waiting.popleft()
+        first = waiting.popleft()
         if not waiting:
             del self._waiting[key]
-        return command
-
-    def _check_fields(self, command: c.ClientFrame, answer: p.Accepted) -> None:
-        if not _RIGHT[type(command)](command.payload, answer):
-            self._say("wrong_answer", f"{_named(command)}: its ack is not the one it asks for")
-
-
-# Whether an ack has what its frame asks for. A heartbeat has an ack of another kind.
-_RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
-    c.SendMessage: lambda _, a: (a.turn_id is None) is not (a.queue_id is None),
-    c.InputResponse: lambda asked, a: a.request_id == asked.question_id,
-    c.PermissionResponse: lambda asked, a: a.request_id == asked.request_id,
-    c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
-    c.QueueCommand: lambda asked, a: a.queue_id == asked.queue_id,
-    c.Rewind: lambda _, a: a.files is not None,
-    c.SetModel: lambda asked, a: a.model == asked.model,
-    c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,
-}
+        return first
 
 
 def _tag(command: c.ClientFrame) -> str:

@@ -16,12 +16,13 @@ BlockFrame: TypeAlias = (
 
 
 class _Growing:
-    __slots__ = ("chunk_seq", "connection", "kind", "parent", "pieces", "turn_id")
+    __slots__ = ("chunk_seq", "connection", "kind", "parent", "pieces", "place", "turn_id")
 
     def __init__(self, frame: BlockFrame, connection: int) -> None:
         self.kind = type(frame)
         self.turn_id = frame.turn_id
         self.parent = frame.payload.parent_tool_use_id
+        self.place = (frame.payload.message_id, frame.payload.index)
         self.connection = connection  # the last one on which it was heard of
         self.chunk_seq = 0
         self.pieces: list[str] | None = []  # None: some are missing
@@ -34,6 +35,7 @@ class BlockCheck:
         self._say = say
         self._growing: dict[str, _Growing] = {}
         self._finished: set[str] = set()
+        self._places: dict[tuple[str, int], str] = {}  # message and index -> the block there
         self.connection = 0  # counts the connections: each of them needs its own snapshots
 
     def partial(self, frame: BlockFrame) -> None:
@@ -47,6 +49,7 @@ class BlockCheck:
         if said.block_id in self._finished:
             self._say("piece_after_finish", said.block_id)
             return
+        self.place(said)
         block = self._growing.get(said.block_id)
         if block is not None and block.kind is not type(frame):
             self._say("wrong_block", f"{said.block_id} was of another type before")
@@ -92,6 +95,7 @@ class BlockCheck:
         self._identity(said)
         if said.chunk_seq is not None or said.snapshot:
             self._say("wrong_block", f"{said.block_id} is finished: it has no chunk_seq")
+        self.place(said)
         block = self._growing.get(said.block_id)
         if block is not None and block.kind is not type(frame):
             self._say("wrong_block", f"{said.block_id} was of another type before")
@@ -110,6 +114,15 @@ class BlockCheck:
             block = self._growing.pop(block_id, None)
             if block is None or block.connection != self.connection:
                 self._say("discarded_not_growing", block_id)
+            else:
+                self._places.pop(block.place, None)  # the message may begin again
+
+    def place(self, said: p.BlockPayload | p.RequestInput) -> None:
+        """A message has one block at each index."""
+        there = self._places.setdefault((said.message_id, said.index), said.block_id)
+        if there != said.block_id:
+            where = f"index {said.index} of {said.message_id}"
+            self._say("wrong_block", f"{said.block_id} at {where}, where {there} is")
 
     def turn_ended(self, turn_id: int | None) -> None:
         """What the agent itself was saying in this turn must have come to an end."""

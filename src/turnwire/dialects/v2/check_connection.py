@@ -2,79 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
-
+from turnwire.core.error_codes import ERRORS
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.close_codes import CLOSE_CODES
+from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.close_codes import CLOSE_CODES, CLOSES_WITH
 
-__all__ = ["Address", "Connection", "Say"]
+__all__ = ["Connection", "Say"]
 
 Say: TypeAlias = Callable[[str, str], None]  # a rule's code, and what broke it
 Stage: TypeAlias = Literal["hello", "replay", "state", "live", "refused"]
 
-# The close code that follows a refusal to connect.
-_CLOSES = {
-    "PROTOCOL_VERSION_UNSUPPORTED": 4500,
-    "CHAT_PROTOCOL_DISABLED": 4501,
-    "UNAUTHORIZED": 4502,
-    "FORBIDDEN": 4503,
-    "CONVERSATION_NOT_FOUND": 4504,
-    "CONVERSATION_CLOSED": 4504,
-}
-
-_NUMBER = re.compile(r"[0-9]{1,18}")
-_ADDRESS = re.compile(r"(?:wss?://[^/]+)?/ws/conversations/([^/?]+)(?:\?(.*))?")
-
-
-class Address(Struct, frozen=True, gc=False):
-    """Where a client connects, and what it says it has."""
-
-    conversation_id: str
-    protocol: str | None
-    last_sequence: int
-    epoch: str | None
-    tail: int | None
-
-    @classmethod
-    def of(cls, text: str) -> Address | None:
-        """Read an address; None where it is none."""
-        found = _ADDRESS.fullmatch(text)
-        if found is None:
-            return None
-        query = dict(part.partition("=")[::2] for part in (found[2] or "").split("&"))
-        return cls(
-            found[1],
-            query.get("protocol"),
-            _number(query.get("last_sequence")) or 0,
-            query.get("epoch"),
-            _number(query.get("tail")),
-        )
-
-    def void_because(self, info: p.SessionInfo) -> p.ResetReason | None:
-        """Why this client's copy cannot be continued in that log; None where it can, or is empty."""
-        if not self.last_sequence:
-            return None
-        if self.epoch is not None and self.epoch != info.epoch:
-            return "epoch"
-        if self.last_sequence > info.head:
-            return "beyond_head"
-        if self.tail is not None and info.head - self.last_sequence > self.tail:
-            return "tail"
-        return None
-
-    def first(self, info: p.SessionInfo) -> int:
-        """The number of the first entry that this client must get."""
-        if self.last_sequence and self.void_because(info) is None:
-            return self.last_sequence + 1
-        return 1 if self.tail is None else max(1, info.head - self.tail + 1)
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and _NUMBER.fullmatch(text) else None
+# These end a connection that is under way. Any other answers a frame, or is news.
+_ENDS_ALWAYS = (
+    "HEARTBEAT_TIMEOUT",
+    "UNAUTHORIZED",
+    "CONVERSATION_NOT_FOUND",
+    "CONVERSATION_CLOSED",
+)
+_ENDS_UNASKED = ("FORBIDDEN", "RATE_LIMITED", "STORAGE_UNAVAILABLE", "INTERNAL_ERROR")
 
 
 class Connection:
@@ -89,7 +37,7 @@ class Connection:
         self._resumed = False
         self._reset_due: p.ResetReason | None = None
         self._reset_seen = False
-        self._refused_with = ""
+        self._refused_with: str | None = None
         self.replayed = 0  # the last number that was replayed
         self.replayed_turns: set[int] = set()  # those whose end was replayed
 
@@ -107,6 +55,9 @@ class Connection:
             return
         if self.address.protocol != "v2":
             self._say("wrong_hello", f"the client asked for protocol {self.address.protocol}")
+        if self.address.fault is not None:
+            self._say("wrong_hello", f"the address is malformed: {self.address.fault}")
+            return
         self._reset_due = self.address.void_because(info)
         accepted = self.address.last_sequence > 0 and self._reset_due is None
         if accepted is not resumed:
@@ -178,12 +129,28 @@ class Connection:
 
     def refuse(self, code: str) -> None:
         """session.error about the connection itself, as its first frame."""
+        if code in ERRORS and code not in CLOSES_WITH:
+            self._say("wrong_error", f"{code} is no reason to refuse a connection")
         self.stage = "refused"
         self._refused_with = code
 
+    def told(self, code: str, *, answers: bool) -> None:
+        """session.error without an id, later. It `answers` a frame where some wait without an id."""
+        if code in _ENDS_ALWAYS or (code in _ENDS_UNASKED and not answers):
+            self.stage = "refused"
+            self._refused_with = code
+
+    def left_open(self) -> None:
+        """Another connection begins, and this one was never closed."""
+        if self._refused_with is not None:
+            self._say("wrong_close", f"no close after {self._refused_with}")
+
     def close(self, code: int) -> None:
         """The connection ends."""
+        refused = self._refused_with
         if 4000 <= code <= 4999 and code not in CLOSE_CODES:
             self._say("wrong_close", f"{code} is not in the table")
-        elif self.stage == "refused" and code != (due := _CLOSES.get(self._refused_with, code)):
-            self._say("wrong_close", f"{code} after {self._refused_with}, not {due}")
+        elif refused is not None and code != CLOSES_WITH.get(refused, code):
+            self._say("wrong_close", f"{code} after {refused}, not {CLOSES_WITH[refused]}")
+        elif refused is None and 4500 <= code <= 4504:
+            self._say("wrong_close", f"{code} without the session.error that it names")

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import Any, TypeGuard, get_args
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
-from turnwire.core.error_codes import ERRORS
 from turnwire.core.questions import asks_a_person
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.check_answers import AnswerCheck
 from turnwire.dialects.v2.check_connection import Connection, Say
+from turnwire.dialects.v2.check_content import same_content
+from turnwire.dialects.v2.check_effects import shown_by_entry, shown_by_start, shown_by_state
+from turnwire.dialects.v2.check_envelope import counts, envelope_fault
 from turnwire.dialects.v2.check_log import LogCheck
+from turnwire.dialects.v2.check_words import word_fault
 from turnwire.dialects.v2.frames import ServerFrame, UnknownFrame
 
-__all__ = ["ServerCheck", "envelope_fault"]
+__all__ = ["ServerCheck"]
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_TRACE = re.compile(r"[0-9a-f]{32}")
-_FIELDS = ("type", "conversation_id", "turn_id", "sequence", "timestamp", "trace_id", "payload")
 _READERS = {
     str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
     for kind in get_args(ServerFrame)
@@ -55,8 +54,8 @@ class ServerCheck:
 
     def counts(self) -> tuple[int, int, int]:
         """How many entries, turns and tool calls there were."""
-        (entries, turns, tools), log = self._before, self._log
-        return entries + log.entries, turns + log.turns, tools + log.tools
+        (entries, turns, tools), log = self._before, self._log.counts()
+        return entries + log[0], turns + log[1], tools + log[2]
 
     def feed(self, raw: bytes, value: dict[str, Any], connection: Connection) -> None:
         """A frame with a sound envelope."""
@@ -78,7 +77,7 @@ class ServerCheck:
 
     def skip(self, value: dict[str, Any], connection: Connection) -> None:
         """A frame with a broken envelope: only its numbers count, so that one fault is one."""
-        if _counts(value.get("sequence")):
+        if counts(value.get("sequence")):
             connection.sequence = value["sequence"]
         self._skip_entry(value)
 
@@ -86,7 +85,7 @@ class ServerCheck:
         """An entry that is not understood is still an entry."""
         payload = value.get("payload")
         number = payload.get("message_sequence") if isinstance(payload, dict) else None
-        if _counts(number):
+        if counts(number):
             self._log.is_new(number, value, live=True)
 
     def _read(self, raw: bytes, value: dict[str, Any]) -> Any:
@@ -96,15 +95,15 @@ class ServerCheck:
         if read is None:
             self.unknown_kinds[name] += 1
             return None
-        code = value["payload"].get("code")
-        if name == "session.error" and (not isinstance(code, str) or code not in ERRORS):
-            self._say("wrong_error", f"there is no code {code!r}")
-            return None
         try:
-            return read(raw)
+            frame = read(raw)
         except ValidationError as error:
             self._say("bad_payload", f"{name}: {error}")
             return None
+        if fault := word_fault(frame.payload):
+            self._say("bad_payload", f"{name}: {fault}")
+            return None
+        return frame
 
     # --- the beginning of a connection --------------------------------------------------------
 
@@ -112,34 +111,44 @@ class ServerCheck:
         if isinstance(frame, f.SessionConnected | f.SessionResumed):
             self._hello(frame, connection)
             return
-        if connection.stage == "hello" or connection.info is None:
+        info = connection.info
+        if connection.stage == "hello" or info is None:
             if isinstance(frame, f.SessionError):
                 connection.refuse(frame.payload.code)
-                self._answers.error(frame.payload)
+                self._answers.error(frame.payload, self._log, 0)
             else:
                 said = f"{value['type']} before session.connected or session.resumed"
                 self._say("handshake_order", said)
             return
-        self._log.trace(frame.turn_id, frame.trace_id)
+        self._log.turns.trace(frame.turn_id, frame.trace_id)
         match frame:
             case f.SessionReset():
                 connection.reset(frame.payload)
             case f.SessionReplayComplete():
                 connection.replay_complete(frame.payload.through)
-                self._log.replayed_all(connection.info.first, connection.replayed_turns)
+                self._log.replayed_all(info.first, connection.replayed_turns)
             case f.SessionState():
-                first = connection.stage == "state"
                 connection.state()
-                self._log.state(frame, connection.info.limits.max_queue, first=first)
+                self._answers.effect(shown_by_state(frame.payload, self._log))
+                self._log.state.told(frame, info.limits.max_queue)
             case f.SessionHeartbeatAck():
                 self._answers.heartbeat(frame.payload.client_message_id)
             case f.SessionError(payload=payload):
                 if payload.client_message_id is not None:
                     connection.expect_live("session.error")
-                self._answers.error(payload)
+                else:
+                    connection.told(payload.code, answers=self._answers.nameless)
+                self._answers.error(payload, self._log, info.limits.max_queue)
             case _:
                 connection.expect_live(value["type"])
-                self._live(frame, value)
+                if not self._answers.is_late(frame.payload, value["type"]):
+                    self._log.state.due(frame)
+                self._live(frame, value, info)
+                self._log.state.noted(frame)
+
+    def closed(self) -> None:
+        """The connection ends in good order."""
+        self._log.state.closed()
 
     def _hello(self, frame: f.SessionConnected | f.SessionResumed, connection: Connection) -> None:
         info = frame.payload
@@ -151,7 +160,7 @@ class ServerCheck:
             self._epoch = info.epoch
         connection.hello(info, resumed=isinstance(frame, f.SessionResumed))
         self._log.connected(info)
-        self._log.trace(frame.turn_id, frame.trace_id)
+        self._log.turns.trace(frame.turn_id, frame.trace_id)
 
     def _replay(self, raw: bytes, connection: Connection) -> None:
         try:
@@ -170,27 +179,29 @@ class ServerCheck:
             return
         if not connection.replay(number, event.get("after_sequence", 0), value["turn_id"]):
             return
-        self._log.trace(value["turn_id"], value["trace_id"])
+        self._log.turns.trace(value["turn_id"], value["trace_id"])
         frame = self._read(bytes(replay.event), value)
         if isinstance(frame, f.AssistantComplete):
             self._log.complete(frame, value, live=False)
         elif number is None:
             self._say("replay_order", f"{value['type']} without a number is not replayed")
         elif self._log.is_new(number, value, live=False) and frame is not None:
-            self._log.about_turn(frame, live=False)
+            self._log.about(frame, live=False)
             self._log.entry(frame)
 
     # --- live ---------------------------------------------------------------------------------
 
-    def _live(self, frame: Any, value: dict[str, Any]) -> None:
+    def _live(self, frame: Any, value: dict[str, Any], info: p.SessionInfo) -> None:
         log, payload = self._log, frame.payload
         if isinstance(frame, f.TurnStarted):
-            log.turn_started(frame)
-            self._answers.happened(payload.client_message_id)
+            if log.turns.started(frame, runs=log.state.running):
+                log.state.started()
+            self._answers.effect(shown_by_start(payload, held=log.queue.held))
+            log.queue.started(payload)
         elif isinstance(frame, f.AssistantComplete):
             log.complete(frame, value, live=True)
         elif isinstance(payload, p.Accepted):
-            self._answers.ack(value["type"].removesuffix(".ack"), payload)
+            self._answers.ack(value["type"].removesuffix(".ack"), payload, info, log)
         elif not isinstance(frame, f.ConversationUpdated):
             self._content(frame, value)
 
@@ -199,9 +210,9 @@ class ServerCheck:
         if getattr(payload, "message_sequence", None) is not None and not _is_partial(payload):
             self._entry(frame, value)
             return
-        log.about_turn(frame, live=True)
+        log.about(frame, live=True)
         if isinstance(frame, f.AssistantToolProgress):
-            log.progress(payload.tool_use_id)
+            log.tools.progress(payload.tool_use_id)
         elif isinstance(frame, f.AssistantDiscarded):
             log.blocks.discarded(payload.block_ids)
         elif isinstance(frame, f.AssistantToolCall) and asks_a_person(payload.tool_name):
@@ -215,43 +226,19 @@ class ServerCheck:
         payload = frame.payload
         if not self._log.is_new(payload.message_sequence, value, live=True):
             return
-        self._log.about_turn(frame, live=True)
+        self._log.about(frame, live=True)
         self._log.entry(frame)
-        if isinstance(frame, f.UserMessage):
-            self._answers.happened(payload.client_message_id)
-        elif isinstance(frame, f.AssistantRequestResolved):
-            self._answers.happened(payload.request_id)
+        self._answers.effect(shown_by_entry(payload))
+        if isinstance(frame, f.UserMessage) and payload.client_message_id is not None:
+            self._words(payload.client_message_id, payload)
+
+    def _words(self, own_id: str, told: p.UserWords) -> None:
+        """A message of this client says what was sent, or what it was replaced with."""
+        message = self._answers.message(own_id)
+        sent = self._log.queue.content(own_id) or (message and message.content)
+        if sent and not same_content(sent, told.content):
+            self._say("wrong_words", f"{own_id} said something else")
 
 
 def _is_partial(payload: Any) -> bool:
     return isinstance(payload, p.BlockPayload) and payload.partial
-
-
-def envelope_fault(value: Any, *, replayed: bool) -> str | None:
-    """What is wrong with a frame's seven fields, in words."""
-    if not isinstance(value, dict):
-        return "not an object"
-    missing = [name for name in _FIELDS if name not in value]
-    if missing:
-        return f"without {', '.join(missing)}"
-    turn_id, sequence, trace_id = value["turn_id"], value["sequence"], value["trace_id"]
-    wrong = {
-        "type": not isinstance(value["type"], str),
-        "conversation_id": not isinstance(value["conversation_id"], str),
-        "turn_id": turn_id is not None and not _counts(turn_id),
-        "sequence": sequence is not None if replayed else not _counts(sequence),
-        "timestamp": not _matches(_TIME, value["timestamp"]),
-        "trace_id": trace_id is not None and not _matches(_TRACE, trace_id),
-        "payload": not isinstance(value["payload"], dict),
-    }
-    return next(
-        (f"{name} is {value[name]!r}" for name, is_wrong in wrong.items() if is_wrong), None
-    )
-
-
-def _counts(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def _matches(pattern: re.Pattern[str], value: Any) -> bool:
-    return isinstance(value, str) and pattern.fullmatch(value) is not None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Union, cast, get_args
 
 import msgspec
 from msgspec import Struct, ValidationError, structs
 
 from turnwire.core.error_codes import Refused
-from turnwire.core.lenient import salvage
+from turnwire.core.lenient import read_json, salvage
 from turnwire.dialects.v2.commands import ClientFrame
-from turnwire.dialects.v2.frames import Frame, ServerFrame, UnknownFrame
+from turnwire.dialects.v2.frames import Frame, MessageReplay, ServerFrame, UnknownFrame
 from turnwire.errors import BadLine
 
 __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
@@ -20,34 +21,52 @@ __all__ = ["Encoded", "decode", "decode_command", "encode", "read_command"]
 
 
 class Encoded(Struct, frozen=True, gc=False):
-    """A frame, written once for all connections: only the number in between differs."""
+    """A frame, written once for all connections: only the number in it differs."""
 
-    head: bytes
-    tail: bytes
+    raw: bytes  # without a number
+
+    @property
+    def head(self) -> bytes:
+        """What stands before the number."""
+        return self.raw[: self.raw.index(_NO_NUMBER) + len(b'"sequence":')]
+
+    @property
+    def tail(self) -> bytes:
+        """What stands behind it."""
+        return self.raw[self.raw.index(_NO_NUMBER) + len(_NO_NUMBER) :]
 
     def at(self, sequence: int) -> bytes:
         """The frame as one connection gets it."""
-        return b"%b%d%b" % (self.head, sequence, self.tail)
+        return self.raw.replace(_NO_NUMBER, b'"sequence":%d' % sequence, 1)
 
     def replayed(self) -> bytes:
         """The frame as it stands in a message.replay: without a number."""
-        return b"%bnull%b" % (self.head, self.tail)
+        return self.raw
 
 
 _encode = msgspec.json.Encoder().encode
 
 # The first of these is the envelope's own: a quote inside of a text before it has a backslash.
 _NO_NUMBER = b'"sequence":null'
-_KEY = len(b'"sequence":')
 
 
-def encode(frame: Frame) -> Encoded:
+def encode(frame: Frame | UnknownFrame) -> Encoded:
     """Write a frame. Its own `sequence` does not count: each connection has its own."""
+    if isinstance(frame, UnknownFrame):
+        return Encoded(_encode(_unnumbered(frame.data)))
+    if isinstance(frame, MessageReplay) and isinstance(frame.payload.event, UnknownFrame):
+        replay = structs.replace(frame.payload, event=frame.payload.event.data)  # as it came
+        frame = structs.replace(frame, payload=replay)
     if frame.sequence is not None:
         frame = structs.replace(frame, sequence=None)
-    raw = _encode(frame)
-    cut = raw.index(_NO_NUMBER) + _KEY
-    return Encoded(raw[:cut], raw[cut + 4 :])
+    return Encoded(_encode(frame))
+
+
+def _unnumbered(frame: Any) -> Any:
+    """A frame that came without being known. Its number goes first, to be found before any other."""
+    if not isinstance(frame, dict):
+        return frame
+    return {"sequence": None} | frame | {"sequence": None}
 
 
 _KNOWN: Any = Union[tuple(kind for kind in get_args(ServerFrame) if kind is not UnknownFrame)]  # noqa: UP007
@@ -69,9 +88,11 @@ def decode(raw: bytes | str) -> ServerFrame:
     else:
         return known
     try:
-        value = _decode_any(raw)
+        value = read_json(raw)
     except RecursionError:
         raise _bad(raw, "too_deep", "nested too deeply to be read") from None
+    except ValidationError as error:  # an integer of thousands of digits
+        raise _bad(raw, "invalid_json", f"not JSON that can be read: {error}") from None
     if not isinstance(value, dict):
         raise _bad(raw, "not_an_object", "JSON, but not an object")
     read: ServerFrame = salvage(ServerFrame, value, [])
@@ -115,5 +136,24 @@ def read_command(value: Any) -> ClientFrame:
     try:
         command = cast("ClientFrame", msgspec.convert(value, kind))
     except (ValidationError, RecursionError) as error:
-        raise Refused("INVALID_PAYLOAD", f"{name}: {error}", client_message_id=known_id) from None
+        said = f"{name}: {_in_words(str(error))}"
+        raise Refused("INVALID_PAYLOAD", said, client_message_id=known_id) from None
     return command
+
+
+_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
+
+
+def _in_words(error: str) -> str:
+    """What msgspec says, with the field's name first and with what to do about it."""
+    fault, at, place = error.rpartition(" - at `$")
+    if not at:
+        fault, place = error, ""
+    place = place.strip(".`")
+    found = _FIELD.fullmatch(fault)
+    if found is None:
+        return f"`{place}`: {fault}" if place else fault
+    name = f"{place}.{found[2]}" if place else found[2]
+    if found[1] == "missing required":
+        return f"`{name}` is missing: add it"
+    return f"`{name}` is not known: correct its name, or leave it out"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from turnwire.core.content import Content
-from turnwire.dialects.v2.payloads import QueueFate
+from turnwire.core.content import Blob, FileContent, ImageContent, TextContent
+from turnwire.dialects.v2.payloads import Decision, QueueFate
 
 __all__ = [
     "Beat",
@@ -26,14 +26,57 @@ __all__ = [
     "Rewind",
     "RewindTo",
     "SendMessage",
+    "SentBlob",
+    "SentContent",
+    "SentFile",
+    "SentImage",
+    "SentText",
     "SetModel",
     "SetPermissionMode",
     "Stop",
 ]
 
+_NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
+
 
 class _Wish(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """A payload. A field that is not known is refused: a misspelt wish would be half a wish."""
+    """A frame or its payload. An unknown field is refused: a misspelt wish would be half a wish."""
+
+
+# --- what is sent -------------------------------------------------------------------------------
+
+# The same as in the server's frames, but read strictly.
+
+
+class SentBlob(Blob, frozen=True, forbid_unknown_fields=True):
+    """Content that was given to the server before, by reference."""
+
+
+class SentText(TextContent, frozen=True, tag="text", forbid_unknown_fields=True):
+    """Words."""
+
+    blob: SentBlob | None = None  # the whole text, where `text` is only its beginning
+
+
+class SentImage(ImageContent, frozen=True, tag="image", forbid_unknown_fields=True):
+    """A picture: in a blob, inline, or by address."""
+
+    blob: SentBlob | None = None
+
+    def __post_init__(self) -> None:
+        if self.data is None and self.url is None and self.blob is None:
+            raise ValueError("there is no picture: add `data`, `url` or `blob`")
+
+
+class SentFile(FileContent, frozen=True, tag="file_ref", forbid_unknown_fields=True):
+    """A file, named but not included."""
+
+    blob: SentBlob | None = None  # its content, where that is given along
+
+
+SentContent: TypeAlias = SentText | SentImage | SentFile
+
+_Words: TypeAlias = _NotEmpty | Annotated[list[SentContent], Meta(min_length=1)]
 
 
 # --- payloads -----------------------------------------------------------------------------------
@@ -42,7 +85,7 @@ class _Wish(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True,
 class NewMessage(_Wish, frozen=True):
     """Something to say to the agent."""
 
-    content: str | list[Content]  # words, or words, pictures and files in their order
+    content: _Words  # words, or words, pictures and files in their order
 
 
 class QuestionAnswer(_Wish, frozen=True):
@@ -57,16 +100,23 @@ class PermissionChoice(_Wish, frozen=True):
     """Leave, or not."""
 
     request_id: str
-    decision: Literal["allow", "deny"]
+    decision: Decision
     reason: str | None = None  # deny: told to the agent
     updated_input: Any = None  # allow: run this instead of what was shown
     remember: list[Any] = []  # allow: those of the request's suggestions that hold from now on
+
+    def __post_init__(self) -> None:
+        if self.decision == "deny":
+            if self.updated_input is not None:
+                raise ValueError("`updated_input` is not for deny: leave it out, or allow")
+            if self.remember:
+                raise ValueError("`remember` is not for deny: leave it out, or allow")
 
 
 class Stop(_Wish, frozen=True):
     """Stop a turn."""
 
-    turn_id: int  # a stop that comes late must not end the next turn
+    turn_id: Annotated[int, Meta(ge=1)]  # a stop that comes late must not end the next turn
     queue: QueueFate = "hold"  # what becomes of the messages that wait
 
 
@@ -75,14 +125,32 @@ class QueueChange(_Wish, frozen=True):
 
     action: Literal["remove", "replace", "move", "resume"]
     queue_id: str | None = None  # the message; not for resume
-    content: str | list[Content] | None = None  # replace: what it says now
+    content: _Words | None = None  # replace: what it says now
     before: str | None = None  # move: the message it goes before; absent: to the end
+
+    def __post_init__(self) -> None:
+        needed, allowed = _FIELDS[self.action]
+        for name in ("queue_id", "content", "before"):
+            if getattr(self, name) is not None:
+                if name not in allowed:
+                    raise ValueError(f"`{name}` is not for {self.action}: leave it out")
+            elif name in needed:
+                raise ValueError(f"`{name}` is missing: {self.action} needs it")
+
+
+# For each action of a QueueChange: the fields it needs, and those it may have.
+_FIELDS: dict[str, tuple[set[str], set[str]]] = {
+    "remove": ({"queue_id"}, {"queue_id"}),
+    "replace": ({"queue_id", "content"}, {"queue_id", "content"}),
+    "move": ({"queue_id"}, {"queue_id", "before"}),
+    "resume": (set(), set()),
+}
 
 
 class RewindTo(_Wish, frozen=True):
     """Put the files back as they were before a message. The log is never cut."""
 
-    message_sequence: int  # of a user.message
+    message_sequence: Annotated[int, Meta(ge=1)]  # of a user.message
     dry_run: bool = False  # only say which files would change
 
 
@@ -105,10 +173,12 @@ class Beat(_Wish, frozen=True):
 # --- frames -------------------------------------------------------------------------------------
 
 
-class _Command(Struct, frozen=True, omit_defaults=True, tag_field="type", kw_only=True, gc=False):
+class _Command(_Wish, frozen=True, tag_field="type", kw_only=True):
     """What every client frame has."""
 
-    client_message_id: str | None = None  # the client's own id: makes sending it again harmless
+    client_message_id: _NotEmpty | None = (
+        None  # the client's own id: makes sending it again harmless
+    )
 
 
 class SendMessage(_Command, frozen=True, tag="user.message"):

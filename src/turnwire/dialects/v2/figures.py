@@ -1,12 +1,12 @@
-"""What turns took: the end of one, and the totals of all."""
+"""How a turn ended, and what it took."""
 
 from __future__ import annotations
 
 from turnwire.core import events as ev
-from turnwire.core.status import Totals, TurnEnd, TurnError, TurnOrigin
+from turnwire.core.status import TurnEnd, TurnError, TurnOrigin
 from turnwire.core.usage import Usage
 
-__all__ = ["add", "turn_end"]
+__all__ = ["turn_end"]
 
 
 def turn_end(
@@ -49,16 +49,4 @@ def _sum(figures: list[ev.ResultSummary]) -> tuple[Usage | None, float | None, i
         Usage(**tokens) if usages else None,
         sum(costs) if costs else None,
         sum(each.duration_ms for each in figures) if figures else None,
-    )
-
-
-def add(totals: Totals, end: TurnEnd) -> Totals:
-    """The totals, with one more turn."""
-    more = end.usage or Usage()
-    return Totals(
-        totals.input_tokens + (more.input_tokens or 0),
-        totals.output_tokens + (more.output_tokens or 0),
-        totals.cache_creation_input_tokens + (more.cache_creation_input_tokens or 0),
-        totals.cache_read_input_tokens + (more.cache_read_input_tokens or 0),
-        totals.cost_usd + (end.cost_usd or 0.0),
     )

@@ -10,6 +10,7 @@ from turnwire.core.view import BlockView, OtherView, ResultView, TextView, Think
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import shown
 from turnwire.dialects.v2.frames import ServerFrame
+from turnwire.dialects.v2.requests import open_permission, open_question
 from turnwire.dialects.v2.shown import Block
 
 __all__ = ["ViewReducer"]
@@ -139,10 +140,12 @@ class ViewReducer:
             return
         message = self._build.find(block.parent_tool_use_id, block.message_id)
         grown = message.blocks.get(block.index) if message else None
-        if grown is None:
+        if grown is not None and grown.final:
+            return
+        if grown is None or grown.whole.id != begun.id:  # an index may be used again
             message = self._build.message(shown.about(frame, block))
             grown = self._build.start(message, block.index, begun)
-        elif grown.final or grown.status == "frozen" or type(grown.whole) is not type(begun):
+        elif grown.status == "frozen" or type(grown.whole) is not type(begun):
             return
         if number == grown.number + 1:
             grown.number = number
@@ -194,11 +197,12 @@ class ViewReducer:
             about = shown.about(frame, asked, asked.message_sequence)
             message = self._build.message(about)
             self._build.finish(message, asked.index, shown.question(asked), about)
-            self._build.ask(shown.open_question(frame))
+            self._build.ask(open_question(asked, frame.turn_id))
 
     def _permission_request(self, frame: f.AssistantPermissionRequest) -> None:
-        if self._takes(frame.payload.message_sequence):
-            self._build.ask(shown.open_permission(frame))
+        asked = frame.payload
+        if self._takes(asked.message_sequence):
+            self._build.ask(open_permission(asked, frame.turn_id))
 
     def _request_resolved(self, frame: f.AssistantRequestResolved) -> None:
         ended = frame.payload
@@ -245,8 +249,7 @@ class ViewReducer:
         self._build.set_status(frame.payload)
 
     def _updated(self, frame: f.ConversationUpdated) -> None:
-        self._build.title = frame.payload.title or self._build.title
-        self._build.told_totals = frame.payload.totals or self._build.told_totals
+        self._build.tell(frame.payload.title, frame.payload.totals)
 
 
 _Handler: TypeAlias = Callable[[ViewReducer, Any], None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -38,8 +39,10 @@ class _Growing:
         "block_id",
         "chunk_seq",
         "index",
+        "kind",
         "message_id",
         "parent",
+        "piece",
         "pieces",
         "trace_id",
         "turn_id",
@@ -48,7 +51,8 @@ class _Growing:
     def __init__(
         self, e: ev.ContentStarted, block_id: str, turn_id: int | None, trace_id: str | None
     ) -> None:
-        self.block = e.block  # as it began: says what kind it is
+        block = e.block
+        self.block = block  # as it began
         self.block_id = block_id
         self.message_id = e.message_id
         self.index = e.index
@@ -58,6 +62,8 @@ class _Growing:
         self.trace_id = trace_id
         self.chunk_seq = 0
         self.pieces: list[str] = []
+        # How it grows: by which pieces, if by any, and what they look like.
+        self.kind, self.piece = _GROWS.get(type(block), _AT_ONCE)
 
 
 class _Message:
@@ -71,7 +77,7 @@ class _Message:
 
 
 _Frames: TypeAlias = list[f.Frame]
-_Handler: TypeAlias = Callable[[Any, int | None, str | None, str], _Frames]
+_Handler: TypeAlias = Callable[[Any, int | None, str | None, str, _Frames], None]
 
 
 class Partials:
@@ -84,7 +90,7 @@ class Partials:
 
     def __init__(self, conversation_id: str) -> None:
         self._conversation_id = conversation_id
-        self._messages: dict[str, _Message] = {}
+        self._messages: OrderedDict[str, _Message] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
             ev.ContentStarted: self._on_block,
             ev.ContentDelta: self._on_delta,
@@ -101,8 +107,9 @@ class Partials:
 
         Feed the end of a message after its finished blocks were sent: what is left then is void.
         """
-        handle = self._handlers.get(type(event))
-        return handle(event, turn_id, trace_id, now) if handle is not None else []
+        out: _Frames = []
+        self.feed_into(out, event, turn_id, trace_id, now)
+        return out
 
     def feed_all(
         self,
@@ -113,31 +120,54 @@ class Partials:
     ) -> _Frames:
         """The same for events that are there together: neighbouring pieces of a block are joined."""
         out: _Frames = []
-        first: ev.ContentDelta | None = None
-        texts: list[str] = []
+        pieces: list[ev.ContentDelta] = []
         for event in events:
             if type(event) is ev.ContentDelta:
-                if first is not None:
-                    if (
-                        event.index == first.index
-                        and event.message_id == first.message_id
-                        and event.kind == first.kind
-                        and event.tool_use_id == first.tool_use_id
-                    ):
-                        texts.append(event.text)
-                        continue
-                    out += self._pieces(first, "".join(texts), turn_id, trace_id, now)
-                first, texts = event, [event.text]
+                pieces.append(event)
                 continue
-            if first is not None:
-                out += self._pieces(first, "".join(texts), turn_id, trace_id, now)
-                first = None
-            handle = self._handlers.get(type(event))
-            if handle is not None:
-                out += handle(event, turn_id, trace_id, now)
-        if first is not None:
-            out += self._pieces(first, "".join(texts), turn_id, trace_id, now)
+            if pieces:
+                self.join_into(out, pieces, turn_id, trace_id, now)
+                pieces = []
+            self.feed_into(out, event, turn_id, trace_id, now)
+        if pieces:
+            self.join_into(out, pieces, turn_id, trace_id, now)
         return out
+
+    def feed_into(
+        self,
+        out: _Frames,
+        event: NormalizedStreamEvent,
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+    ) -> None:
+        """As `feed`, for whoever has a list already."""
+        handle = self._handlers.get(type(event))
+        if handle is not None:
+            handle(event, turn_id, trace_id, now, out)
+
+    def join_into(
+        self,
+        out: _Frames,
+        pieces: list[ev.ContentDelta],
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+    ) -> None:
+        """Pieces that are there together; of each block neighbouring ones become one."""
+        first = pieces[0]
+        texts: list[str] = []
+        for e in pieces:
+            if (
+                e.index != first.index
+                or e.message_id != first.message_id
+                or e.kind != first.kind
+                or e.tool_use_id != first.tool_use_id
+            ):
+                self._piece(first, "".join(texts), turn_id, trace_id, now, out)
+                first, texts = e, []
+            texts.append(e.text)
+        self._piece(first, "".join(texts), turn_id, trace_id, now, out)
 
     def closed(self, message_id: str, index: int) -> None:
         """The finished block went out, or nothing of it is to be seen: it takes no more pieces."""
@@ -148,7 +178,7 @@ class Partials:
     def snapshots(self, now: str) -> _Frames:
         """One frame for each block of which something has gone out: all of it so far."""
         return [
-            self._piece_of(growing, "".join(growing.pieces), now, True)
+            growing.piece(self._conversation_id, growing, "".join(growing.pieces), now, True)
             for message in self._messages.values()
             for growing in message.blocks.values()
             if growing is not None and growing.chunk_seq
@@ -166,145 +196,77 @@ class Partials:
     # --- blocks -------------------------------------------------------------------------------
 
     def _on_block(
-        self, e: ev.ContentStarted, turn_id: int | None, trace_id: str | None, now: str
-    ) -> _Frames:
-        message = self._messages.get(e.message_id) or self._message(e.message_id)
-        if message.ended or e.index in message.blocks:
-            return []
-        block = e.block
-        kind = type(block)
-        if kind is blocks.TextBlock or kind is blocks.ThinkingBlock:
-            growing = _Growing(e, f"{e.message_id}:{e.index}", turn_id, trace_id)
-            message.blocks[e.index] = growing
-            text = block.text if isinstance(block, blocks.TextBlock) else block.thinking  # type: ignore[union-attr]
-            return [self._grow(growing, text, now)] if text else []
+        self,
+        e: ev.ContentStarted,
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+        out: _Frames,
+    ) -> None:
+        message_id, index, block = e.message_id, e.index, e.block
+        message = self._messages.get(message_id) or self._message(message_id)
+        if message.ended or index in message.blocks:
+            return
+        block_id, text, shown = f"{message_id}:{index}", "", True
         if isinstance(block, blocks.ToolUseBlock):
+            block_id = block.id
             if asks_a_person(block.tool_name):  # it is shown as a question, when it is whole
-                message.blocks[e.index] = None
-                return []
-            growing = _Growing(e, block.id, turn_id, trace_id)
-        elif kind is blocks.ToolResultBlock:  # not what the model says: it comes as a result
-            message.blocks[e.index] = None
-            return []
-        else:
-            growing = _Growing(e, f"{e.message_id}:{e.index}", turn_id, trace_id)
-        message.blocks[e.index] = growing
-        return [self._grow(growing, "", now)]
+                message.blocks[index] = None
+                return
+        elif isinstance(block, blocks.TextBlock):
+            text = block.text
+            shown = bool(text)
+        elif isinstance(block, blocks.ThinkingBlock):
+            text = block.thinking
+            shown = bool(text)
+        elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
+            message.blocks[index] = None
+            return
+        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id)
+        if shown:
+            self._grow(growing, text, now, out)
 
     def _on_delta(
-        self, e: ev.ContentDelta, turn_id: int | None, trace_id: str | None, now: str
-    ) -> _Frames:
-        return self._pieces(e, e.text, turn_id, trace_id, now)
+        self,
+        e: ev.ContentDelta,
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+        out: _Frames,
+    ) -> None:
+        self._piece(e, e.text, turn_id, trace_id, now, out)
 
-    def _pieces(
-        self, e: ev.ContentDelta, text: str, turn_id: int | None, trace_id: str | None, now: str
-    ) -> _Frames:
-        if e.kind == "tool_output":
-            tool_use_id = e.tool_use_id or f"{e.message_id}:{e.index}"
-            output = p.ToolProgressed(tool_use_id, text, None, e.parent_tool_use_id, e.agent_id)
-            return [
-                f.AssistantToolProgress(self._conversation_id, turn_id, None, now, trace_id, output)
-            ]
+    def _piece(
+        self,
+        e: ev.ContentDelta,
+        text: str,
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+        out: _Frames,
+    ) -> None:
         message = self._messages.get(e.message_id)
         growing = message.blocks.get(e.index) if message is not None else None
-        if growing is None or type(growing.block) is not _GROWS[e.kind]:
-            return []
-        return [self._grow(growing, text, now)]
+        if growing is not None and growing.kind == e.kind:
+            self._grow(growing, text, now, out)
+        elif e.kind == "tool_output":
+            tool_use_id = e.tool_use_id or f"{e.message_id}:{e.index}"
+            output = p.ToolProgressed(tool_use_id, text, None, e.parent_tool_use_id, e.agent_id)
+            out.append(
+                f.AssistantToolProgress(self._conversation_id, turn_id, None, now, trace_id, output)
+            )
 
-    def _grow(self, growing: _Growing, text: str, now: str) -> f.Frame:
+    def _grow(self, growing: _Growing, text: str, now: str, out: _Frames) -> None:
         growing.pieces.append(text)
         growing.chunk_seq += 1
-        return self._piece_of(growing, text, now, False)
-
-    def _piece_of(self, growing: _Growing, text: str, now: str, snapshot: bool) -> f.Frame:
-        block = growing.block
-        kind = type(block)
-        if kind is blocks.TextBlock:
-            return f.AssistantChunk(
-                self._conversation_id,
-                growing.turn_id,
-                None,
-                now,
-                growing.trace_id,
-                p.Chunk(
-                    growing.block_id,
-                    growing.message_id,
-                    growing.index,
-                    True,
-                    text,
-                    growing.chunk_seq,
-                    growing.parent,
-                    growing.agent_id,
-                    snapshot,
-                ),
-            )
-        if kind is blocks.ThinkingBlock:
-            return f.AssistantThinking(
-                self._conversation_id,
-                growing.turn_id,
-                None,
-                now,
-                growing.trace_id,
-                p.Thinking(
-                    growing.block_id,
-                    growing.message_id,
-                    growing.index,
-                    True,
-                    text,
-                    growing.chunk_seq,
-                    growing.parent,
-                    growing.agent_id,
-                    snapshot,
-                ),
-            )
-        if isinstance(block, blocks.ToolUseBlock):
-            return f.AssistantToolCall(
-                self._conversation_id,
-                growing.turn_id,
-                None,
-                now,
-                growing.trace_id,
-                p.ToolCall(
-                    growing.block_id,
-                    growing.message_id,
-                    growing.index,
-                    True,
-                    block.id,
-                    block.tool_name,
-                    block.tool_type,
-                    None,
-                    text,
-                    growing.chunk_seq,
-                    growing.parent,
-                    growing.agent_id,
-                    snapshot,
-                ),
-            )
-        return f.AssistantBlock(
-            self._conversation_id,
-            growing.turn_id,
-            None,
-            now,
-            growing.trace_id,
-            p.OtherBlock(
-                growing.block_id,
-                growing.message_id,
-                growing.index,
-                True,
-                block,
-                growing.chunk_seq,
-                growing.parent,
-                growing.agent_id,
-                snapshot,
-            ),
-        )
+        out.append(growing.piece(self._conversation_id, growing, text, now, False))
 
     # --- messages -----------------------------------------------------------------------------
 
     def _message(self, message_id: str) -> _Message:
         message = self._messages[message_id] = _Message()
         if len(self._messages) > MAX_ENDED:
-            del self._messages[next(iter(self._messages))]
+            self._messages.popitem(last=False)
         return message
 
     def _on_end(
@@ -313,7 +275,8 @@ class Partials:
         turn_id: int | None,
         trace_id: str | None,
         now: str,
-    ) -> _Frames:
+        out: _Frames,
+    ) -> None:
         message = self._messages.get(e.message_id) or self._message(e.message_id)
         void = [
             growing
@@ -323,23 +286,23 @@ class Partials:
         message.blocks = {}
         message.ended = True
         if not void:
-            return []
+            return
         reason = e.reason if isinstance(e, ev.MessageDiscarded) else "abandoned"
         payload = p.Discarded(
             [growing.block_id for growing in void], reason, e.parent_tool_use_id, e.agent_id
         )
         first = void[0]
-        return [
+        out.append(
             f.AssistantDiscarded(
                 self._conversation_id, first.turn_id, None, now, first.trace_id, payload
             )
-        ]
+        )
 
     # --- around them --------------------------------------------------------------------------
 
     def _on_progress(
-        self, e: ev.ToolProgress, turn_id: int | None, trace_id: str | None, now: str
-    ) -> _Frames:
+        self, e: ev.ToolProgress, turn_id: int | None, trace_id: str | None, now: str, out: _Frames
+    ) -> None:
         payload = p.ToolProgressed(
             e.tool_use_id,
             e.output,
@@ -348,15 +311,20 @@ class Partials:
             e.agent_id,
             e.tool_name,
         )
-        return [
+        out.append(
             f.AssistantToolProgress(self._conversation_id, turn_id, None, now, trace_id, payload)
-        ]
+        )
 
     def _on_system(
+        self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, now: str, out: _Frames
+    ) -> None:
+        if e.ephemeral:  # else it is an entry of the log
+            out.append(self.news(e, turn_id, trace_id, now))
+
+    def news(
         self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, now: str
-    ) -> _Frames:
-        if not e.ephemeral:  # then it is an entry of the log
-            return []
+    ) -> f.Frame:
+        """News that nobody has to keep."""
         payload = p.SystemNews(
             e.subtype,
             None,
@@ -366,11 +334,82 @@ class Partials:
             e.parent_tool_use_id,
             e.agent_id,
         )
-        return [f.SessionSystemEvent(self._conversation_id, turn_id, None, now, trace_id, payload)]
+        return f.SessionSystemEvent(self._conversation_id, turn_id, None, now, trace_id, payload)
 
 
-_GROWS: dict[ev.DeltaKind, type] = {
-    "text": blocks.TextBlock,
-    "thinking": blocks.ThinkingBlock,
-    "tool_input": blocks.ToolUseBlock,
+# --- what a piece looks like ----------------------------------------------------------------------
+
+_Piece: TypeAlias = Callable[[str, _Growing, str, str, bool], f.Frame]
+
+
+def _text(conversation_id: str, of: _Growing, text: str, now: str, snapshot: bool) -> f.Frame:
+    chunk = p.Chunk(
+        of.block_id,
+        of.message_id,
+        of.index,
+        True,
+        text,
+        of.chunk_seq,
+        of.parent,
+        of.agent_id,
+        snapshot,
+    )
+    return f.AssistantChunk(conversation_id, of.turn_id, None, now, of.trace_id, chunk)
+
+
+def _thinking(conversation_id: str, of: _Growing, text: str, now: str, snapshot: bool) -> f.Frame:
+    thinking = p.Thinking(
+        of.block_id,
+        of.message_id,
+        of.index,
+        True,
+        text,
+        of.chunk_seq,
+        of.parent,
+        of.agent_id,
+        snapshot,
+    )
+    return f.AssistantThinking(conversation_id, of.turn_id, None, now, of.trace_id, thinking)
+
+
+def _tool_call(conversation_id: str, of: _Growing, text: str, now: str, snapshot: bool) -> f.Frame:
+    block: Any = of.block
+    call = p.ToolCall(
+        of.block_id,
+        of.message_id,
+        of.index,
+        True,
+        block.id,
+        block.tool_name,
+        block.tool_type,
+        None,
+        text,
+        of.chunk_seq,
+        of.parent,
+        of.agent_id,
+        snapshot,
+    )
+    return f.AssistantToolCall(conversation_id, of.turn_id, None, now, of.trace_id, call)
+
+
+def _other(conversation_id: str, of: _Growing, text: str, now: str, snapshot: bool) -> f.Frame:
+    other = p.OtherBlock(
+        of.block_id,
+        of.message_id,
+        of.index,
+        True,
+        of.block,
+        of.chunk_seq,
+        of.parent,
+        of.agent_id,
+        snapshot,
+    )
+    return f.AssistantBlock(conversation_id, of.turn_id, None, now, of.trace_id, other)
+
+
+_GROWS: dict[type, tuple[ev.DeltaKind | None, _Piece]] = {
+    blocks.TextBlock: ("text", _text),
+    blocks.ThinkingBlock: ("thinking", _thinking),
+    blocks.ToolUseBlock: ("tool_input", _tool_call),
 }
+_AT_ONCE: tuple[ev.DeltaKind | None, _Piece] = (None, _other)

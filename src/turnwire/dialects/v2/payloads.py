@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from turnwire.core.content import Blob, Content
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import Question, QuestionOption, UserOrigin
+from turnwire.core.lenient import known
 from turnwire.core.status import Outcome, Totals, TurnOrigin
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "Capabilities",
     "Chunk",
     "ConversationNews",
+    "Decision",
     "Discarded",
     "ErrorPayload",
     "HeartbeatAck",
@@ -32,6 +35,7 @@ __all__ = [
     "Reset",
     "ResetReason",
     "SessionInfo",
+    "StopOutcome",
     "SystemNews",
     "Thinking",
     "ToolCall",
@@ -85,7 +89,7 @@ ResetReason: TypeAlias = Literal["epoch", "beyond_head", "tail"]
 class Reset(_Payload, frozen=True):
     """The client's copy is not a part of this log: drop all of it."""
 
-    reason: ResetReason  # another log; a number it does not have; missed too much
+    reason: Annotated[str, known(ResetReason)]  # another log, no such number, too much missed
     epoch: str  # the epoch to keep from now on
     first: int  # the number of the first entry that follows
 
@@ -106,7 +110,7 @@ class UserWords(_Payload, frozen=True):
     message_sequence: int
     client_message_id: str | None = None  # what its sender calls it
     by: str | None = None  # the user who sent it
-    origin: UserOrigin = "user"  # whose words these are
+    origin: Annotated[str, known(UserOrigin)] = "user"  # whose words these are
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent was told this
     agent_id: str | None = None  # that sub-agent's id
 
@@ -263,16 +267,19 @@ class PermissionAsked(_Payload, frozen=True):
     agent_id: str | None = None  # that sub-agent's id
 
 
+Decision: TypeAlias = Literal["allow", "deny"]
+
+
 class RequestResolved(_Payload, frozen=True):
     """A question or a permission has ended. Each ends exactly once."""
 
     request_id: str  # a question's is its question_id
-    outcome: Outcome
+    outcome: Annotated[str, known(Outcome)]
     message_sequence: int
     by: str | None = None  # the user who answered; `agent`, `deadline`, `interrupt`, ... otherwise
     delivered_as: str | None = None  # how the agent gets it: `tool_result`, `prompt`, absent: not
     answer: Any = None  # of a question
-    decision: Literal["allow", "deny"] | None = None  # of a permission
+    decision: Annotated[str, known(Decision)] | None = None  # of a permission
     reason: str | None = None  # why it was denied, or why it was cancelled
     updated_input: Any = None  # of a permission: what runs instead of what was shown
     remembered: list[Any] = []  # of a permission: the suggestions that were taken
@@ -287,7 +294,7 @@ class TurnStart(_Payload, frozen=True):
     """A turn begins, or goes on after its question was answered."""
 
     turn_id: int
-    origin: TurnOrigin  # a person's message, the agent by itself, or an answer
+    origin: Annotated[str, known(TurnOrigin)]  # a message, the agent by itself, or an answer
     queue_id: str | None = None  # the queued message that it takes up
     client_message_id: str | None = None  # what that message's sender calls it
 
@@ -313,7 +320,11 @@ class Interrupted(_Payload, frozen=True):
     acknowledged: bool = False  # the agent said that it stopped
     forced: bool = False  # it had to be ended
     processes: list[Process] = []  # those that were ended
-    queue: QueueFate = "hold"  # what became of the messages that waited
+    queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
+
+    def __post_init__(self) -> None:
+        if self.queue == "hold":  # a default is known by identity: one that was read is another
+            force_setattr(self, "queue", "hold")
 
 
 # --- around it ----------------------------------------------------------------------------------
@@ -334,11 +345,14 @@ class SystemNews(_Payload, frozen=True):
 class ConversationNews(_Payload, frozen=True):
     """Something about the conversation changed. What is absent did not."""
 
-    title: str | None = None
+    title: str | None = None  # empty: it has none any more
     totals: Totals | None = None
 
 
 # --- taken, or refused --------------------------------------------------------------------------
+
+
+StopOutcome: TypeAlias = Literal["requested", "already_ended"]
 
 
 class Accepted(_Payload, frozen=True):
@@ -351,7 +365,7 @@ class Accepted(_Payload, frozen=True):
     held: bool = False  # user.message: the queue had been held, and goes on now
     request_id: str | None = None  # an answer: what it answers
     delivered_as: str | None = None  # an answer: how the agent gets it
-    outcome: Literal["requested", "already_ended"] | None = None  # user.interrupt
+    outcome: Annotated[str, known(StopOutcome)] | None = None  # user.interrupt
     model: str | None = None  # session.set_model
     mode: str | None = None  # session.set_permission_mode
     files: list[str] | None = None  # user.rewind: the files that were put back
@@ -366,7 +380,7 @@ class HeartbeatAck(_Payload, frozen=True):
 class ErrorPayload(_Payload, frozen=True):
     """A client frame was refused, or the connection cannot go on."""
 
-    code: ErrorCode
+    code: Annotated[str, known(ErrorCode)]
     message: str  # what happened, in words
     retryable: bool  # the same frame, sent again later, may succeed
     what_to_do: str

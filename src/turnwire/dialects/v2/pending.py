@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from msgspec import Struct
 
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.requests import open_permission, open_question
 
 __all__ = ["Call", "Pending"]
 
@@ -32,7 +34,7 @@ class Pending:
         self._calls: dict[str, Call] = {}
         self._requests: dict[str, OpenRequest] = {}
         self._names: dict[str, str] = {}  # the agent's own ids of open questions
-        self._turns: dict[str, int] = {}
+        self._turns: OrderedDict[str, int] = OrderedDict()
 
     @property
     def requests(self) -> list[OpenRequest]:
@@ -51,7 +53,7 @@ class Pending:
         if call.turn_id is not None:
             self._turns[call.tool_use_id] = call.turn_id
             if len(self._turns) > _MAX_KNOWN:
-                del self._turns[next(iter(self._turns))]
+                self._turns.popitem(last=False)
 
     def question(self, asked: p.RequestInput, turn_id: int | None) -> None:
         """A question was asked; it is a call as well."""
@@ -65,43 +67,11 @@ class Pending:
                 asked.input,
             )
         )
-        self._requests[asked.question_id] = OpenRequest(
-            asked.question_id,
-            "question",
-            asked.question_id,
-            asked.tool_name,
-            asked.input,
-            turn_id,
-            asked.message_sequence,
-            asked.inbox_item_id,
-            asked.deadline_at,
-            asked.questions,
-            asked.required,
-            asked.metadata,
-            parent_tool_use_id=asked.parent_tool_use_id,
-            agent_id=asked.agent_id,
-        )
+        self._requests[asked.question_id] = open_question(asked, turn_id)
 
     def permission(self, asked: p.PermissionAsked, turn_id: int | None) -> None:
         """A permission was asked for."""
-        self._requests[asked.request_id] = OpenRequest(
-            asked.request_id,
-            "permission",
-            asked.tool_use_id,
-            asked.tool_name,
-            asked.input,
-            turn_id,
-            asked.message_sequence,
-            asked.inbox_item_id,
-            asked.deadline_at,
-            title=asked.title,
-            description=asked.description,
-            suggestions=asked.suggestions,
-            blocked_path=asked.blocked_path,
-            reason=asked.reason,
-            parent_tool_use_id=asked.parent_tool_use_id,
-            agent_id=asked.agent_id,
-        )
+        self._requests[asked.request_id] = open_permission(asked, turn_id)
 
     def named(self, own_id: str, question_id: str) -> None:
         """The agent calls this question by an id of its own."""
@@ -134,6 +104,8 @@ class Pending:
 
     def of_the_turn(self) -> tuple[list[OpenRequest], list[Call]]:
         """What ends with the turn: all but what works in the background."""
+        if not self._calls and not self._requests:  # almost always
+            return [], []
         requests = [
             each for each in self._requests.values() if not self._is_behind(each.parent_tool_use_id)
         ]

@@ -1,4 +1,4 @@
-"""Entries of the log as frames: the one way, live and in a replay, so that both are the same."""
+"""Finished things as durable frames: the one way, live and from the log, so that both are the same."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any, TypeAlias
 from msgspec import Struct, ValidationError
 
 from turnwire.core import message as m
-from turnwire.core.content import blob_of, content_of, contents_of
+from turnwire.core.content import blob_of, content_of
+from turnwire.core.entries import finished_of
 from turnwire.core.events import UserOrigin
+from turnwire.core.finished import Finished
 from turnwire.core.lenient import salvage
-from turnwire.core.message import KeptBlock, Message, Meta, contents, known_meta, to_json
+from turnwire.core.message import KeptBlock, Message, MessagePart, Meta, in_order, to_json
 from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["frame_of"]
+__all__ = ["frame_of", "tell"]
 
 _Made: TypeAlias = tuple[type[f.Frame], Struct]  # the kind of frame, and its payload
 
@@ -25,10 +27,24 @@ def frame_of(
     entry: Message, message_sequence: int, conversation_id: str, trace_id: str | None
 ) -> f.Frame:
     """The durable frame that tells an entry. It has no `sequence`: each connection has its own."""
-    meta = known_meta(entry)
-    kind, payload = _BY_ROLE[entry.role](entry, meta, message_sequence)
+    finished = finished_of(entry)
+    turn_id = finished.meta.turn_id
+    return tell(finished, message_sequence, conversation_id, turn_id, entry.timestamp, trace_id)
+
+
+def tell(
+    finished: Finished,
+    message_sequence: int,
+    conversation_id: str,
+    turn_id: int | None,
+    timestamp: str,
+    trace_id: str | None,
+) -> f.Frame:
+    """The same without the log: what has just been finished."""
+    make = _BY_ROLE[finished.role]
+    kind, payload = make(finished.parts, finished.meta, message_sequence)
     made: Callable[..., f.Frame] = kind
-    return made(conversation_id, meta.turn_id, None, entry.timestamp, trace_id, payload)
+    return made(conversation_id, turn_id, None, timestamp, trace_id, payload)
 
 
 # --- what was said ------------------------------------------------------------------------------
@@ -42,9 +58,9 @@ _ORIGINS: dict[str | None, UserOrigin] = {
 }
 
 
-def _user(entry: Message, meta: Meta, number: int) -> _Made:
+def _user(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     words = p.UserWords(
-        contents_of(entry),
+        [content_of(item) for item in in_order(parts, meta.blocks)],
         number,
         meta.client_message_id,
         meta.by,
@@ -55,14 +71,13 @@ def _user(entry: Message, meta: Meta, number: int) -> _Made:
     return f.UserMessage, words
 
 
-def _block(entry: Message, meta: Meta, number: int) -> _Made:
-    """A finished block, or a tool's result: whatever the one part of the entry is."""
-    parts = entry.parts
+def _block(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
+    """A finished block, or a tool's result: whatever the one part is."""
     if len(parts) == 1 and meta.blocks is None:
         make = _BY_PART.get(type(parts[0]))
         if make is not None:
             return make(parts[0].payload, meta, number)  # type: ignore[union-attr]
-    return _other(entry, meta, number)
+    return _other(parts, meta, number)
 
 
 def _message_id(meta: Meta, number: int) -> str:
@@ -196,9 +211,9 @@ def _tool_result(result: m.ToolResultPayload, meta: Meta, number: int) -> _Made:
     return f.AssistantToolResult, payload
 
 
-def _other(entry: Message, meta: Meta, number: int) -> _Made:
+def _other(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     """A block that no part says, or an entry that this version would not have written."""
-    items = contents(entry)
+    items = in_order(parts, meta.blocks)
     block: Any
     blob: m.BlobRef | None = None
     match items:
@@ -234,7 +249,7 @@ def _unknown(kind: str, data: Any) -> dict[str, Any]:
 # --- what happened ------------------------------------------------------------------------------
 
 
-def _system(entry: Message, meta: Meta, number: int) -> _Made:
+def _system(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     """An event. Its particulars are in `meta.data` under the names that the payload has for them."""
     name, data = meta.message_type, meta.data
     subtype: str = name or "system"
@@ -255,7 +270,7 @@ def _system(entry: Message, meta: Meta, number: int) -> _Made:
             subtype = data["subtype"]
             if len(data) - ("data" in data) == 1:  # nothing but the agent's own message
                 data = data.get("data")
-    text = "".join([part.payload.text for part in entry.parts if isinstance(part, m.TextPart)])
+    text = "".join([part.payload.text for part in parts if isinstance(part, m.TextPart)])
     news = p.SystemNews(
         subtype,
         number,
@@ -274,7 +289,7 @@ _EVENTS: dict[str | None, tuple[type[f.Frame], type[Struct]]] = {
     "interrupted": (f.ConversationInterrupted, p.Interrupted),
 }
 
-_BY_ROLE: dict[m.Role, Callable[[Message, Meta, int], _Made]] = {
+_BY_ROLE: dict[m.Role, Callable[[list[MessagePart], Meta, int], _Made]] = {
     "user": _user,
     "assistant": _block,
     "tool": _block,

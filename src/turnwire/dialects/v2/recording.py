@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, ValidationError
 
+from turnwire.core.lenient import read_json
 from turnwire.errors import BadLine
 
 __all__ = ["ClientLine", "ClosedLine", "ConnectLine", "RecordedLine", "ServerLine", "read_line"]
@@ -52,7 +53,6 @@ class _Line(Struct, gc=False):
 
 
 _decode_line = msgspec.json.Decoder(_Line).decode
-_decode_any = msgspec.json.Decoder().decode
 _NO_FRAME = "neither a frame nor one of connect, client, server and close"
 
 
@@ -81,14 +81,14 @@ def _read(line: _Line, raw: bytes) -> RecordedLine | None:
     if line.type is not UNSET:
         if line.sequence is UNSET:
             return ClientLine(raw, bare=True)
-        return ServerLine(raw, _decode_any(raw), bare=True)
+        return ServerLine(raw, read_json(raw), bare=True)
     match line:
         case _Line(connect=str(address), client=UnsetType(), server=UnsetType(), close=UnsetType()):
             return ConnectLine(address)
         case _Line(connect=UnsetType(), client=Raw() as inner, server=UnsetType()):
             return ClientLine(bytes(inner)) if line.close is UNSET else None
         case _Line(connect=UnsetType(), client=UnsetType(), server=Raw() as inner):
-            return ServerLine(bytes(inner), _decode_any(inner)) if line.close is UNSET else None
+            return ServerLine(bytes(inner), read_json(inner)) if line.close is UNSET else None
         case _Line(connect=UnsetType(), client=UnsetType(), server=UnsetType(), close=int(code)):
             return ClosedLine(code)
         case _:

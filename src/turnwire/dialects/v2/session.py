@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from turnwire.core import blocks
 from turnwire.core import events as ev
-from turnwire.core.entries import EntryStream, event_entry
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import EventName, Message
+from turnwire.core.finished import Finished, FinishedStream
+from turnwire.core.recent import Recent
 from turnwire.core.status import (
     BackgroundTask,
     OpenRequest,
@@ -19,14 +21,15 @@ from turnwire.core.status import (
     Totals,
     TurnEnd,
     TurnOrigin,
+    with_turn,
 )
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.figures import add, turn_end
+from turnwire.dialects.v2.figures import turn_end
 from turnwire.dialects.v2.opening import opening, start_of, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.project import tell
 from turnwire.dialects.v2.tasks import background_tasks
 
 __all__ = ["Session"]
@@ -34,22 +37,20 @@ __all__ = ["Session"]
 _NO_TIME = "1970-01-01T00:00:00.000Z"
 _UNFINISHED = "The turn ended before this tool gave a result."
 _LOST = "the agent's stream ended in the middle of a turn"
+_MAX_ASKED = 4096
 _LIMITS = p.Limits(1_048_576, 0, 15)
 
-# Words in the user's name that are not told: the log has them already, or an event of its own says
-# what they mean.
-_NOT_WORDS = ("replay", "interrupt")
-
 _Frames: TypeAlias = list[f.Frame]
-_Place: TypeAlias = tuple[int | None, str | None, str]  # the turn, its trace, its run
+_Place: TypeAlias = tuple[int | None, str | None]  # the turn, and its trace
 
 
 class Session:
     """Takes the events of one conversation and gives the frames of one connection to it.
 
     Frames have no `sequence`: the first of all is 1, and so on. `trace_of` gives a turn's trace id.
-    Without `now`, the time is the latest that an event has said, as it is in a recording. With
-    `keep`, clients may come later: everything durable is kept for them.
+    Without `now`, the time is the latest that an event has said, as it is in a recording, and
+    before the first of them `began`. With `keep`, clients may come later: everything durable is
+    kept for them.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Session:
         agent: str = "claude",
         epoch: str = "recorded",
         keep: bool = False,
+        began: str = _NO_TIME,
     ) -> None:
         self._conversation_id = conversation_id
         self._trace_of = trace_of
@@ -67,17 +69,19 @@ class Session:
         self._epoch = epoch
         self._kept: _Frames | None = [] if keep else None
         self._connections = 0
-        self._entries = EntryStream()
+        self._finished = FinishedStream()
         self._partials = Partials(conversation_id)
         self._pending = Pending()
+        self._asked = Recent(_MAX_ASKED)  # permissions, so that each is asked for once
         self._head = 0  # the number of the newest entry
-        self._now = _NO_TIME
+        self._now = began
+        self._has_clock = False
         # The turn: it runs, it is deferred (it waits for an answer), or it is over.
         self._turn = 0
         self._running = False
         self._deferred = False
         self._origin: TurnOrigin = "user"
-        self._outside: _Place = (None, None, f"{conversation_id}:")
+        self._outside: _Place = (None, None)
         self._inside: _Place = self._outside  # of the latest turn
         self._here: _Place = self._outside  # where the agent itself speaks now
         self._woken = False  # background work has ended, so that the agent may begin by itself
@@ -103,7 +107,7 @@ class Session:
             ev.MessageStarted: self._on_unfinished,
             ev.ContentStarted: self._on_live,
             ev.ContentCompleted: self._on_unfinished,
-            ev.AssistantMessage: self._write_all,
+            ev.AssistantMessage: self._on_assistant,
             ev.MessageCompleted: self._on_message_end,
             ev.MessageDiscarded: self._on_message_end,
             ev.UserMessage: self._on_user,
@@ -121,7 +125,6 @@ class Session:
             f.AssistantBlock: self._note_block,
             f.AssistantToolCall: self._note_call,
             f.AssistantRequestInput: self._note_question,
-            f.AssistantPermissionRequest: self._note_permission,
         }
 
     # --- connecting ---------------------------------------------------------------------------
@@ -162,14 +165,14 @@ class Session:
     ) -> _Frames:
         """The same for events that are there together: neighbouring pieces of a block are joined."""
         self._now = now or self._now
+        self._has_clock = now is not None
         out: _Frames = []
-        pieces: list[NormalizedStreamEvent] = []
+        pieces: list[ev.ContentDelta] = []
         handlers = self._handlers
         for event in events:
-            kind = type(event)
             if self._waits:
                 self._release(event, out)
-            if kind is ev.ContentDelta:
+            if type(event) is ev.ContentDelta:
                 if pieces and pieces[0].parent_tool_use_id != event.parent_tool_use_id:
                     self._grow(pieces, out)
                     pieces = []
@@ -178,10 +181,8 @@ class Session:
             if pieces:
                 self._grow(pieces, out)
                 pieces = []
-            handle = handlers.get(kind)
+            handle = handlers.get(type(event))
             if handle is not None:
-                if now is None and (kind is ev.AssistantMessage or kind is ev.UserMessage):
-                    self._now = event.timestamp or self._now  # type: ignore[union-attr]
                 handle(event, out)
                 if self._changed:
                     self._tell_state(out)
@@ -200,9 +201,9 @@ class Session:
             self._release(None, out)
         return out
 
-    def _grow(self, pieces: list[NormalizedStreamEvent], out: _Frames) -> None:
-        turn_id, trace_id, _ = self._place(pieces[0].parent_tool_use_id)
-        out += self._partials.feed_all(pieces, turn_id, trace_id, self._now)
+    def _grow(self, pieces: list[ev.ContentDelta], out: _Frames) -> None:
+        turn_id, trace_id = self._place(pieces[0].parent_tool_use_id)
+        self._partials.join_into(out, pieces, turn_id, trace_id, self._now)
 
     def _release(self, event: NormalizedStreamEvent | None, out: _Frames) -> None:
         """What had to wait for one more event goes out."""
@@ -244,12 +245,12 @@ class Session:
         else:
             self._turn += 1
             turn = self._turn
-            self._inside = (turn, self._trace_of(turn), f"{self._conversation_id}:{turn}")
+            self._inside = (turn, self._trace_of(turn))
             self._origin = origin
             self._figures = []
         self._here = self._inside
         self._running, self._deferred, self._woken, self._changed = True, False, False, True
-        turn_id, trace_id, _ = self._inside
+        turn_id, trace_id = self._inside
         start = p.TurnStart(self._turn, origin)
         out.append(f.TurnStarted(self._conversation_id, turn_id, None, self._now, trace_id, start))
 
@@ -261,16 +262,21 @@ class Session:
             self._close(e, "interrupt" if stopped else "agent", out)
         elif call := self._pending.unasked(e.deferred_tool_use_id):
             # The turn waits at this call, so somebody has to be asked.
-            data = {
-                "request_id": call.tool_use_id,
-                "tool_use_id": call.tool_use_id,
-                "tool_name": call.tool_name,
-                "input": call.input,
-            }
-            self._event("permission_request", call.tool_name, call, data, self._inside, out)
+            self._head += 1
+            asked = p.PermissionAsked(
+                call.tool_use_id,
+                call.tool_use_id,
+                call.tool_name,
+                call.input,
+                self._head,
+                parent_tool_use_id=call.parent_tool_use_id,
+                agent_id=call.agent_id,
+            )
+            self._ask(asked, self._inside, out)
         if stopped:
-            receipt = {"reason": "user", "acknowledged": True}
-            self._event("interrupted", "Interrupted", e, receipt, self._inside, out)
+            self._head += 1
+            receipt = p.Interrupted("user", self._head, acknowledged=True)
+            self._send(f.ConversationInterrupted, receipt, self._inside, out)
         self._ending = e
         self._waits = True
 
@@ -296,38 +302,41 @@ class Session:
             return
         end = turn_end(e, self._figures, self._origin, self._head)
         self._last_turn, self._last_turn_id = end, self._turn
-        self._totals = add(self._totals or Totals(), end)
+        self._totals = with_turn(self._totals or Totals(), end)
         self._here = self._outside
-        turn_id, trace_id, _ = self._inside
-        frame = f.AssistantComplete(self._conversation_id, turn_id, None, self._now, trace_id, end)
-        if self._kept is not None:
-            self._kept.append(frame)
-        out.append(frame)
+        self._send(f.AssistantComplete, end, self._inside, out)
 
     # --- what is said -------------------------------------------------------------------------
 
     def _on_unfinished(self, e: Any, out: _Frames) -> None:
-        self._entries.feed(e, run_id="", now="")  # it only takes note
+        self._finished.feed(e)  # it only takes note
 
     def _on_live(self, e: Any, out: _Frames) -> None:
         parent = e.parent_tool_use_id
-        turn_id, trace_id, _ = self._here if parent is None else self._place(parent)
-        out += self._partials.feed(e, turn_id, trace_id, self._now)
+        turn_id, trace_id = self._here if parent is None else self._place(parent)
+        self._partials.feed_into(out, e, turn_id, trace_id, self._now)
 
     def _on_message_end(self, e: ev.MessageCompleted | ev.MessageDiscarded, out: _Frames) -> None:
         self._write_all(e, out)
         self._on_live(e, out)  # blocks that are not finished now will never be
 
+    def _on_assistant(self, e: ev.AssistantMessage, out: _Frames) -> None:
+        if not self._has_clock:
+            self._now = e.timestamp or self._now
+        self._write_all(e, out)
+
     def _on_user(self, e: ev.UserMessage, out: _Frames) -> None:
-        if e.origin in _NOT_WORDS:
-            return
+        if not self._has_clock:
+            self._now = e.timestamp or self._now
         if e.origin == "user" and not self._running and e.parent_tool_use_id is None:
             self._begin("user", out)
         self._write_all(e, out)
 
     def _on_system(self, e: ev.SystemEvent, out: _Frames) -> None:
         if e.ephemeral:
-            self._on_live(e, out)
+            parent = e.parent_tool_use_id
+            turn_id, trace_id = self._here if parent is None else self._place(parent)
+            out.append(self._partials.news(e, turn_id, trace_id, self._now))
             if e.subtype == "background_tasks_changed":
                 self._tasks = background_tasks(e, self._tasks, self._here[0])
                 self._changed = True
@@ -342,20 +351,31 @@ class Session:
         self._pending.named(e.request_id, e.tool_use_id)
 
     def _on_permission(self, e: ev.PermissionRequested, out: _Frames) -> None:
-        data = {
-            "request_id": e.request_id,
-            "tool_use_id": e.tool_use_id,
-            "tool_name": e.tool_name,
-            "input": e.input,
-            "suggestions": e.suggestions or None,
-            "title": e.title,
-            "description": e.description,
-            "blocked_path": e.blocked_path,
-            "reason": e.reason,
-        }
-        known = {name: value for name, value in data.items() if value is not None}
-        place = self._place(e.parent_tool_use_id)
-        self._event("permission_request", e.title or e.tool_name, e, known, place, out)
+        if not self._asked.is_new(e.request_id):
+            return
+        self._head += 1
+        asked = p.PermissionAsked(
+            e.request_id,
+            e.tool_use_id,
+            e.tool_name,
+            e.input,
+            self._head,
+            None,
+            None,
+            e.title,
+            e.description,
+            e.suggestions,
+            e.blocked_path,
+            e.reason,
+            e.parent_tool_use_id,
+            e.agent_id,
+        )
+        self._ask(asked, self._place(e.parent_tool_use_id), out)
+
+    def _ask(self, asked: p.PermissionAsked, place: _Place, out: _Frames) -> None:
+        self._pending.permission(asked, place[0])
+        self._changed = True
+        self._send(f.AssistantPermissionRequest, asked, place, out)
 
     def _on_withdrawn(self, e: ev.RequestWithdrawn, out: _Frames) -> None:
         request = self._pending.find(e.request_id)
@@ -367,12 +387,17 @@ class Session:
     ) -> None:
         self._pending.resolved(request)
         self._changed = True
-        data = {"request_id": request.request_id, "outcome": outcome}
-        if by is not None:
-            data["by"] = by
-        text = f"{request.kind.capitalize()} {outcome}"
+        self._head += 1
+        end = p.RequestResolved(
+            request.request_id,
+            outcome,
+            self._head,
+            by,
+            parent_tool_use_id=request.parent_tool_use_id,
+            agent_id=request.agent_id,
+        )
         place = self._outside if request.turn_id is None else self._turn_place(request.turn_id)
-        self._event("request_resolved", text, request, data, place, out)
+        self._send(f.AssistantRequestResolved, end, place, out)
 
     # --- the state ----------------------------------------------------------------------------
 
@@ -413,51 +438,41 @@ class Session:
     # --- entries ------------------------------------------------------------------------------
 
     def _write_all(self, e: NormalizedStreamEvent, out: _Frames) -> None:
-        """Write and tell what an event leaves in the log."""
+        """Tell what an event finishes."""
         parent = e.parent_tool_use_id
         place = self._here if parent is None else self._place(parent)
-        for entry in self._entries.feed(e, run_id=place[2], now=self._now):
-            if entry.role == "tool":
-                self._answer(entry, out)
-            self._write(entry, place, out)
+        for finished in self._finished.feed(e):
+            if finished.role == "tool":
+                self._answer(finished, out)
+            self._write(finished, place, out)
 
-    def _answer(self, entry: Message, out: _Frames) -> None:
+    def _answer(self, finished: Finished, out: _Frames) -> None:
         """A result ends what its call was waiting for, and comes after that."""
-        tool_use_id = entry.parts[0].payload.tool_call_id  # type: ignore[union-attr]
+        tool_use_id = finished.parts[0].payload.tool_call_id  # type: ignore[union-attr]
         for request in self._pending.answered(tool_use_id):
             self._resolve(request, "answered", None, out)
 
-    def _event(
-        self,
-        name: EventName,
-        text: str,
-        whose: NormalizedStreamEvent | OpenRequest | Call,
-        data: dict[str, Any],
-        place: _Place,
-        out: _Frames,
-    ) -> None:
-        entry = event_entry(
-            name,
-            text,
-            run_id=place[2],
-            timestamp=self._now,
-            data=data,
-            provider=self._agent,
-            parent_tool_use_id=whose.parent_tool_use_id,
-            agent_id=whose.agent_id,
-        )
-        self._write(entry, place, out)
-
-    def _write(self, entry: Message, place: _Place, out: _Frames) -> None:
-        """Give an entry its number and tell it."""
+    def _write(self, finished: Finished, place: _Place, out: _Frames) -> None:
+        """Give a finished thing its number and tell it."""
         self._head += 1
-        frame = frame_of(entry, self._head, self._conversation_id, place[1])
+        turn_id, trace_id = place
+        frame = tell(finished, self._head, self._conversation_id, turn_id, self._now, trace_id)
         if self._kept is not None:
             self._kept.append(frame)
         out.append(frame)
         note = self._notes.get(type(frame))
         if note is not None:
             note(frame)
+
+    def _send(
+        self, kind: Callable[..., f.Frame], payload: Struct, place: _Place, out: _Frames
+    ) -> None:
+        """Tell what this session has to say itself, and keep it for those who come later."""
+        turn_id, trace_id = place
+        frame = kind(self._conversation_id, turn_id, None, self._now, trace_id, payload)
+        if self._kept is not None:
+            self._kept.append(frame)
+        out.append(frame)
 
     def _note_block(self, frame: f.AssistantChunk) -> None:
         self._partials.closed(frame.payload.message_id, frame.payload.index)
@@ -481,10 +496,6 @@ class Session:
         self._pending.question(frame.payload, frame.turn_id)
         self._changed = True
 
-    def _note_permission(self, frame: f.AssistantPermissionRequest) -> None:
-        self._pending.permission(frame.payload, frame.turn_id)
-        self._changed = True
-
     def _place(self, parent: str | None) -> _Place:
         """The turn that a voice speaks in: a sub-agent stays in the turn that started it."""
         turn_id = None if parent is None else self._pending.turn_of(parent)
@@ -493,7 +504,7 @@ class Session:
     def _turn_place(self, turn_id: int) -> _Place:
         if turn_id == self._turn:
             return self._inside
-        return turn_id, self._trace_of(turn_id), f"{self._conversation_id}:{turn_id}"
+        return turn_id, self._trace_of(turn_id)
 
 
 def _is_missed(frame: f.Frame, after: int) -> bool:

@@ -7,7 +7,6 @@ from typing import TypeAlias
 import msgspec
 
 from turnwire.core.content import Content, TextContent
-from turnwire.core.status import OpenRequest
 from turnwire.core.view import (
     BlockStatus,
     BlockView,
@@ -26,8 +25,6 @@ __all__ = [
     "about",
     "interruption",
     "news",
-    "open_permission",
-    "open_question",
     "other",
     "question",
     "text",
@@ -105,53 +102,6 @@ def about(
         None,
         block.parent_tool_use_id,
         block.agent_id,
-    )
-
-
-# --- what waits for a person --------------------------------------------------------------------
-
-
-def open_question(frame: f.AssistantRequestInput) -> OpenRequest:
-    """A question, as the list of open requests has it."""
-    asked = frame.payload
-    return OpenRequest(
-        asked.question_id,
-        "question",
-        asked.question_id,
-        asked.tool_name,
-        asked.input,
-        frame.turn_id,
-        asked.message_sequence,
-        asked.inbox_item_id,
-        asked.deadline_at,
-        asked.questions,
-        asked.required,
-        asked.metadata,
-        parent_tool_use_id=asked.parent_tool_use_id,
-        agent_id=asked.agent_id,
-    )
-
-
-def open_permission(frame: f.AssistantPermissionRequest) -> OpenRequest:
-    """A permission, as the list of open requests has it."""
-    asked = frame.payload
-    return OpenRequest(
-        asked.request_id,
-        "permission",
-        asked.tool_use_id,
-        asked.tool_name,
-        asked.input,
-        frame.turn_id,
-        asked.message_sequence,
-        asked.inbox_item_id,
-        asked.deadline_at,
-        title=asked.title,
-        description=asked.description,
-        suggestions=asked.suggestions,
-        blocked_path=asked.blocked_path,
-        reason=asked.reason,
-        parent_tool_use_id=asked.parent_tool_use_id,
-        agent_id=asked.agent_id,
     )
 
 

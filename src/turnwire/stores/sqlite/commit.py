@@ -107,7 +107,7 @@ class CommitJob(Job[None]):
         self._at = commit.at
         self._entries: list[tuple[Row, str | None]] = []
         self._others: list[tuple[str, Row]] = []
-        self._words: list[tuple[int, str]] = []
+        self._words: list[tuple[int, str]] | None = None
         for write in commit.writes:
             if isinstance(write, AddEntry):
                 self._entries.append(self._entry(write, raw_limit))
@@ -133,21 +133,21 @@ class CommitJob(Job[None]):
 
     def run(self, db: apsw.Cursor) -> None:
         connection = db.connection
-        self._words.clear()
+        words_of = self._words = []
         db.execute(_MOVE, self._move)
         if not connection.changes():
             _say_why(db, self._claim, self._move[-1])
         for row, words in self._entries:
             db.execute(_ADD_ENTRY, row)
             if words:
-                self._words.append((connection.last_insert_rowid(), words))
+                words_of.append((connection.last_insert_rowid(), words))
         for sql, row in self._others:
             db.execute(sql, row)
             if sql is _END_REQUEST and not connection.changes():
                 raise Conflict(f"The request {row[-1]} is not open.")
 
     def settle(self, db: apsw.Cursor) -> None:
-        for row in self._words:
+        for row in self._words or ():
             db.execute(_ADD_WORDS, row)
 
     # --- rows -----------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import apsw
 
@@ -24,7 +24,11 @@ _BATCH = 1024  # jobs in one transaction
 class Job(Generic[T]):
     """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
 
-    __slots__ = ()
+    __slots__ = ("error", "future", "result")
+
+    future: asyncio.Future[T]  # whoever waits for it
+    result: T
+    error: Exception | None
 
     def run(self, db: apsw.Cursor) -> T:
         """Write it. Whatever this raises takes back what it wrote, and nothing else."""
@@ -48,16 +52,7 @@ class _Call(Job[T]):
         return self._run(db)
 
 
-class _Asked:
-    """A job, who waits for it, and what came of it."""
-
-    __slots__ = ("error", "future", "job", "result")
-
-    def __init__(self, job: Job[Any], future: asyncio.Future[Any]) -> None:
-        self.job = job
-        self.future = future
-        self.result: Any = None
-        self.error: Exception | None = None
+_Jobs: TypeAlias = list[Job[Any]]
 
 
 class Writer:
@@ -66,8 +61,8 @@ class Writer:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._db = connection.cursor()  # one for all: making one costs more than using it
-        self._gathered: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
-        self._waiting: SimpleQueue[list[_Asked] | None] = SimpleQueue()  # None: the end
+        self._gathered: dict[asyncio.AbstractEventLoop, _Jobs] = {}
+        self._waiting: SimpleQueue[_Jobs | None] = SimpleQueue()  # None: the end
         self._gate = Lock()
         self._closed = False
         self._thread = Thread(target=self._work, name="turnwire-writer", daemon=True)
@@ -82,14 +77,14 @@ class Writer:
         if self._closed:
             raise StorageUnavailable("The store is closed.")
         loop = asyncio.get_running_loop()
-        asked = _Asked(job, loop.create_future())
+        job.future = loop.create_future()
         gathered = self._gathered.get(loop)
         if gathered is None:
-            self._gathered[loop] = [asked]
+            self._gathered[loop] = [job]
             loop.call_soon(self.hand_over)
         else:
-            gathered.append(asked)
-        return asked.future
+            gathered.append(job)
+        return job.future
 
     def call(self, run: Callable[[apsw.Cursor], T]) -> asyncio.Future[T]:
         """The same for a function."""
@@ -120,24 +115,24 @@ class Writer:
     def _work(self) -> None:
         going = True
         while going:
-            batch: list[_Asked] = []
-            asked = self._waiting.get()
-            while asked is not None:
-                batch += asked
+            batch: _Jobs = []
+            jobs = self._waiting.get()
+            while jobs is not None:
+                batch += jobs
                 if len(batch) >= _BATCH:
                     break
                 try:
-                    asked = self._waiting.get_nowait()
+                    jobs = self._waiting.get_nowait()
                 except Empty:
                     break
-            going = asked is not None
+            going = jobs is not None
             if batch:
                 self._write_all(batch)
                 _tell(batch)
-            del batch, asked  # nothing is kept alive while the next is waited for
+            del batch, jobs  # nothing is kept alive while the next is waited for
         self._connection.close()
 
-    def _write_all(self, batch: list[_Asked]) -> None:
+    def _write_all(self, batch: _Jobs) -> None:
         if len(batch) == 1:
             self._one_by_one(batch)
             return
@@ -148,7 +143,7 @@ class Writer:
         except Exception:
             self._one_by_one(batch)
 
-    def _together(self, batch: list[_Asked]) -> None:
+    def _together(self, batch: _Jobs) -> None:
         """All in one transaction."""
         try:
             self._attempt(batch, savepoints=False)
@@ -157,45 +152,45 @@ class Writer:
         except Exception:  # one was refused, which is rare: again, so that it fails alone
             self._attempt(batch, savepoints=True)
 
-    def _one_by_one(self, batch: list[_Asked]) -> None:
+    def _one_by_one(self, batch: _Jobs) -> None:
         """Each in a transaction of its own: one may not fit where another does."""
-        for number, asked in enumerate(batch):
+        for number, job in enumerate(batch):
             try:
-                self._attempt([asked], savepoints=False)
+                self._attempt([job], savepoints=False)
             except apsw.BusyError as busy:  # it was waited for long enough
                 _fail(batch[number:], busy)
                 return
             except Exception as failure:
-                _fail([asked], failure)
+                _fail([job], failure)
 
-    def _attempt(self, batch: list[_Asked], *, savepoints: bool) -> None:
+    def _attempt(self, batch: _Jobs, *, savepoints: bool) -> None:
         db = self._db
         with transaction(self._connection):
-            for asked in batch:
-                asked.error = None
+            for job in batch:
+                job.error = None
                 if savepoints:
-                    self._run_alone(asked)
+                    self._run_alone(job)
                 else:
-                    asked.result = asked.job.run(db)
-            for asked in batch:
-                if asked.error is None:
-                    asked.job.settle(db)
+                    job.result = job.run(db)
+            for job in batch:
+                if job.error is None:
+                    job.settle(db)
 
-    def _run_alone(self, asked: _Asked) -> None:
+    def _run_alone(self, job: Job[Any]) -> None:
         self._db.execute("SAVEPOINT one")
         try:
-            asked.result = asked.job.run(self._db)
+            job.result = job.run(self._db)
         except STORAGE_ERRORS:
             raise  # everything is in doubt, and may be rolled back already
         except Exception as refused:
-            _fail([asked], refused)
+            _fail([job], refused)
             self._db.execute("ROLLBACK TO one")
         self._db.execute("RELEASE one")
 
 
-def _fail(batch: list[_Asked], failure: Exception) -> None:
-    for asked in batch:
-        asked.error = _in_our_words(failure)
+def _fail(batch: _Jobs, failure: Exception) -> None:
+    for job in batch:
+        job.error = _in_our_words(failure)
 
 
 def _in_our_words(failure: Exception) -> Exception:
@@ -206,11 +201,11 @@ def _in_our_words(failure: Exception) -> Exception:
         return said
 
 
-def _tell(batch: list[_Asked]) -> None:
+def _tell(batch: _Jobs) -> None:
     """Wake up those who wait, each loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Asked]] = {}
-    for asked in batch:
-        by_loop.setdefault(asked.future.get_loop(), []).append(asked)
+    by_loop: dict[asyncio.AbstractEventLoop, _Jobs] = {}
+    for job in batch:
+        by_loop.setdefault(job.future.get_loop(), []).append(job)
     for loop, told in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, told)
@@ -218,11 +213,11 @@ def _tell(batch: list[_Asked]) -> None:
             continue
 
 
-def _resolve(batch: list[_Asked]) -> None:
-    for asked in batch:
-        if asked.future.done():  # whoever waited was cancelled; it is written all the same
+def _resolve(batch: _Jobs) -> None:
+    for job in batch:
+        if job.future.done():  # whoever waited was cancelled; it is written all the same
             continue
-        if asked.error is None:
-            asked.future.set_result(asked.result)
+        if job.error is None:
+            job.future.set_result(job.result)
         else:
-            asked.future.set_exception(asked.error)
+            job.future.set_exception(job.error)

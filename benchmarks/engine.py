@@ -1,0 +1,167 @@
+"""What the engine costs: a conversation in which nothing happens, and a word on its way to a reader.
+
+idle     conversations that have talked and rest: bytes and tasks that each of them keeps
+delta    processor time of one piece of a text, from the agent's event to a follower's frame
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+
+from benchmarks.store import judged
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.local import LocalSession
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Options, Reply
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.ports import Agent, AgentCapabilities, AgentSession, SessionStart
+from turnwire.stores.sqlite import SqliteStore
+
+CONVERSATIONS = 300
+DELTAS = 5000
+ROUNDS = 5
+KIB = 1024
+_WHOSE = ("bench", "session-1", None, None)
+
+
+class Talker:
+    """An agent that says the same piece again and again, so many at once."""
+
+    name = "talker"
+    capabilities = AgentCapabilities()
+
+    def __init__(self, together: int) -> None:
+        self._together = together
+
+    def unavailable(self) -> str | None:
+        """It is always there."""
+        return None
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session."""
+        return TalkerSession(self._together)
+
+
+class TalkerSession(LocalSession):
+    """See Talker."""
+
+    native_session_id = "session-1"
+
+    def __init__(self, together: int) -> None:
+        super().__init__()
+        self._together = together
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Talk."""
+        self._start(self._talk(turn_uuid))
+
+    async def _talk(self, message: str) -> None:
+        block = TextBlock("", "in_progress")
+        self._say(
+            ev.TurnStarted(*_WHOSE),
+            ev.MessageStarted(*_WHOSE, message, "bench"),
+            ev.ContentStarted(*_WHOSE, message, 0, block),
+        )
+        piece = ev.ContentDelta(*_WHOSE, message, 0, "text", "some words ")
+        for _ in range(DELTAS // self._together):
+            await self._let_read(0)
+            self._say(*[piece] * self._together)
+        whole = TextBlock("some words " * DELTAS, "completed")
+        self._say(
+            ev.AssistantMessage(*_WHOSE, message, 0, [whole]),
+            ev.ContentCompleted(*_WHOSE, message, 0, whole),
+            ev.MessageCompleted(*_WHOSE, message, "end_turn"),
+            ev.TurnCompleted(*_WHOSE, "end_turn"),
+            ev.ResultSummary(*_WHOSE, "success", False),
+        )
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """It asks nothing."""
+
+    async def interrupt(self) -> None:
+        """It does not listen."""
+
+
+async def turn_of(talk: Talk, text: str) -> None:
+    """Say something, and follow until it was answered."""
+    async with aclosing(talk.follow()) as frames:
+        await anext(frames)
+        await talk.send(text)
+        async for frame in frames:
+            if isinstance(frame, f.AssistantComplete):
+                return
+
+
+async def idle(folder: Path) -> bool:
+    """Let many talk, and see what is left of them when they rest."""
+    store = await SqliteStore.open(folder / "idle.db")
+    settings = EngineSettings(agent_idle=0.001)
+    async with Engine(store, {"demo": DemoAgent(delay=0)}, settings=settings) as engine:
+        rules = Options(on_disconnect="continue")
+
+        async def talked(count: int) -> None:
+            for _ in range(count):
+                await turn_of(await engine.create("demo", rules=rules), "hello")
+            while others := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(others, timeout=0.1)
+
+        await talked(50)  # what is made once is made now
+        tracemalloc.start()
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        await talked(CONVERSATIONS)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        tasks = len(asyncio.all_tasks()) - 1
+    await store.close()
+    each = (after - before) / CONVERSATIONS
+    print(f"  {CONVERSATIONS} conversations that rest")
+    met = judged("tasks", tasks, 0)
+    return judged("bytes for each", each, 2 * KIB) and met
+
+
+async def delta(folder: Path) -> bool:
+    """One follower, in this process, who only counts."""
+    store = await SqliteStore.open(folder / "delta.db")
+    agents: dict[str, Agent] = {"one": Talker(1), "many": Talker(50)}
+    async with Engine(store, agents) as engine:
+        for name, said in (("one", "a frame for each"), ("many", "50 that are ready together")):
+            talk = await engine.create(name)
+            taken = []
+            for _ in range(ROUNDS):
+                began = time.process_time()
+                await turn_of(talk, "go")
+                taken.append((time.process_time() - began) / DELTAS)
+            print(f"  {said:28} {statistics.median(taken) * 1e6:6.1f} us   (for orientation)")
+    await store.close()
+    return True
+
+
+MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {"idle": idle, "delta": delta}
+
+
+async def run(names: list[str]) -> int:
+    """Those that were named, or all; 1 if a target is missed."""
+    met = []
+    for name in [name for name in MEASURES if not names or name in names]:
+        print(f"{name}:")
+        with tempfile.TemporaryDirectory() as folder:
+            met.append(await MEASURES[name](Path(folder)))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(run(sys.argv[1:])))

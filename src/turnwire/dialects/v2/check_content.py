@@ -1,0 +1,28 @@
+"""Whether what the server tells of a message is what its client sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from turnwire.core.content import Content, OtherContent, TextContent
+
+__all__ = ["same_content"]
+
+
+def same_content(sent: str | Sequence[Content], told: list[Content]) -> bool:
+    """The server may name a blob's type and size, and move large content into a blob, no more."""
+    parts = [TextContent(sent)] if isinstance(sent, str) else sent
+    return len(parts) == len(told) and all(map(_same, parts, told))
+
+
+def _same(sent: Content, told: Content) -> bool:
+    if sent.__struct_config__.tag != told.__struct_config__.tag:
+        return False
+    if isinstance(sent, OtherContent) or isinstance(told, OtherContent):
+        return sent == told
+    if sent.blob is None and told.blob is not None:
+        return True  # it was moved there
+    if sent.blob is not None and (told.blob is None or told.blob.blob_id != sent.blob.blob_id):
+        return False
+    values = {name: getattr(sent, name) for name in sent.__struct_fields__ if name != "blob"}
+    return all(value in (None, getattr(told, name)) for name, value in values.items())

@@ -1,0 +1,143 @@
+"""Checks the queue: what waits, in the order that was asked for, and what starts from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from turnwire.core.content import Content
+from turnwire.core.status import Status, TurnEnd
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.check_content import same_content
+
+__all__ = ["QueueCheck", "Waiting"]
+
+
+class Waiting(Struct, frozen=True, gc=False):
+    """A message that waits."""
+
+    queue_id: str
+    client_message_id: str | None
+    content: str | Sequence[Content]
+
+
+class QueueCheck:
+    """The queue, as acks and session.state tell of it."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self.items: list[Waiting] = []
+        self.held = False
+        self._seen: set[str] = set()
+        self._gone: set[str] = set()  # started, removed or cleared: they never wait again
+        self._fate = "hold"
+        self._started: Waiting | None = None  # the latest that started from here
+
+    # --- what changes it ----------------------------------------------------------------------
+
+    def joined(self, item: Waiting) -> None:
+        """A message of this client was accepted, and waits. A held queue goes on with it."""
+        self.items.append(item)
+        self._seen.add(item.queue_id)
+        self.held = False
+
+    def changed(self, wish: c.QueueChange) -> None:
+        """A change that this client asked for was accepted."""
+        self.items = self.after(wish)
+        if wish.action == "remove" and wish.queue_id is not None:
+            self._gone.add(wish.queue_id)
+        elif wish.action == "resume":
+            self.held = False
+
+    def after(self, wish: c.QueueChange) -> list[Waiting]:
+        """The queue as it is after a change."""
+        item = next((each for each in self.items if each.queue_id == wish.queue_id), None)
+        if item is None:
+            return self.items
+        if wish.action == "replace" and wish.content is not None:
+            new = structs.replace(item, content=wish.content)
+            return [new if each is item else each for each in self.items]
+        rest = [each for each in self.items if each is not item]
+        if wish.action == "move":
+            places = (n for n, each in enumerate(rest) if each.queue_id == wish.before)
+            rest.insert(next(places, len(rest)), item)
+        return rest
+
+    def started(self, start: p.TurnStart) -> None:
+        """turn.started: whatever waits comes first, in its order."""
+        first = self.items[0] if self.items else None
+        self._started = None
+        if start.origin != "user":
+            if start.queue_id is not None or start.client_message_id is not None:
+                self._say("turn_started_wrongly", f"a turn of origin {start.origin} has no message")
+        elif start.queue_id != (first and first.queue_id):
+            said = (
+                f"{start.queue_id or 'no message'} starts, but {first and first.queue_id} is next"
+            )
+            self._say("turn_started_wrongly", said)
+        elif first is not None and first.client_message_id != start.client_message_id:
+            self._say("turn_started_wrongly", f"{first.queue_id} is {first.client_message_id}")
+        if start.queue_id is not None:
+            self._started = next((i for i in self.items if i.queue_id == start.queue_id), None)
+            self.items = [each for each in self.items if each.queue_id != start.queue_id]
+            self._gone.add(start.queue_id)
+            self.held = False
+
+    def content(self, client_message_id: str) -> str | Sequence[Content] | None:
+        """What the message that has just started from here says; None: it did not wait."""
+        item = self._started
+        return item.content if item and item.client_message_id == client_message_id else None
+
+    def interrupted(self, fate: str) -> None:
+        """conversation.interrupted: what becomes of the queue when its turn ends."""
+        self._fate = fate
+
+    def ended(self, end: TurnEnd) -> None:
+        """The turn that ran has ended."""
+        fate, self._fate = self._fate, "hold"
+        if end.interrupted and fate == "clear":
+            self._gone |= {item.queue_id for item in self.items}
+            self.items = []
+        if end.is_error or end.interrupted:  # else it is as it was
+            self.held = end.is_error or fate == "hold"
+
+    # --- what session.state says --------------------------------------------------------------
+
+    def told(self, status: Status, max_queue: int, *, exact: bool, started: bool) -> None:
+        """`exact`: the state follows changes that are known; a change without a cause is another's.
+
+        A message of somebody else may let a held queue go on, so that it is first heard of when a
+        turn has `started`.
+        """
+        listed = [each.queue_id for each in status.queue]
+        fault = None
+        if len(set(listed)) < len(listed) or len(listed) > max_queue:
+            fault = f"{len(listed)} messages under {len(set(listed))} ids, at most {max_queue}"
+        elif back := [each for each in listed if each in self._gone]:
+            fault = f"{', '.join(back)} started or was removed before"
+        elif exact:
+            fault = self._difference(status, started=started)
+        if fault is not None:
+            self._say("wrong_queue", fault)
+        self.items = [Waiting(i.queue_id, i.client_message_id, i.content) for i in status.queue]
+        self._seen.update(listed)
+        self.held = status.queue_held
+
+    def _difference(self, status: Status, *, started: bool) -> str | None:
+        told = list(status.queue)
+        while started and told and told[-1].queue_id not in self._seen:
+            told.pop()
+        if [each.queue_id for each in told] != [each.queue_id for each in self.items]:
+            due = ", ".join(each.queue_id for each in self.items) or "nothing"
+            return f"{', '.join(each.queue_id for each in told) or 'nothing'} waits, not {due}"
+        for mine, theirs in zip(self.items, told, strict=True):
+            if mine.client_message_id != theirs.client_message_id:
+                return f"{mine.queue_id} is {mine.client_message_id}"
+            if not same_content(mine.content, theirs.content):
+                return f"{mine.queue_id} says something else"
+        if told and status.queue_held is not self.held:
+            return f"queue_held is {str(status.queue_held).lower()}"
+        return None

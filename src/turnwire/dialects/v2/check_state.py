@@ -1,0 +1,303 @@
+"""Checks session.state: it says what the frames before it said, and comes when they changed it.
+
+What other clients do is not in the recording. So a state that follows no change at all may tell of
+one, while a state that follows some tells of these and of no other.
+"""
+
+from __future__ import annotations
+
+from turnwire.core.status import RunState, Status, Totals, TurnEnd, with_turn
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.check_queue import QueueCheck
+from turnwire.dialects.v2.check_requests import RequestCheck
+from turnwire.dialects.v2.check_tools import ToolCheck
+from turnwire.dialects.v2.check_totals import same_totals, shrunk
+from turnwire.dialects.v2.check_turns import TurnCheck
+
+__all__ = ["StateCheck"]
+
+_NO_END = TurnEnd(False, False)
+
+
+class StateCheck:
+    """The state of one log, as one connection after the other is told of it."""
+
+    def __init__(
+        self,
+        say: Say,
+        turns: TurnCheck,
+        requests: RequestCheck,
+        queue: QueueCheck,
+        tools: ToolCheck,
+    ) -> None:
+        self._say = say
+        self._turns = turns
+        self._requests = requests
+        self._queue = queue
+        self._tools = tools
+        self._told: Status | None = None  # the latest one of this connection
+        self.running: bool | None = None  # the agent works; None: nobody can know
+        self._causes: set[str] = set()  # what has changed the state since
+        # What news since then may have changed: `mode`, `tasks`, `model`, or to `model=` which one.
+        self._changeable: set[str] = set()
+        self._spoke: bool | None = True  # since the last request ended; None: nobody can know
+        self._model: str | None = None
+        self._mode: str | None = None
+        self._totals = Totals()  # what they must be, and the least that they may be
+        self._title: str | None = None
+
+    def connected(self) -> None:
+        """A connection begins, and will be told the state."""
+        self._told = self.running = None
+        self._causes.clear()
+        self._changeable.clear()
+
+    # --- what changes it ----------------------------------------------------------------------
+
+    def due(self, frame: f.Frame) -> None:
+        """Before any live frame: what it says comes too late for a change that was not told."""
+        payload = frame.payload  # type: ignore[attr-defined]  # every kind of frame has one
+        late: set[str] = set()
+        if isinstance(payload, p.Accepted | p.ToolProgressed):
+            late = self._causes
+        elif isinstance(payload, p.BlockPayload):
+            late = self._causes if payload.partial else self._causes - {"asked"}
+        elif isinstance(frame, f.TurnStarted):
+            late = self._causes & {"end"}
+        elif isinstance(frame, f.AssistantRequestResolved):
+            late = self._causes & {"asked"}
+        self._missing(late)
+
+    def closed(self) -> None:
+        """The connection ends in good order."""
+        self._missing(self._causes)
+
+    def _missing(self, late: set[str]) -> None:
+        if late:
+            self._say("state_missing", f"after {', '.join(sorted(_WORDS[each] for each in late))}")
+            self._causes -= late  # said once
+
+    def started(self) -> None:
+        """A turn begins, or goes on."""
+        self._causes.add("start")
+        self.running = self._spoke = True
+
+    def ended(self, end: TurnEnd) -> None:
+        """A turn has ended."""
+        self._causes.add("end")
+        self.running = False
+        self._totals = with_turn(self._totals, end)
+
+    def noted(self, frame: f.Frame) -> None:
+        """After any other live frame: what it changed."""
+        match frame:
+            case f.AssistantRequestInput() | f.AssistantPermissionRequest():
+                self._causes.add("asked")
+            case f.AssistantRequestResolved(payload=end):
+                self._causes.add("resolved")
+                self._spoke = end.by == "agent"  # it took its question back: that is a word
+            case f.ConversationUpdated(payload=news):
+                self._title = self._title if news.title is None else news.title
+                self._totals = news.totals or self._totals
+            case f.SessionSystemEvent(payload=news):
+                self._changeable |= _changeable(news)
+            case _ if self._is_a_word(frame):
+                self._changeable.add("tasks")
+                if self._spoke is False and self.running and not self._requests.open:
+                    self._causes.add("spoke")
+                self._spoke = True
+
+    def _is_a_word(self, frame: f.Frame) -> bool:
+        """Whether the agent, or a sub-agent, says something, so that its turn is streaming again."""
+        speaks = isinstance(
+            frame.payload,  # type: ignore[attr-defined]  # every kind of frame has one
+            p.BlockPayload | p.ToolResult | p.ToolProgressed | p.Interrupted,
+        )
+        return speaks and frame.turn_id == self._turns.open
+
+    def asked_for(self, what: str, value: str | None = None) -> None:
+        """Something that this client asked for was accepted: a place in the queue, a model, a mode."""
+        if what == "model":
+            if value is None:
+                self._changeable.add("model")  # the agent's default, whichever that is
+            elif value != self._model:
+                self._causes.add("model")
+                self._model = value
+        elif what == "mode":
+            if value != self._mode:
+                self._causes.add("mode")
+                self._mode = value
+        else:
+            self._causes.add(what)
+
+    def changes_to(
+        self, status: Status, *, model: str | None = None, mode: str | None = None
+    ) -> bool:
+        """Whether a state has a model or a mode that was another before."""
+        if self._told is None:
+            return False
+        return (model is not None and model == status.model != self._model) or (
+            mode is not None and mode == status.permission_mode != self._mode
+        )
+
+    # --- session.state ------------------------------------------------------------------------
+
+    def told(self, frame: f.SessionState, max_queue: int) -> None:
+        """session.state must agree with itself, and with all that was said before."""
+        status, first = frame.payload, self._told is None
+        exact = not first and bool(self._causes)
+        if first:
+            self._spoke = None
+        as_asked = self._requests.listed(status.requests)
+        fault = _own_fault(status) or self._turn_fault(frame, first=first)
+        if fault is None and as_asked:
+            fault = self._state_fault(status, first=first)
+        fault = fault or self._last_fault(status, first=first) or self._totals_fault(status)
+        fault = fault or self._tasks_fault(status, exact=exact)
+        if fault is None and not first:
+            fault = self._choice_fault(status, exact=exact)
+        if fault is not None:
+            self._say("wrong_state", fault)
+        self._queue.told(status, max_queue, exact=exact, started="start" in self._causes)
+        if first and status.turn_id is not None:
+            self._turns.goes_on(status.turn_id)
+        self._told, self.running = status, status.running
+        self._spoke = self._spoke or status.state == "streaming"
+        self._model, self._mode = status.model, status.permission_mode
+        self._totals = status.totals or self._totals
+        self._title = self._title if status.title is None else status.title
+        self._causes.clear()
+        self._changeable.clear()
+
+    def _turn_fault(self, frame: f.SessionState, *, first: bool) -> str | None:
+        status = frame.payload
+        if frame.turn_id not in (None, status.turn_id):
+            return f"turn {status.turn_id} in a frame of turn {frame.turn_id}"
+        if status.turn_id is not None and status.turn_id in self._turns.ends:
+            return f"turn {status.turn_id} has ended"
+        if not first and status.turn_id != self._turns.open:
+            return f"turn {status.turn_id}, but turn {self._turns.open} runs"
+        if self._told is not None and status.running and not self.running:
+            return "an agent works without a turn.started"
+        return None
+
+    def _state_fault(self, status: Status, *, first: bool) -> str | None:
+        due = self._states(status)
+        if status.state not in due:
+            return f"{status.state}, not {' or '.join(due)}"
+        return None
+
+    def _states(self, status: Status) -> tuple[RunState, ...]:
+        """What the state can be."""
+        if status.requests:
+            return ("waiting_input",)
+        if status.turn_id is not None:
+            if not status.running or self._spoke is False:
+                return ("active",)
+            return ("active", "streaming") if self._spoke is None else ("streaming",)
+        last = status.last_turn or _NO_END
+        return ("interrupted" if last.interrupted else "error" if last.is_error else "active",)
+
+    def _last_fault(self, status: Status, *, first: bool) -> str | None:
+        turn_id = self._turns.last
+        if turn_id is not None:
+            known = turn_id, self._turns.ends[turn_id].said
+        elif self._turns.whole:
+            known = None
+        elif self._told is not None and self._told.last_turn is not None:
+            known = self._told.last_turn_id or 0, self._told.last_turn
+        else:
+            return None
+        if known != (status.last_turn and (status.last_turn_id, status.last_turn)):
+            return f"last_turn is not the end of turn {turn_id}"
+        return None
+
+    def _totals_fault(self, status: Status) -> str | None:
+        totals = status.totals or Totals()
+        if "end" in self._causes:
+            if not same_totals(totals, self._totals):
+                return "totals do not grow by what the turn took"
+        elif shrunk(self._totals, totals):
+            return "totals have become less"
+        elif self._causes and not same_totals(totals, self._totals):
+            return "totals have changed"
+        return None
+
+    def _tasks_fault(self, status: Status, *, exact: bool) -> str | None:
+        """Background work keeps its turn, and comes and goes with news of it."""
+        before = {} if self._told is None else {t.task_id: t for t in self._told.background_tasks}
+        ids = [task.task_id for task in status.background_tasks]
+        for task in status.background_tasks:
+            known = before.get(task.task_id, task)
+            if (task.turn_id, task.tool_use_id) != (known.turn_id, known.tool_use_id):
+                return f"{task.task_id} belongs to turn {known.turn_id}"
+            turn_id = self._tools.turn_of.get(task.tool_use_id or "", task.turn_id)
+            if turn_id != task.turn_id:
+                return f"{task.task_id} was started in turn {turn_id}"
+            if (task.turn_id or 0) > max(self._turns.latest, status.turn_id or 0):
+                return f"{task.task_id} belongs to turn {task.turn_id}, which never was"
+        if set(ids) != set(before) and (exact or (before and "tasks" not in self._changeable)):
+            return "background work has come or gone without news of it"
+        return None
+
+    def _choice_fault(self, status: Status, *, exact: bool) -> str | None:
+        may_be = {"model", f"model={status.model}"}
+        if status.model != self._model and not may_be & self._changeable:
+            return f"model is {status.model}, not {self._model}"
+        if status.permission_mode != self._mode and exact and "mode" not in self._changeable:
+            return f"permission_mode is {status.permission_mode}, not {self._mode}"
+        if self._title is not None and status.title not in (None, self._title):
+            return f"title is {status.title!r}, not {self._title!r}"
+        return None
+
+
+_WORDS = {
+    "start": "turn.started",
+    "end": "assistant.complete",
+    "asked": "a request",
+    "resolved": "assistant.request_resolved",
+    "spoke": "the agent went on",
+    "queue": "the queue changed",
+    "model": "the model changed",
+    "mode": "the permission mode changed",
+}
+
+
+def _changeable(news: p.SystemNews) -> set[str]:
+    """What a system event may change: all that it names; anything, if it is kept and not ours."""
+    names = news.data if isinstance(news.data, dict) else {}
+    may = {"tasks"}
+    if "model" in names:
+        may.add(f"model={names['model']}")
+    if {"permission_mode", "permissionMode"} & names.keys():
+        may.add("mode")
+    if news.message_sequence is not None and news.subtype not in (
+        "init",
+        "model",
+        "plan",
+        "rewind",
+    ):
+        may |= {"model", "mode"}
+    return may
+
+
+def _own_fault(status: Status) -> str | None:
+    """What in a state contradicts itself."""
+    if (status.state == "waiting_input") is not bool(status.requests):
+        return f"{status.state} with {len(status.requests)} open requests"
+    # A request of background work may be open while no turn is. And a turn whose last request has
+    # just been answered is active until its agent speaks again.
+    runs = f"{status.state} with turn {status.turn_id} and running {str(status.running).lower()}"
+    if status.state == "streaming" and (status.turn_id is None or not status.running):
+        return runs
+    if status.state in ("interrupted", "error") and (status.turn_id is not None or status.running):
+        return runs
+    if status.running and status.turn_id is None:
+        return runs
+    if status.queue_held and not status.queue:
+        return "the queue is held, and empty"
+    if (status.last_turn is None) is not (status.last_turn_id is None):
+        return "last_turn and last_turn_id belong together"
+    return None

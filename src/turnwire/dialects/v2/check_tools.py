@@ -1,0 +1,66 @@
+"""Checks tool calls: each has one result, in its place, and sub-agents speak under one."""
+
+from __future__ import annotations
+
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.check_requests import RequestCheck
+
+__all__ = ["ToolCheck"]
+
+
+class ToolCheck:
+    """The calls of one log."""
+
+    def __init__(self, say: Say, requests: RequestCheck) -> None:
+        self._say = say
+        self._requests = requests
+        self.whole = True  # the log is known from its start
+        self.turn_of: dict[str, int | None] = {}  # every call, and the turn it was made in
+        self._answered: set[str] = set()
+        self._own: dict[int | None, dict[str, None]] = {}  # the agent's, without a result, by turn
+
+    def called(
+        self, frame: f.AssistantToolCall | f.AssistantRequestInput, tool_use_id: str
+    ) -> None:
+        """A tool was called, or a question asked."""
+        self.turn_of[tool_use_id] = frame.turn_id
+        if frame.payload.parent_tool_use_id is None:
+            self._own.setdefault(frame.turn_id, {})[tool_use_id] = None
+
+    def result(self, tool_use_id: str) -> None:
+        """assistant.tool_result."""
+        if self._requests.waits(tool_use_id):
+            self._say("result_while_waiting", tool_use_id)
+        if tool_use_id in self._answered:
+            self._say("result_twice", tool_use_id)
+        elif tool_use_id in self.turn_of:
+            self._own.get(self.turn_of[tool_use_id], {}).pop(tool_use_id, None)
+        elif self.whole:
+            self._say("result_without_call", tool_use_id)
+        self._answered.add(tool_use_id)
+
+    def progress(self, tool_use_id: str) -> None:
+        """assistant.tool_progress."""
+        if not self._may_run(tool_use_id):
+            self._say("progress_out_of_place", tool_use_id)
+
+    def permission(self, tool_use_id: str) -> None:
+        """assistant.permission_request."""
+        if not self._may_run(tool_use_id):
+            self._say("permission_without_call", tool_use_id)
+
+    def _may_run(self, tool_use_id: str) -> bool:
+        known = tool_use_id in self.turn_of or not self.whole
+        return known and tool_use_id not in self._answered
+
+    def parent(self, tool_use_id: str | None) -> None:
+        """The call that a sub-agent works for, as any frame names it."""
+        if tool_use_id is not None and self.whole and tool_use_id not in self.turn_of:
+            self._say("unknown_parent", tool_use_id)
+
+    def turn_ended(self, turn_id: int) -> None:
+        """The agent's own calls have their results, but for those that wait: that is said apart."""
+        for tool_use_id in self._own.pop(turn_id, {}):
+            if not self._requests.waits(tool_use_id):
+                self._say("result_missing", f"{tool_use_id} when turn {turn_id} ended")

@@ -1,0 +1,157 @@
+"""Whether an ack or a refusal is the right one, as the log and the queue stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from turnwire.core.error_codes import ErrorCode
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.check_log import LogCheck
+from turnwire.dialects.v2.check_queue import Waiting
+from turnwire.dialects.v2.check_requests import Answer
+
+__all__ = ["ack_fault", "follow", "refusal_fault"]
+
+# Codes that answer only some frames. Any other may answer each.
+_ANSWERS = ("user.input_response", "user.permission_response")
+_ONLY: Mapping[str, tuple[str, ...]] = {
+    "TURN_QUEUE_FULL": ("user.message",),
+    "QUEUE_ITEM_NOT_FOUND": ("user.queue",),
+    "INVALID_QUESTION_ID": _ANSWERS,
+    "NO_PENDING_INPUT": _ANSWERS,
+    "INPUT_REQUIRED": _ANSWERS,
+    "DUPLICATE_INPUT_RESPONSE": _ANSWERS,
+    "INPUT_TIMEOUT": _ANSWERS,
+    "CONVERSATION_INTERRUPTED": _ANSWERS,
+    "HEARTBEAT_TIMEOUT": (),
+    "PROTOCOL_VERSION_UNSUPPORTED": (),
+    "CHAT_PROTOCOL_DISABLED": (),
+}
+
+
+# --- acks ---------------------------------------------------------------------------------------
+
+
+def ack_fault(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> str | None:
+    """What is wrong with the first ack of a frame, in words."""
+    if not _RIGHT[type(command)](command.payload, answer):
+        return "its ack is not the one it asks for"
+    match command:
+        case c.SendMessage():
+            return _message_fault(answer, log)
+        case c.InputResponse() | c.PermissionResponse():
+            due = _refusal(command, log)
+            return None if due is None else f"it is to be refused with {due}"
+        case c.Interrupt(payload=wish):
+            ended = log.turns.has_ended(wish.turn_id)
+            if ended is not None and ended is not (answer.outcome == "already_ended"):
+                return f"turn {wish.turn_id} {'has' if ended else 'has not'} ended"
+        case c.QueueCommand(payload=wish) if wish.action != "resume" and not _waits(wish, log):
+            return f"{wish.queue_id} does not wait"
+        case _:
+            pass
+    return None
+
+
+# Whether an ack has what its frame asks for. A heartbeat has an ack of another kind.
+_RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
+    c.SendMessage: lambda _, a: (a.turn_id is None) is not (a.queue_id is None),
+    c.InputResponse: lambda asked, a: a.request_id == asked.question_id,
+    c.PermissionResponse: lambda asked, a: a.request_id == asked.request_id,
+    c.Interrupt: lambda asked, a: a.turn_id == asked.turn_id and a.outcome is not None,
+    c.QueueCommand: lambda asked, a: a.queue_id == asked.queue_id,
+    c.Rewind: lambda _, a: a.files is not None,
+    c.SetModel: lambda asked, a: a.model == asked.model,
+    c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,
+}
+
+
+def _message_fault(answer: p.Accepted, log: LogCheck) -> str | None:
+    waits = [item.queue_id for item in log.queue.items]
+    if answer.turn_id is None:
+        if not waits and log.turns.open is None:
+            return "nothing runs or waits, so it starts a turn"
+        if answer.queue_id in waits:
+            return f"{answer.queue_id} is another message"
+        if answer.held and not log.queue.held:
+            return "the queue is not held"
+    elif log.turns.open is not None or waits:
+        return "something runs or waits, so it waits too"
+    elif answer.turn_id <= log.turns.latest:
+        return f"turn {answer.turn_id} was before"
+    return None
+
+
+def _waits(wish: c.QueueChange, log: LogCheck) -> bool:
+    return any(item.queue_id == wish.queue_id for item in log.queue.items)
+
+
+def follow(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> None:
+    """What an ack means for the frames to come."""
+    match command:
+        case c.SendMessage(payload=message):
+            if answer.queue_id is not None:
+                item = Waiting(answer.queue_id, answer.client_message_id, message.content)
+                log.queue.joined(item)
+                log.state.asked_for("queue")
+            else:
+                log.turns.expected = (answer.turn_id, answer.client_message_id)
+        case c.InputResponse(payload=said):
+            log.requests.accepted(said.question_id, Answer(said, answer.delivered_as))
+        case c.PermissionResponse(payload=choice):
+            log.requests.accepted(choice.request_id, Answer(choice, answer.delivered_as))
+        case c.QueueCommand(payload=wish):
+            before = log.queue.items, log.queue.held and bool(log.queue.items)
+            log.queue.changed(wish)
+            if before != (log.queue.items, log.queue.held):
+                log.state.asked_for("queue")
+        case c.SetModel():
+            log.state.asked_for("model", answer.model)
+        case c.SetPermissionMode():
+            log.state.asked_for("mode", answer.mode)
+        case _:
+            pass
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+def refusal_fault(
+    command: c.ClientFrame, name: str, code: str, log: LogCheck, max_queue: int
+) -> str | None:
+    """What is wrong with a refusal of a frame, in words; `name` is the frame's type."""
+    if name not in _ONLY.get(code, (name,)):
+        return f"{code} does not answer {name}"
+    if code == "TURN_QUEUE_FULL" and len(log.queue.items) < max_queue:
+        return f"{len(log.queue.items)} messages wait, and {max_queue} may"
+    match command:
+        case c.QueueCommand(payload=wish) if code == "QUEUE_ITEM_NOT_FOUND" and _waits(wish, log):
+            return f"{wish.queue_id} does wait"
+        case c.InputResponse() | c.PermissionResponse() if code in _ONLY:
+            due = _refusal(command, log)
+            if due is None and command_id(command) in log.requests.open:
+                return f"{code}, but it waits for an answer"
+            if due not in (None, code):
+                return f"{code}, not {due}"
+        case _:
+            pass
+    return None
+
+
+def _refusal(command: c.InputResponse | c.PermissionResponse, log: LogCheck) -> ErrorCode | None:
+    is_empty = isinstance(command, c.InputResponse) and not _says(command.payload.answer)
+    return log.requests.refusal(command_id(command), is_empty=is_empty)
+
+
+def command_id(command: c.InputResponse | c.PermissionResponse) -> str:
+    """The request that an answer is for."""
+    if isinstance(command, c.InputResponse):
+        return command.payload.question_id
+    return command.payload.request_id
+
+
+def _says(answer: str | dict[str, str | list[str]]) -> bool:
+    """Whether an answer is not empty."""
+    return bool(answer.strip()) if isinstance(answer, str) else any(answer.values())

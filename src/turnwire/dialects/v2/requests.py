@@ -1,0 +1,50 @@
+"""A question or a permission as the list of open requests has it, for the server and for a client."""
+
+from __future__ import annotations
+
+from turnwire.core.status import OpenRequest
+from turnwire.dialects.v2 import payloads as p
+
+__all__ = ["open_permission", "open_question"]
+
+
+def open_question(asked: p.RequestInput, turn_id: int | None) -> OpenRequest:
+    """A question that was asked."""
+    return OpenRequest(
+        asked.question_id,
+        "question",
+        asked.question_id,
+        asked.tool_name,
+        asked.input,
+        turn_id,
+        asked.message_sequence,
+        asked.inbox_item_id,
+        asked.deadline_at,
+        asked.questions,
+        asked.required,
+        asked.metadata,
+        parent_tool_use_id=asked.parent_tool_use_id,
+        agent_id=asked.agent_id,
+    )
+
+
+def open_permission(asked: p.PermissionAsked, turn_id: int | None) -> OpenRequest:
+    """A permission that was asked for."""
+    return OpenRequest(
+        asked.request_id,
+        "permission",
+        asked.tool_use_id,
+        asked.tool_name,
+        asked.input,
+        turn_id,
+        asked.message_sequence,
+        asked.inbox_item_id,
+        asked.deadline_at,
+        title=asked.title,
+        description=asked.description,
+        suggestions=asked.suggestions,
+        blocked_path=asked.blocked_path,
+        reason=asked.reason,
+        parent_tool_use_id=asked.parent_tool_use_id,
+        agent_id=asked.agent_id,
+    )

@@ -1,0 +1,52 @@
+"""What the server tells of a message is compared with what its client sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnwire.core.content import (
+    Blob,
+    Content,
+    FileContent,
+    ImageContent,
+    OtherContent,
+    TextContent,
+)
+from turnwire.dialects.v2.check_content import same_content
+
+WORDS = TextContent("Hello")
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("Hello", [WORDS]),
+        ([WORDS], [WORDS]),
+        ([ImageContent(url="https://x")], [ImageContent("image/png", url="https://x")]),
+        (
+            [ImageContent(blob=Blob("b"))],
+            [ImageContent("image/png", blob=Blob("b", "image/png", 9))],
+        ),
+        ([ImageContent(data="aGk=")], [ImageContent("image/png", blob=Blob("b"))]),
+        ([FileContent("a.txt")], [FileContent("a.txt", size=4)]),
+        ([OtherContent("audio", {"x": 1})], [OtherContent("audio", {"x": 1})]),
+    ],
+)
+def test_the_server_may_add_what_it_knows(sent: str | list[Content], told: list[Content]) -> None:
+    assert same_content(sent, told)
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("Hello", []),
+        ("Hello", [TextContent("Goodbye")]),
+        ("Hello", [ImageContent()]),
+        ([ImageContent(blob=Blob("b"))], [ImageContent(blob=Blob("c"))]),
+        ([ImageContent(blob=Blob("b"))], [ImageContent(url="https://x")]),
+        ([FileContent("a.txt")], [FileContent("b.txt")]),
+        ([OtherContent("audio", {"x": 1})], [OtherContent("audio", {"x": 2})]),
+    ],
+)
+def test_it_must_not_say_anything_else(sent: str | list[Content], told: list[Content]) -> None:
+    assert not same_content(sent, told)
