@@ -56,8 +56,9 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-bench: .venv/base.stamp ## measure the store (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store and the engine (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
+	@$(BIN)/python -m benchmarks.engine $(ARGS)
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
