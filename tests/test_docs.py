@@ -27,7 +27,7 @@ from turnwire.core.ui import UiStreamEvent
 from turnwire.core.view import View
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
-from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 from turnwire.dialects.v2.frames import UnknownFrame
 
 ROOT = docs.ROOT
@@ -203,6 +203,19 @@ def test_the_first_example_of_the_protocol_is_a_session_that_breaks_no_rule() ->
         check.feed(line.encode(), number)
     check.finish()
     assert check.report().violations == []
+
+
+def test_the_page_of_the_protocol_names_every_rule_in_its_section() -> None:
+    text = PAGES["docs/protocol/v2.md"].read_text()
+    checked = text[text.index("## 14. ") : text.index("## Server frames")]
+    named = set(re.findall(r"`([a-z_]+)`", checked.partition("A recording is")[0]))
+    assert named == set(SESSION_RULES)
+
+
+def test_what_is_never_sent_under_its_own_name_has_no_tag() -> None:
+    text = PAGES["docs/protocol/v2.md"].read_text()
+    for name in ("Frame", "UnknownFrame"):
+        assert re.search(rf"^#### {name}\n\nOn the wire", text, re.MULTILINE) is None
 
 
 def test_every_vocabulary_has_examples() -> None:

@@ -213,8 +213,11 @@ class Vocabulary:
             title = doc.rstrip(".") or "Common fields"
             return f"#### {title}\n\n{carriers}\n\n{_table(self._rows(node, kind))}"
         rows = self._rows(node, kind)
-        parts = [f"#### {node.name}\n", f"{_tag(kind)}{doc}\n"]
-        if self._is_base(kind):
+        # A base is never sent itself, and some that are unknown keep the tag they came with.
+        is_base = self._is_base(kind)
+        tag = "" if is_base or "writes it as it came" in doc else _tag(kind)
+        parts = [f"#### {node.name}\n", f"{tag}{doc}\n"]
+        if is_base:
             parts.append(f"{self._carriers(kind)}\n")
         base = kind.__bases__[0]
         if rows:

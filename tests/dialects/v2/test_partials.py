@@ -263,6 +263,28 @@ def test_only_so_many_messages_are_remembered() -> None:
 # --- tools and news ---------------------------------------------------------------------------
 
 
+def test_a_message_in_which_something_grows_is_not_forgotten() -> None:
+    partials = Partials("conv-1")
+
+    def begin(message_id: str) -> None:
+        start = ev.ContentStarted(*WHO, message_id, 0, TextBlock("", "in_progress"))
+        partials.feed(start, 1, None, "now")
+
+    def grow(message_id: str) -> list[Frame]:
+        return partials.feed(ev.ContentDelta(*WHO, message_id, 0, "text", "x"), 1, None, "now")
+
+    begin("first")
+    assert len(grow("first")) == 1
+    for number in range(300):
+        partials.closed(f"other-{number}", 0)
+    assert len(grow("first")) == 1
+    assert len(partials.snapshots("now")) == 1
+    for number in range(300):  # all of them grow
+        begin(f"growing-{number}")
+        assert len(grow(f"growing-{number}")) == 1
+    assert len(partials.snapshots("now")) == 301
+
+
 def test_what_a_tool_prints() -> None:
     growing = Growing()
     printed = [ev.ContentDelta(*WHO, "msg_1", 0, "tool_output", t, "toolu_1") for t in "ab"]

@@ -269,7 +269,10 @@ class SetPermissionModeAck(Frame, frozen=True, tag="session.set_permission_mode.
 
 
 class UnknownFrame(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
-    """A frame of a type this version does not know. A client passes over it."""
+    """A frame of a type this version does not know. A client passes over it.
+
+    `encode` writes it as it came.
+    """
 
 
 ServerFrame: TypeAlias = (

@@ -266,8 +266,16 @@ class Partials:
     def _message(self, message_id: str) -> _Message:
         message = self._messages[message_id] = _Message()
         if len(self._messages) > MAX_ENDED:
-            self._messages.popitem(last=False)
+            self._forget_one()
         return message
+
+    def _forget_one(self) -> None:
+        """The oldest message of which nothing grows; none, if something grows in all of them."""
+        for _ in range(len(self._messages) - 1):  # the newest stays in any case
+            message_id, oldest = self._messages.popitem(last=False)
+            if not any(block is not None for block in oldest.blocks.values()):
+                return
+            self._messages[message_id] = oldest
 
     def _on_end(
         self,

@@ -277,7 +277,7 @@ class RequestResolved(_Payload, frozen=True):
     outcome: Annotated[str, known(Outcome)]
     message_sequence: int
     by: str | None = None  # the user who answered; `agent`, `deadline`, `interrupt`, ... otherwise
-    delivered_as: str | None = None  # how the agent gets it: `tool_result`, `prompt`, absent: not
+    delivered_as: str | None = None  # how the agent gets it: `tool_result`, `decision`, `prompt`
     answer: Any = None  # of a question
     decision: Annotated[str, known(Decision)] | None = None  # of a permission
     reason: str | None = None  # why it was denied, or why it was cancelled
