@@ -163,6 +163,8 @@ class StateCheck:
         self._queue.told(status, max_queue, exact=exact, started="start" in self._causes)
         if first and status.turn_id is not None:
             self._turns.goes_on(status.turn_id)
+        # After a restart a turn that had started, and that its agent did not know of, waits again.
+        self._turns.may_wait = bool(status.queue) and not self._turns.whole
         self._told, self.running = status, status.running
         self._spoke = self._spoke or status.state == "streaming"
         self._model, self._mode = status.model, status.permission_mode
