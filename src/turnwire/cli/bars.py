@@ -47,7 +47,9 @@ def reading(path: Path) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def copying(source: Path, target: Path) -> Iterator[None]:
     """A sign of life while a large file is copied by somebody else."""
-    if source.stat().st_size <= _LARGE or not _on_screen():
+    parts = (source, source.with_name(f"{source.name}-wal"))  # the newest may be beside it
+    size = sum(part.stat().st_size for part in parts if part.exists())
+    if size <= _LARGE or not _on_screen():
         yield
         return
 

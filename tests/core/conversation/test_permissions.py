@@ -48,7 +48,7 @@ def test_a_permission_for_nothing_in_particular_is_shown_too() -> None:
 def test_an_allowed_call_runs() -> None:
     talk = wanting()
     ack = talk.decide("p1", "allow")
-    assert (ack.request_id, ack.delivered_as) == ("p1", "tool_result")
+    assert (ack.request_id, ack.delivered_as) == ("p1", "decision")
     assert talk.commands == ["deliver p1=allow"]
     assert talk.gets("t1").told == ["p1 answered by ada", "result t1: done"]
 

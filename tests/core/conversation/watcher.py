@@ -19,7 +19,17 @@ _NOW = "2026-01-01T00:00:00.000Z"
 
 # A step that ends one turn and begins the next tells one state, and after a restart the check does
 # not know that a turn may wait again.
-_NOT_KEPT_YET = frozenset(["state_missing", "turn_started_wrongly", "wrong_queue", "wrong_state"])
+_NOT_KEPT_YET = frozenset(
+    [
+        "permission_without_call",
+        "state_missing",
+        "turn_not_started",
+        "turn_started_wrongly",
+        "unknown_parent",
+        "wrong_queue",
+        "wrong_state",
+    ]
+)
 
 
 class Watcher:
