@@ -417,3 +417,9 @@ def test_a_refusal_names_the_frame_that_it_refuses() -> None:
     with pytest.raises(Refused) as caught:
         codec.decode_command('{"type":"a","client_message_id":1}')
     assert caught.value.data == {"client_message_id": None}
+
+
+def test_a_frame_is_what_stands_before_and_behind_its_number() -> None:
+    encoded = codec.encode(CHUNK)
+    assert encoded.at(7) == encoded.head + b"7" + encoded.tail
+    assert encoded.head.endswith(b'"sequence":')

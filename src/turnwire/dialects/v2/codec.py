@@ -25,6 +25,16 @@ class Encoded(Struct, frozen=True, gc=False):
 
     raw: bytes  # without a number
 
+    @property
+    def head(self) -> bytes:
+        """What stands before the number."""
+        return self.raw[: self.raw.index(_NO_NUMBER) + len(b'"sequence":')]
+
+    @property
+    def tail(self) -> bytes:
+        """What stands behind it."""
+        return self.raw[self.raw.index(_NO_NUMBER) + len(_NO_NUMBER) :]
+
     def at(self, sequence: int) -> bytes:
         """The frame as one connection gets it."""
         return self.raw.replace(_NO_NUMBER, b'"sequence":%d' % sequence, 1)
