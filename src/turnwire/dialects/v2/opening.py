@@ -26,7 +26,7 @@ def start_of(last_sequence: int, epoch: str | None, *, head: int, epoch_now: str
         return Start(0, "epoch")
     if last_sequence > head:
         return Start(0, "beyond_head")
-    return Start(last_sequence)
+    return Start(max(last_sequence, 0))
 
 
 def opening(
