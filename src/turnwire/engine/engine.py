@@ -22,14 +22,15 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent
+from turnwire.engine.channel import Channel, Sent, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere, catch_up
-from turnwire.engine.follow import Place, follow
+from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
+    AgentCapabilities,
     Bus,
     Claim,
     Clock,
@@ -291,39 +292,13 @@ class Engine:
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
-        fresh = await self.store.conversation(row.conversation_id)
-        channel = self._channel(fresh or row)
-        live = self._live.get(row.conversation_id)
-        if live is not None and not channel.is_followed:
-            live.post(i.Came(at=self.clock.now()))
-        self._look_elsewhere(channel)
-        connection_id = self.new_id()
-        agent = self.agents.get(row.agent)
-        able = agent.capabilities if agent else None
-
-        def info(first: int, head: int) -> p.SessionInfo:
-            offered = p.Capabilities(
-                row.agent,
-                [*_COMMANDS, *(able.commands if able else [])],
-                able.images if able else False,
-                able.models if able else [],
-                able.permission_modes if able else [],
-            )
-            limits = p.Limits(
-                self.settings.max_frame_bytes,
-                channel.state.options.max_queue,
-                self.settings.heartbeat_seconds,
-            )
-            return p.SessionInfo(
-                connection_id, client_id, self.store.epoch, first, head, offered, limits
-            )
-
+        channel = await self._followed(row)
         frames = follow(
+            place,
             channel,
             self.store,
             self.clock,
-            place,
-            info=info,
+            info=self._info(row, channel, client_id, self.new_id()),
             left=lambda: self._left(row.conversation_id),
             frames=self.settings.buffer,
             size=self.settings.buffer_bytes,
@@ -331,6 +306,65 @@ class Engine:
         async with aclosing(frames):
             async for sent in frames:
                 yield sent
+
+    async def attach(
+        self,
+        row: ConversationRow,
+        place: Place,
+        subscriber: Subscriber,
+        *,
+        client_id: str,
+        connection_id: str,
+    ) -> AsyncGenerator[Sent, None]:
+        """The first frames for a subscriber of one's own, who gets what follows by themselves.
+
+        To be ended with `detach`, also where this was not read to its end.
+        """
+        channel = await self._followed(row)
+        info = self._info(row, channel, client_id, connection_id)
+        frames = open_at(place, channel, subscriber, self.store, self.clock, info)
+        async with aclosing(frames):
+            async for sent in frames:
+                yield sent
+
+    def detach(self, conversation_id: str, subscriber: Subscriber) -> None:
+        """They follow no longer."""
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            channel.unsubscribe(subscriber)
+            self._left(conversation_id)
+
+    async def _followed(self, row: ConversationRow) -> Channel:
+        """The channel of a conversation that somebody is about to follow."""
+        fresh = await self.store.conversation(row.conversation_id)
+        channel = self._channel(fresh or row)
+        live = self._live.get(row.conversation_id)
+        if live is not None and not channel.is_followed:
+            live.post(i.Came(at=self.clock.now()))
+        self._look_elsewhere(channel)
+        return channel
+
+    def _info(
+        self, row: ConversationRow, channel: Channel, client_id: str, connection_id: str
+    ) -> Callable[[int, int], p.SessionInfo]:
+        offered = self.capabilities(row.agent)
+        limits = p.Limits(
+            self.settings.max_frame_bytes,
+            channel.state.options.max_queue,
+            self.settings.heartbeat_seconds,
+        )
+        epoch = self.store.epoch
+        return lambda first, head: p.SessionInfo(
+            connection_id, client_id, epoch, first, head, offered, limits
+        )
+
+    def capabilities(self, name: str) -> p.Capabilities:
+        """What can be asked of this agent; little, if it is not here."""
+        agent = self.agents.get(name)
+        able = agent.capabilities if agent else AgentCapabilities()
+        return p.Capabilities(
+            name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
+        )
 
     def _look_elsewhere(self, channel: Channel) -> None:
         name = channel.state.conversation_id

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 
+from msgspec import Struct
+
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.opening import hello, replay_complete, replayed, start_of
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import Channel, Sent, Subscriber
 from turnwire.errors import TurnwireError
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
-__all__ = ["Place", "SlowReader", "follow"]
+__all__ = ["Place", "SlowReader", "follow", "open_at"]
 
 _PAGE = 500  # entries read at once; a replay has no limit
 
@@ -26,71 +29,67 @@ class SlowReader(TurnwireError):
     retryable = True
 
 
-class Place:
+class Place(Struct, frozen=True, gc=False):
     """Where somebody wants to begin, as the address of a connection says it."""
 
-    def __init__(
-        self, last_sequence: int | None = None, epoch: str | None = None, tail: int | None = None
-    ) -> None:
-        self.last_sequence = last_sequence or 0
-        self.epoch = epoch
-        self.tail = tail
+    last_sequence: int = 0
+    epoch: str | None = None
+    tail: int | None = None
 
-    def begin(self, head: int, epoch: str) -> tuple[int, p.ResetReason | None]:
-        """After which number the replay begins, and why the copy is void, if it is."""
-        after = self.last_sequence
-        start = max(head - self.tail, 0) if self.tail is not None else 0
-        if self.epoch is not None and self.epoch != epoch:
-            return start, "epoch"
-        if not after:
-            return start, None
-        if after > head:
-            return start, "beyond_head"
-        if after < start:
-            return start, "tail"
-        return after, None
+
+async def open_at(
+    place: Place,
+    channel: Channel,
+    subscriber: Subscriber,
+    store: Store,
+    clock: Clock,
+    info: Callable[[int, int], p.SessionInfo],
+) -> AsyncGenerator[Sent, None]:
+    """The first frames of a connection. The subscriber gets what follows them, from now on.
+
+    The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
+    and the snapshots are those of the moment of subscribing, because all that happened since waits
+    behind them. Whoever calls this ends the subscription.
+    """
+    await channel.until_told()
+    channel.subscribe(subscriber)
+    now = iso(clock.now())
+    state = channel.state
+    name, head = state.conversation_id, state.head
+    start = start_of(place.last_sequence, place.epoch, place.tail, head=head, epoch_now=store.epoch)
+    last: list[f.Frame] = [
+        replay_complete(name, head, now),
+        channel.state_frame(now),
+        *channel.snapshots(now),
+    ]
+    for frame in hello(name, start, info(start.after + 1, head), now):
+        yield Sent(frame)
+    async for frame in _missed(store, state, start.after, now):
+        yield Sent(frame)
+    for frame in last:
+        yield Sent(frame)
 
 
 async def follow(
+    place: Place,
     channel: Channel,
     store: Store,
     clock: Clock,
-    place: Place,
     *,
     info: Callable[[int, int], p.SessionInfo],
     left: Callable[[], None],
     frames: int,
     size: int,
 ) -> AsyncGenerator[Sent, None]:
-    """The seam: subscribe, take the head, replay up to it, then let go what came meanwhile.
-
-    The state and the snapshots are those of the moment of subscribing, because all that happened
-    since waits behind them.
-    """
+    """The first frames, and then everything that happens."""
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
-    await channel.until_told()
-    channel.subscribe(subscriber)
     try:
-        now = iso(clock.now())
-        state = channel.state
-        head = state.head
-        after, reset = place.begin(head, store.epoch)
-        resumed = bool(place.last_sequence) and reset is None
-        opening: list[f.Frame] = [channel.state_frame(now), *channel.snapshots(now)]
-        outside = (state.conversation_id, None, None, now, None)
-        kind = f.SessionResumed if resumed else f.SessionConnected
-        yield Sent(kind(*outside, info(after + 1, head)))
-        if reset is not None:
-            yield Sent(f.SessionReset(*outside, p.Reset(reset, store.epoch, after + 1)))
-        async for frame in _missed(store, state, after, now):
-            yield Sent(frame)
-        yield Sent(f.SessionReplayComplete(*outside, p.ReplayComplete(head)))
-        for frame in opening:
-            yield Sent(frame)
+        async for sent in open_at(place, channel, subscriber, store, clock, info):
+            yield sent
         while True:
-            while (sent := subscriber.take()) is not None:
-                yield sent
+            while (waiting := subscriber.take()) is not None:
+                yield waiting
             if subscriber.overrun:
                 raise SlowReader("This follower read too slowly; follow again from its place.")
             news.clear()
@@ -115,13 +114,9 @@ async def _missed(
     ends = iter(t for t in ended_turns if t.turn_id <= state.turns and t.turn_id not in goes_on)
     end = next(ends, None)
 
-    def replay(number: int | None, event: f.Frame) -> f.Frame:
-        ids = (conversation_id, event.turn_id, None, now, event.trace_id)
-        return f.MessageReplay(*ids, f.Replay(number, event))  # type: ignore[arg-type]
-
     def ended(turn: StoredTurn) -> f.Frame:
         ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
-        return replay(None, f.AssistantComplete(*ids, turn.end))
+        return replayed(f.AssistantComplete(*ids, turn.end), now)
 
     def ends_before(number: int) -> Iterator[f.Frame]:
         nonlocal end
@@ -137,7 +132,7 @@ async def _missed(
             for frame in ends_before(stored.sequence):
                 yield frame
             event = frame_of(stored.entry, stored.sequence, conversation_id, stored.trace_id)
-            yield replay(stored.sequence, event)
+            yield replayed(event, now)
         if not page:
             break
         after = page[-1].sequence

@@ -26,14 +26,24 @@ __all__ = ["Talk"]
 class Talk:
     """A conversation, for whoever talks in it."""
 
-    def __init__(self, engine: Engine, row: ConversationRow) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        row: ConversationRow,
+        accepted: Callable[[Answer], None] | None = None,
+    ) -> None:
         self._engine = engine
         self.row = row
+        self._accepted = accepted
 
     @property
     def id(self) -> str:
         """The conversation's id."""
         return self.row.conversation_id
+
+    def telling(self, accepted: Callable[[Answer], None]) -> Talk:
+        """The same, for one thing to ask: its answer is told before anybody sees what it causes."""
+        return Talk(self._engine, self.row, accepted)
 
     async def status(self) -> Status:
         """Its small state, as it is now."""
@@ -183,7 +193,7 @@ class Talk:
         client_id: str = "local",
     ) -> AsyncGenerator[Frame, None]:
         """Everything after a place in the log, then live, as the frames of protocol v2."""
-        place = Place(last_sequence, epoch, tail)
+        place = Place(last_sequence or 0, epoch, tail)
         sequence = 0
         async with aclosing(self._engine.follow(self.row, place, client_id)) as sent:
             async for each in sent:
@@ -206,6 +216,7 @@ class Talk:
             client_message_id=client_message_id,
             body=msgspec.json.encode([kind, body]),
             request_id=request_id,
+            accepted=self._accepted,
         )
 
 
