@@ -145,12 +145,20 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 # --- blobs --------------------------------------------------------------------------------------
 
 
-def put_blob(db: apsw.Cursor, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
+def put_blob(
+    db: apsw.Cursor,
+    blob_id: str,
+    data: bytes,
+    mime_type: str,
+    at: str,
+    user: str | None,
+    conversation_id: str | None,
+) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
     db.execute(
-        "INSERT INTO blobs (blob_id, mime_type, data, created_at) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (clean(blob_id), clean(mime_type), data, at),
+        "INSERT INTO blobs (blob_id, mime_type, data, created_at, user, conversation_id)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (clean(blob_id), clean(mime_type), data, at, clean(user), clean(conversation_id)),
     )
     if db.connection.changes():
         return
