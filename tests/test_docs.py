@@ -62,7 +62,7 @@ VOCABULARIES = {
     "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
     "turnwire.dialects.v2.check": "docs/cli.md",
-    "turnwire.cli.record": "docs/cli.md",
+    "turnwire.engine.record": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
 

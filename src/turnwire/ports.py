@@ -61,6 +61,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     images: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
+    options: list[str] = []  # its own options that a client may choose for a conversation
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -89,11 +88,9 @@ class Home:
 
 def default_path() -> Path:
     """Where programs of this user keep their data on this machine."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "turnwire"
-    base = os.environ.get("XDG_DATA_HOME", "")
-    # A relative path is to be ignored, says the specification of these directories.
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "turnwire"
+    from turnwire.settings import default_data_dir
+
+    return default_data_dir()
 
 
 def _home(ctx: click.Context, param: click.Parameter, value: Path | None) -> Home:

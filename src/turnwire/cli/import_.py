@@ -14,7 +14,7 @@ from turnwire.cli.words import counted
 from turnwire.errors import TurnwireError, UnreadableInput
 
 if TYPE_CHECKING:
-    from turnwire.cli.record import Line
+    from turnwire.engine.record import Line
     from turnwire.ports import Store
 
 __all__ = ["command"]
@@ -51,8 +51,8 @@ async def _import(home: Home, path: Path) -> tuple[str, int]:
 async def _add(
     store: Store, name: str, first: Line | None, lines: Iterator[Line], path: Path
 ) -> int:
-    from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, TurnLine, entry_of
     from turnwire.cli.restore import Restorer
+    from turnwire.engine.record import BlobLine, EndLine, EntryLine, HeadLine, TurnLine, entry_of
 
     if not isinstance(first, HeadLine):
         raise _broken(path, 1, "it does not begin with a conversation")
@@ -80,7 +80,7 @@ def _lines(path: Path) -> Iterator[Line]:
     import msgspec
 
     from turnwire.cli.bars import reading
-    from turnwire.cli.record import read_line
+    from turnwire.engine.record import read_line
 
     try:
         with path.open("rb") as file, reading(path) as count:

@@ -6,9 +6,9 @@ import time
 
 from msgspec import convert, structs
 
-from turnwire.cli.record import HeadLine, TurnLine
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
+from turnwire.engine.record import HeadLine, TurnLine
 from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
 
 __all__ = ["Restorer"]

@@ -168,6 +168,17 @@ class Engine:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         return Talk(self, row)
 
+    async def end(self, conversation_id: str) -> None:
+        """End what runs in a conversation, as if the server stopped; it can be woken again."""
+        live = self._live.get(conversation_id)
+        if live is not None:
+            await live.stop()
+
+    async def remove(self, conversation_id: str, *, by: str | None = None) -> None:
+        """End what runs in it, and delete it. Raises Refused with CONVERSATION_NOT_FOUND."""
+        await self.end(conversation_id)
+        await self.store.delete(conversation_id, at=iso(self.clock.now()), by=by)
+
     def _agent(self, name: str) -> Agent:
         agent = self.agents.get(name)
         if agent is None:

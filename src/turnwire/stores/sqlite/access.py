@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 
 from turnwire.ports import Ticket, Token
@@ -42,7 +44,7 @@ def find_tokens(db: apsw.Connection) -> list[Token]:
 
 
 def revoke_token(db: apsw.Cursor, token_id: str, at: str) -> bool:
-    """It opens nothing any more, nor do the cookies and tickets that were had with it."""
+    """It opens nothing any more, nor do the tickets that were had with it."""
     db.execute(
         "UPDATE tokens SET revoked_at = ? WHERE token_id = ? AND revoked_at IS NULL",
         (at, clean(token_id)),
@@ -63,7 +65,7 @@ def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> None
 
 def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket | None:
     """Whoever is first has it; nobody has it twice."""
-    found = db.execute(
+    found: list[Any] = db.execute(
         "DELETE FROM tickets WHERE digest = ? AND kind = ?"
         " RETURNING kind, user, token_id, expires_at",
         (digest, kind),

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Raw, Struct
 
+from turnwire.core.message import to_json
 from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
@@ -25,6 +26,7 @@ __all__ = [
     "as_line",
     "blobs_in",
     "head_of",
+    "lines_of",
     "read_line",
     "told",
 ]
@@ -137,6 +139,24 @@ async def told(
     while end is not None and end.end.after_sequence <= row.head:
         yield end
         end = next(turns, None)
+
+
+async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
+    """Everything, line by line; what an entry refers to comes before it, once."""
+    yield head_of(row)
+    turns = 0
+    kept: set[str] = set()
+    async for item in told(store, row):
+        if isinstance(item, StoredTurn):
+            turns += 1
+        else:
+            for blob_id in blobs_in(to_json(item.entry)):
+                found = None if blob_id in kept else await store.get_blob(blob_id)
+                if found is not None:
+                    kept.add(blob_id)
+                    yield BlobLine(blob_id, found[1], found[0])
+        yield as_line(item)
+    yield EndLine(row.head, turns)
 
 
 def as_line(item: StoredEntry | StoredTurn) -> Line:

@@ -1,0 +1,206 @@
+"""Conversations over HTTP: begun, listed, changed, deleted, read and exported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from turnwire.core.conversation.state import status_of
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import Status
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.project import frame_of
+from turnwire.engine.record import lines_of
+from turnwire.ports import ConversationRow
+from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
+from turnwire.server.keys import Who
+from turnwire.server.service import Service
+
+__all__ = ["change", "create", "delete", "export", "list_all", "messages", "show"]
+
+_MOST = 500  # in one answer
+
+
+class ConversationJson(Struct, frozen=True, omit_defaults=True):
+    """A conversation, as programs get it."""
+
+    id: str
+    agent: str
+    created_at: str
+    updated_at: str
+    head: int
+    status: Status
+    title: str | None = None
+    user: str | None = None  # whose it is; absent: the owner's of the data
+    cwd: str | None = None
+    archived: bool = False
+    parent_id: str | None = None
+
+
+class NewConversationJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a conversation begins with."""
+
+    agent: str | None = None
+    title: str | None = None
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}
+
+
+class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change; what is absent stays."""
+
+    title: str | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+def _told(row: ConversationRow) -> ConversationJson:
+    return ConversationJson(
+        row.conversation_id,
+        row.agent,
+        row.created_at,
+        row.updated_at,
+        row.head,
+        status_of(row.state),
+        row.title,
+        row.user,
+        row.cwd,
+        row.archived,
+        row.parent_id,
+    )
+
+
+async def create(service: Service, request: Request, who: Who) -> Response:
+    """POST /api/conversations"""
+    new = await read_json(request, NewConversationJson, service.settings.max_body_bytes)
+    name = new.agent or service.settings.agent
+    agent = service.engine.agents.get(name)
+    if agent is not None:
+        able = agent.capabilities
+        _check_choice("model", new.model, able.models)
+        _check_choice("permission_mode", new.permission_mode, able.permission_modes)
+        for option in new.options:
+            if option not in able.options:
+                said = f"{name} has no option {option!r} that a client may choose."
+                raise Refused("INVALID_PAYLOAD", said)
+    if new.title is not None and not 0 < len(new.title.strip()) <= 500:
+        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    talk = await service.engine.create(
+        name,
+        user=who.user,
+        title=new.title.strip() if new.title else None,
+        cwd=_directory(new.cwd, service),
+        model=new.model,
+        permission_mode=new.permission_mode,
+        options=new.options,
+    )
+    service.write_down("created", who, talk.id, agent=name)
+    return json_answer(_told(talk.row), 201)
+
+
+def _check_choice(name: str, chosen: str | None, offered: list[str]) -> None:
+    if chosen is not None and chosen not in offered:
+        there = ", ".join(offered) or "none"
+        raise Refused("INVALID_PAYLOAD", f"`{name}` is {chosen!r}; there is: {there}.")
+
+
+def _directory(cwd: str | None, service: Service) -> str | None:
+    """Where the agent works: below a directory in which it may. Links are followed first."""
+    if cwd is None:
+        return str(service.roots[0]) if service.roots else None
+    if "\0" in cwd or not cwd.startswith(("/", "~")):
+        raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
+    path = Path(cwd).expanduser().resolve()
+    if not any(path.is_relative_to(root) for root in service.roots):
+        said = "Agents may not work there. Choose a directory below one of the setting `roots`."
+        raise Refused("FORBIDDEN", said)
+    if not path.is_dir():
+        raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
+    return str(path)
+
+
+async def list_all(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations"""
+    limit = number(request, "limit", 50, least=1, most=_MOST)
+    offset = number(request, "offset", 0)
+    archived = word(request, "archived") in ("true", "1")
+    rows = await service.store.conversations(
+        user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
+    )
+    return json_answer({"conversations": [_told(row) for row in rows]})
+
+
+async def show(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    return json_answer(_told(talk.row))
+
+
+async def change(service: Service, request: Request, who: Who) -> Response:
+    """PATCH /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    wanted = await read_json(request, ChangesJson, service.settings.max_body_bytes)
+    if wanted.title is not UNSET:
+        if not 0 < len(wanted.title.strip()) <= 500:
+            raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+        await talk.rename(wanted.title, user=who.name)
+    if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
+        await service.store.change(talk.id, archived=wanted.archived)
+        if wanted.archived:
+            service.cut(talk.id)
+            await service.engine.end(talk.id)
+        service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
+    changed = await service.talk(talk.id, who, closed=True)
+    return json_answer(_told(changed.row))
+
+
+async def delete(service: Service, request: Request, who: Who) -> Response:
+    """DELETE /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    service.cut(talk.id)
+    await service.engine.remove(talk.id, by=who.name)
+    return Response(status_code=204, headers=SAFE_HEADERS)
+
+
+async def messages(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/messages: each as the payload of a message.replay."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    after = number(request, "after", 0) or 0
+    before = number(request, "before", None)
+    limit = number(request, "limit", 50, least=1, most=_MOST) or 50
+    # Without `after` the newest are wanted: those that a client with a tail puts before its own.
+    newest = word(request, "after") is None
+    found = await service.store.entries(
+        talk.id, after=after, before=before, limit=limit, newest=newest
+    )
+    events = [
+        f.Replay(each.sequence, frame_of(each.entry, each.sequence, talk.id, each.trace_id))  # type: ignore[arg-type]
+        for each in found
+    ]
+    head, epoch = talk.row.head, service.store.epoch
+    return json_answer({"messages": events, "head": head, "epoch": epoch})
+
+
+async def export(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/export: what `turnwire import` reads."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    if (form := word(request, "format") or "jsonl") != "jsonl":
+        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}: there is only jsonl.")
+    headers = {
+        **SAFE_HEADERS,
+        "Content-Disposition": 'attachment; filename="conversation.jsonl"',
+    }
+    lines = _lines(service, talk.row)
+    return StreamingResponse(lines, 200, headers, "application/x-ndjson")
+
+
+async def _lines(service: Service, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for line in lines_of(service.store, row):
+        yield msgspec.json.encode(line) + b"\n"

@@ -1,0 +1,43 @@
+"""How much is too much: frames in a while, and things in things."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Bucket", "is_too_deep"]
+
+
+class Bucket:
+    """So many at once, and so many a second in the long run."""
+
+    __slots__ = ("_at", "_left", "_most", "_rate")
+
+    def __init__(self, rate: float, most: int) -> None:
+        self._rate = rate
+        self._most = self._left = float(most)
+        self._at: float | None = None
+
+    def take(self, now: float) -> float:
+        """0: there was one. Otherwise the seconds until there will be."""
+        if self._at is not None:
+            self._left = min(self._most, self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left >= 1:
+            self._left -= 1
+            return 0.0
+        return (1 - self._left) / self._rate if self._rate else 60.0
+
+
+def is_too_deep(raw: str, value: Any, most: int) -> bool:
+    """Whether more objects and lists than this are in one another."""
+    if raw.count("{") + raw.count("[") <= most:  # almost always
+        return False
+    level = [value]
+    for _ in range(most + 1):
+        level = [each for each in level if isinstance(each, dict | list)]
+        if not level:
+            return False
+        level = [
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return True

@@ -1,0 +1,98 @@
+"""The WebSocket of protocol v2: who connects to which conversation, and whether they may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.core.times import iso
+from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.engine.channel import Sent
+from turnwire.engine.follow import Place
+from turnwire.errors import TurnwireError
+from turnwire.server.auth import SUBPROTOCOL
+from turnwire.server.connection import Connection
+from turnwire.server.keys import Who
+from turnwire.server.outlet import Send
+from turnwire.server.problems import error_frame, refusal_of
+
+if TYPE_CHECKING:
+    from turnwire.engine import Talk
+    from turnwire.server.service import Service
+
+__all__ = ["WIRE", "serve_socket"]
+
+WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
+_log = logging.getLogger("turnwire")
+
+
+async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    """One WebSocket, from its request to its end."""
+    message = await receive()
+    if message["type"] != "websocket.connect":
+        return
+    offered = scope.get("subprotocols") or []
+    chosen = SUBPROTOCOL if SUBPROTOCOL in offered else None
+    await send({"type": "websocket.accept", "subprotocol": chosen})
+    address = Address.of(_address(scope))
+    try:
+        who, talk, place = await _let_in(service, scope, address)
+    except TurnwireError as error:
+        name = address.conversation_id if address is not None else ""
+        await _turn_away(refusal_of(error), name, service, send)
+        return
+    wire = (scope.get("extensions") or {}).get(WIRE)
+    connection = Connection(service, talk, who, send, wire)
+    about = {"connection_id": connection.connection_id, "token_id": who.token_id}
+    service.hub.add(connection)
+    try:
+        service.write_down("connected", who, talk.id, **about)
+        await connection.run(place, receive)
+    finally:
+        service.hub.remove(connection)
+        service.write_down("disconnected", who, talk.id, **about, code=connection.code)
+
+
+def _address(scope: dict[str, Any]) -> str:
+    """The address as it was sent, below where this application is mounted."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1")
+    root = scope.get("root_path", "")
+    if root and path.startswith(root):
+        path = path[len(root) :]
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+async def _let_in(
+    service: Service, scope: dict[str, Any], address: Address | None
+) -> tuple[Who, Talk, Place]:
+    """Raises what a client is told instead of its first frame."""
+    host = service.gate.host(scope)
+    if address is None:
+        raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
+    if not service.speaks_v2:
+        raise Refused("CHAT_PROTOCOL_DISABLED")
+    if address.protocol != "v2":
+        raise Refused("PROTOCOL_VERSION_UNSUPPORTED", protocols=["v2"])
+    who = await service.auth.who(scope, host)
+    if address.fault is not None:
+        raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
+    service.hub.admit(who)
+    talk = await service.talk(address.conversation_id, who)
+    return who, talk, Place(address.last_sequence, address.epoch, address.tail)
+
+
+async def _turn_away(refused: Refused, name: str, service: Service, send: Send) -> None:
+    now = iso(service.engine.clock.now())
+    frame = Sent(error_frame(refused, name, now)).encoded.at(1).decode()
+    try:
+        async with asyncio.timeout(5):
+            await send({"type": "websocket.send", "text": frame})
+            code = CLOSES_WITH.get(str(refused.code), 4004)
+            await send({"type": "websocket.close", "code": code})
+    except Exception as gone:
+        _log.debug("a client left before it was told %s: %r", refused.code, gone)
