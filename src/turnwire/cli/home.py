@@ -87,10 +87,10 @@ class Home:
 
 
 def default_path() -> Path:
-    """Where programs of this user keep their data on this machine."""
-    from turnwire.settings import default_data_dir
+    """Where turnwire.toml says, or where programs of this user keep their data."""
+    from turnwire.settings import read_settings
 
-    return default_data_dir()
+    return read_settings()[0].data_path
 
 
 def _home(ctx: click.Context, param: click.Parameter, value: Path | None) -> Home:

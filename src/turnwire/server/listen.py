@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -13,6 +16,8 @@ from turnwire.server.socket import WIRE
 from turnwire.settings import Settings
 
 __all__ = ["Server", "address_of", "bind"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class WebSocket(WebSocketsSansIOProtocol):
@@ -57,7 +62,13 @@ class WebSocket(WebSocketsSansIOProtocol):
 class Server(uvicorn.Server):
     """Stops in this order: turns end and are told, clients are closed, then the sockets."""
 
-    def __init__(self, app: App, settings: Settings, listener: socket.socket) -> None:
+    def __init__(
+        self,
+        app: App,
+        settings: Settings,
+        listener: socket.socket,
+        announce: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         config = uvicorn.Config(
             app,
             loop="uvloop" if _has_uvloop() else "asyncio",
@@ -74,19 +85,43 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
+        self.failure: BaseException | None = None  # why it could not be announced
         self._app = app
         self._listener = listener
+        self._announce = announce
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Until it is told to stop."""
         super().run(sockets or [self._listener])
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and then say so."""
+        await super().startup(sockets)
+        if self._announce is not None:
+            try:
+                await self._announce()
+            except Exception as failure:
+                self.failure = failure
+                self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First what people see, then what they do not."""
         for server in self.servers:
             server.close()
-        await self._app.stop()
+        stopping = asyncio.create_task(self._app.stop())
+        while not stopping.done() and not self.force_exit:
+            await asyncio.wait([stopping], timeout=0.1)
         await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stopping because somebody said so is a good end: the signal is not raised again."""
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in _SIGNALS}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
 
 
 def bind(settings: Settings, *, any_port: bool) -> socket.socket:
