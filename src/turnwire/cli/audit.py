@@ -24,7 +24,11 @@ _PAGE = 500
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 @data_dir_option
 def command(*, home: Home, conversation: str | None, after: int, as_json: bool) -> None:
-    """Who asked, answered, allowed, denied, interrupted and connected, the oldest first."""
+    """Who did what, and when, the oldest first.
+
+    What was asked, answered, allowed, denied and stopped, who came and went, and which tokens were
+    made and revoked. It only grows.
+    """
     try:
         rows = run_async(_rows(home, conversation, after))
     except NothingYet:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import os
 import secrets
-import socket
-import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -70,45 +67,19 @@ def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
 
 
 async def take_over(engine: Engine, talk: Talk) -> Status:
-    """Make it ours. A process of this machine that has died need not be waited for."""
+    """Make it ours. A process of this machine that has died is not waited for."""
     from turnwire.ports import Owned
 
     try:
         return await talk.wake()
     except Owned as owned:
-        owner = owned.data.get("owner")
-        if not isinstance(owner, str) or not _has_died(owner):
-            raise TurnwireError(_taken(owned)) from None
-        # In its name, so that it is let go.
-        now = time.time_ns() // 1_000_000
-        await engine.store.release(await engine.store.claim(talk.id, owner, now=now, lease=0))
-    return await talk.wake()
-
-
-def _process(owner: Any) -> tuple[str, int] | None:
-    """The machine and the process that an owner's name tells."""
-    match str(owner).split(":"):
-        case [host, number, *_] if number.isdecimal():
-            return host, int(number)
-        case _:
-            return None
-
-
-def _has_died(owner: str) -> bool:
-    process = _process(owner)
-    if process is None or process[0] != socket.gethostname():
-        return False
-    try:
-        os.kill(process[1], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+        raise TurnwireError(_taken(owned)) from None
 
 
 def _taken(owned: Owned) -> str:
-    process = _process(owned.data.get("owner"))
+    from turnwire.engine.owners import process_of
+
+    process = process_of(owned.data.get("owner"))
     who = f"process {process[1]} on {process[0]}" if process else "another process"
     return (
         f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C."

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +25,7 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -39,12 +38,14 @@ from turnwire.ports import (
     Owned,
     StorageUnavailable,
     Store,
+    Timer,
 )
 
 __all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
+_LOOK_AGAIN = 500  # milliseconds at least, until a conversation of another owner is looked at again
 
 
 class EngineSettings(Struct, frozen=True):
@@ -92,13 +93,14 @@ class Engine:
         self.clock = clock or SystemClock()
         self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{self.new_id()[:8]}"
+        self.owner = owner_name(self.new_id()[:8])
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
         self._elsewhere: dict[str, Elsewhere] = {}
         self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
+        self._look_again: Timer | None = None
         self._stopping = False
 
     async def __aenter__(self) -> Self:
@@ -115,14 +117,37 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        for conversation_id in await self.store.unsettled():
-            # Another live process sees to it; or its agent is not here, and it has to wait for it.
-            with suppress(Owned, Refused):
+        await self._recover(await self.store.unsettled())
+
+    async def _recover(self, conversation_ids: Iterable[str]) -> None:
+        owned: dict[str, int] = {}
+        for conversation_id in conversation_ids:
+            try:
                 await self._activate(conversation_id)
+            except Owned as other:  # it sees to it, if it lives; or its lease runs out
+                owned[conversation_id] = other.data["lease_until"]
+            except Refused:  # its agent is not here, and it has to wait for it
+                continue
+        if owned and not self._stopping:
+            at = max(min(owned.values()), self.clock.now() + _LOOK_AGAIN)
+            self._look_again = self.clock.call_at(at, lambda: self._recover_later(owned))
+
+    def _recover_later(self, conversation_ids: Iterable[str]) -> None:
+        self._look_again = None
+        task = asyncio.create_task(self._recover_quietly(conversation_ids))
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+
+    async def _recover_quietly(self, conversation_ids: Iterable[str]) -> None:
+        unsettled = set(await self.store.unsettled())
+        with suppress(StorageUnavailable):
+            await self._recover([name for name in conversation_ids if name in unsettled])
 
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
+        if self._look_again is not None:
+            self._look_again()
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)
@@ -210,9 +235,7 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
-        claim = await self.store.claim(
-            conversation_id, self.owner, now=self.clock.now(), lease=self._lease
-        )
+        claim = await self._claim(conversation_id)
         row = await self.store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -243,6 +266,19 @@ class Engine:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         live.recover()
         return live
+
+    async def _claim(self, conversation_id: str) -> Claim:
+        """Raises Owned. An owner of this machine that has died need not be waited for."""
+        now = self.clock.now()
+        try:
+            return await self.store.claim(conversation_id, self.owner, now=now, lease=self._lease)
+        except Owned as owned:
+            dead = owned.data.get("owner")
+            if dead is None or not has_died(dead):
+                raise
+        # In its name, so that it is let go.
+        await self.store.release(await self.store.claim(conversation_id, dead, now=now, lease=0))
+        return await self.store.claim(conversation_id, self.owner, now=now, lease=self._lease)
 
     def _check_running(self) -> None:
         if self._stopping:
