@@ -152,6 +152,8 @@ class Connection:
             await carry_out(command, talk, self.who, self._service)
         except TurnwireError as error:
             told = refusal_of(error)
+            if isinstance(command, c.InputResponse) and "request_id" in told.data:
+                told.data["question_id"] = told.data.pop("request_id")
             if not answered:
                 self._put(error_frame(told, *self._here(), command.client_message_id))
             if told.code == "CONVERSATION_NOT_FOUND":
