@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ class Serving:
 
 @asynccontextmanager
 async def serving(
-    path: Path, *, agents: dict[str, Agent] | None = None, **settings: Any
+    path: Path, *, agents: Mapping[str, Agent] | None = None, **settings: Any
 ) -> AsyncIterator[Serving]:
     """A server that is stopped, as Ctrl-C stops it, when the block is left."""
     chosen = Settings(

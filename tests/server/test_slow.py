@@ -1,0 +1,162 @@
+"""Clients that do not read, do not answer or are not there: they are cut, and nobody else feels it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.server.clients import PATIENCE
+from tests.server.serving import Serving, serving
+from turnwire.agents.demo import DemoAgent
+
+
+async def stalled(server: Serving, name: str) -> socket.socket:
+    """A client that connects, and then does not read."""
+    place = urlsplit(server.url)
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.sock_connect(sock, (place.hostname, place.port))
+    lines = [
+        f"GET /ws/conversations/{name}?protocol=v2 HTTP/1.1",
+        f"Host: {place.netloc}",
+        f"Authorization: Bearer {server.token}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ]
+    await loop.sock_sendall(sock, ("\r\n".join(lines) + "\r\n\r\n").encode())
+    return sock
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # type: ignore[operator]
+            await asyncio.to_thread(lambda: None)
+
+
+def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.5)
+
+    async def run() -> None:
+        async with serving(tmp_path, agents={"demo": agent}) as server:
+            name = (await server.service.engine.create("demo")).id
+            sock = await stalled(server, name)
+            await until(lambda: len(server.service.hub) == 1)
+            [slow] = server.service.hub._connections
+            waiting = []
+            async with server.client(name) as client:
+                await client.say("hello", "m-1")
+                while not slow.gone.is_set():
+                    await client.next()
+                    waiting.append(slow._outlet._size)
+                await client.end_of(1)
+                await client.state("active")
+            assert slow.code == 4001
+            # One step's frames are not divided, so that the last ones may go beyond.
+            assert max(waiting) < (1 << 20) + (1 << 19)
+            sock.close()
+            rows = await server.service.store.audit(conversation_id=name)
+            codes = [row.data["code"] for row in rows if row.action == "disconnected"]
+            assert 4001 in codes
+
+    asyncio.run(run())
+
+
+def test_who_was_cut_off_comes_back_and_has_everything(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.3)
+
+    async def run() -> None:
+        async with serving(tmp_path, agents={"demo": agent}, buffer_bytes=10_000) as server:
+            name = (await server.service.engine.create("demo")).id
+            slow = await server.client(name).come()
+            async with server.client(name) as client:
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+                await client.state("active")
+                assert await slow.until_closed() in (4001, 1006)
+                await slow.come()
+                assert slow.view().messages == client.view().messages
+                await slow.leave()
+
+    asyncio.run(run())
+
+
+def test_a_quiet_connection_hears_from_the_server(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            serving(tmp_path, heartbeat_seconds=1) as server,
+            server.client(await server.begin()) as client,
+        ):
+            for _ in range(2):
+                beat = await client.until("session.heartbeat_ack")
+                assert beat["payload"] == {}
+
+    asyncio.run(run())
+
+
+def test_a_client_that_answers_no_ping_is_told_and_cut(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=0.2, pong_seconds=0.2) as server:
+            name = await server.begin()
+            sock = await stalled(server, name)  # it does not answer anything
+            await until(lambda: len(server.service.hub) == 1)
+            [connection] = server.service.hub._connections
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert loop.time() - began < 0.2 + 0.2 + 1
+            assert connection.code == 4002
+            raw = b""
+            while piece := await asyncio.wait_for(loop.sock_recv(sock, 65536), PATIENCE):
+                raw += piece
+            assert b"HEARTBEAT_TIMEOUT" in raw
+            assert (4002).to_bytes(2, "big") in raw[-4:]
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_only_listens_stays(tmp_path: Path) -> None:
+    """It answers pings, as every WebSocket does by itself, and says nothing."""
+
+    async def run() -> None:
+        async with serving(
+            tmp_path, ping_seconds=0.1, pong_seconds=0.1, heartbeat_seconds=1
+        ) as server:
+            name = await server.begin()
+            address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+            headers = {"Authorization": f"Bearer {server.token}"}
+            async with connect(address, additional_headers=headers, proxy=None) as listener:
+                beats = 0
+                while beats < 2:
+                    beats += b"heartbeat_ack" in await listener.recv(decode=False)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_user"])
+def test_one_connection_too_many(tmp_path: Path, limit: str) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, **{limit: 2}) as server:  # type: ignore[arg-type]
+            name = await server.begin()
+            async with server.client(name) as one, server.client(name) as two:
+                third = server.client(name)
+                await third.come(until_ready=False)
+                assert await third.until_closed() == 4003
+                error = third.frames[0]["payload"]
+                assert (error["code"], error["data"]) == ("RATE_LIMITED", {"retry_after": 5})
+                await one.say("hello", "m-1")
+                await two.end_of(1)
+                await one.end_of(1)
+            async with server.client(name):
+                pass
+
+    asyncio.run(run())
