@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fix bench bench-core schema docs requirements clean
+.PHONY: help run test check fix soak bench bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,9 @@ else
 	@$(BIN)/pytest -n auto --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
 endif
+
+soak: .venv/test.stamp ## send nonsense to a server, for long (SECONDS=600)
+	@TURNWIRE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/pytest tests/server/test_fuzz.py
 
 check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .

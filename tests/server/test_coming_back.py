@@ -135,11 +135,11 @@ def test_a_long_log_is_replayed_whole(tmp_path: Path) -> None:
         async with serving(tmp_path, frames_at_once=10_000) as server:
             name = await server.begin()
             async with server.client(name) as client:
-                for number in range(1, 301):
+                for number in range(1, 261):
                     await client.say("hello", f"m-{number}")
                     await client.end_of(number)
                 head = client.cursor
-            assert head > 600, "more than a page"
+            assert head > 500, "more than a page"
             async with server.client(name) as newcomer:
                 assert newcomer.numbers() == list(range(1, head + 1))
                 assert newcomer.view().messages == client.view().messages
@@ -226,8 +226,9 @@ def test_a_message_whose_ack_was_lost_is_sent_again(tmp_path: Path) -> None:
             await client.say("hello", "m-1")
             ack = await client.answer("m-1")
             assert ack["payload"]["duplicate"] or ack["payload"]["turn_id"] == 1
-            await client.state("active")
-            assert len(client.view().turns) == 1
+            while not client.view().turns:
+                await client.next()
+            assert [turn.turn_id for turn in client.view().turns] == [1]
             await client.leave()
 
     asyncio.run(run())
@@ -239,7 +240,7 @@ def test_a_message_whose_ack_was_lost_is_sent_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["converge", "continue"])
 def test_when_the_last_client_leaves(tmp_path: Path, policy: str) -> None:
     async def run() -> None:
-        agents = {"demo": DemoAgent(delay=0.005)}
+        agents = {"demo": DemoAgent(delay=0.002)}
         async with serving(
             tmp_path, agents=agents, on_disconnect=policy, disconnect_grace=0.1
         ) as server:
@@ -270,7 +271,7 @@ def test_when_the_last_client_leaves(tmp_path: Path, policy: str) -> None:
 
 def test_somebody_who_comes_back_in_time_finds_the_turn_running(tmp_path: Path) -> None:
     async def run() -> None:
-        agents = {"demo": DemoAgent(delay=0.005)}
+        agents = {"demo": DemoAgent(delay=0.002)}
         async with serving(tmp_path, agents=agents, on_disconnect="converge") as server:
             name = (await server.service.engine.create("demo")).id
             client = await server.client(name).come()

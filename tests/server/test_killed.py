@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.server.clients import PATIENCE, Client
@@ -135,12 +136,17 @@ def test_a_storm_of_a_thousand_clients(tmp_path: Path) -> None:
         assert head >= 50
         gate = asyncio.Semaphore(200)
 
+        address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+        headers = {"Authorization": f"Bearer {server.token}"}
+
         async def catch_up() -> None:
-            async with gate:
-                client = server.client(name)
-                await client.come()
-                assert client.cursor == head
-                await client.leave()
+            async with gate, connect(address, additional_headers=headers, proxy=None) as client:
+                replayed = 0
+                async for raw in client:
+                    replayed += '"message_sequence":null' not in raw and "message.replay" in raw
+                    if '"type":"session.state"' in raw:
+                        break
+                assert replayed == head
 
         await asyncio.gather(*(catch_up() for _ in range(1000)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -58,13 +58,13 @@ class App:
                 service, self._service = self._service, None
                 await service.close()
 
-    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
         service = self._service or await self.start()
         if scope["type"] == "websocket":
-            await serve_socket(service, scope, receive, send)
+            await serve_socket(service, dict(scope), receive, send)
         else:
             await self._router(service)(scope, receive, send)
 
