@@ -42,8 +42,9 @@ class Talker:
     name = "talker"
     capabilities = AgentCapabilities()
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int, pieces: int = DELTAS) -> None:
         self._together = together
+        self._pieces = pieces
 
     def unavailable(self) -> str | None:
         """It is always there."""
@@ -51,7 +52,7 @@ class Talker:
 
     async def open(self, start: SessionStart) -> AgentSession:
         """A session."""
-        return TalkerSession(self._together)
+        return TalkerSession(self._together, self._pieces)
 
 
 class TalkerSession(LocalSession):
@@ -59,9 +60,10 @@ class TalkerSession(LocalSession):
 
     native_session_id = "session-1"
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int, pieces: int) -> None:
         super().__init__()
         self._together = together
+        self._pieces = pieces
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Talk."""
@@ -75,10 +77,10 @@ class TalkerSession(LocalSession):
             ev.ContentStarted(*_WHOSE, message, 0, block),
         )
         piece = ev.ContentDelta(*_WHOSE, message, 0, "text", "some words ")
-        for _ in range(DELTAS // self._together):
+        for _ in range(self._pieces // self._together):
             await self._let_read(0)
             self._say(*[piece] * self._together)
-        whole = TextBlock("some words " * DELTAS, "completed")
+        whole = TextBlock("some words " * self._pieces, "completed")
         self._say(
             ev.AssistantMessage(*_WHOSE, message, 0, [whole]),
             ev.ContentCompleted(*_WHOSE, message, 0, whole),

@@ -1,0 +1,96 @@
+"""Clients for the benchmarks, in a process of their own: they open sockets, and read what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import sys
+from typing import cast
+from urllib.parse import urlsplit
+
+import uvloop
+
+
+class Sink(asyncio.Protocol):
+    """Asks for a WebSocket and reads, until it has seen the words it waits for so many times."""
+
+    def __init__(self, path: str, host: str, token: str, words: bytes, times: int) -> None:
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = [
+            f"GET {path} HTTP/1.1",
+            f"Host: {host}",
+            f"Authorization: Bearer {token}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+        ]
+        self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+        self.seen = asyncio.get_running_loop().create_future()
+        self._words = words
+        self._times = times
+        self._tail = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask."""
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.write(self.request)
+
+    def data_received(self, data: bytes) -> None:
+        """Read."""
+        read = self._tail + data
+        self._times -= read.count(self._words)
+        self._tail = read[-len(self._words) + 1 :]
+        if self._times <= 0 and not self.seen.done():
+            self.seen.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It should not have been."""
+        if not self.seen.done():
+            self.seen.set_exception(ConnectionError("the server hung up"))
+
+
+async def connect(url: str, token: str, words: str, times: int) -> Sink:
+    """One client."""
+    place = urlsplit(url)
+    assert place.hostname is not None
+    assert place.port is not None
+    path = f"{place.path}?{place.query}"
+    _, sink = await asyncio.get_running_loop().create_connection(
+        lambda: Sink(path, place.netloc, token, words.encode(), times),
+        place.hostname,
+        place.port,
+    )
+    return sink
+
+
+async def main(url: str, token: str, count: str, at_once: str, words: str, times: str) -> None:
+    """`at_once` 0: all of them stay, and say when they are there, and when they have seen it."""
+    number = int(count)
+    if int(at_once):
+        gate = asyncio.Semaphore(int(at_once))
+
+        async def visit() -> None:
+            async with gate:
+                sink = await connect(url, token, words, int(times))
+                await sink.seen
+                sink.transport.abort()
+
+        await asyncio.gather(*(visit() for _ in range(number)))
+        print("seen", flush=True)
+        return
+    sinks = [await connect(url, token, "session.state", 1) for _ in range(number)]
+    await asyncio.gather(*(sink.seen for sink in sinks))
+    for sink in sinks:
+        sink.seen = asyncio.get_running_loop().create_future()
+        sink._words, sink._times, sink._tail = words.encode(), int(times), b""
+    print("there", flush=True)
+    if words:
+        await asyncio.gather(*(sink.seen for sink in sinks))
+        print("seen", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(*sys.argv[1:]))
