@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -24,29 +24,19 @@ from turnwire.errors import TurnwireError
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
 from turnwire.server.limits import Bucket, is_too_deep
-from turnwire.server.outlet import Gone, Outlet, Send
+from turnwire.server.outlet import Gone, Outlet, Send, Wire
 from turnwire.server.problems import error_frame, refusal_of
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["Connection", "Wire"]
+__all__ = ["Connection"]
 
 _log = logging.getLogger("turnwire")
 _PATIENCE = 2.0  # seconds that a client has to take the last frames
 _TOO_OFTEN = 20  # frames in a row that make no sense, or come too fast, until the client has to go
 
 _decode = msgspec.json.Decoder().decode
-
-
-class Wire(Protocol):
-    """What our own server knows of a WebSocket besides; another one may not."""
-
-    def abort(self) -> None:
-        """End it at once, whatever waits to be sent."""
-
-    def when_silent(self, tell: Any) -> None:
-        """Call this when nothing has been heard for too long."""
 
 
 class _OnlyId(Struct):
@@ -79,6 +69,7 @@ class Connection:
         self._closing: asyncio.Task[None] | None = None
         self._outlet = Outlet(
             send,
+            wire,
             size=self._settings.buffer_bytes,
             slow=lambda: self.close(4001),
             ended=lambda: self.close(4000),

@@ -26,6 +26,21 @@ class WebSocket(WebSocketsSansIOProtocol):
     _silent: Callable[[], None] | None = None
     _heard_at = 0.0
 
+    def is_open(self) -> bool:
+        """Whether a frame can be written now, without waiting."""
+        return self.writable.is_set() and not self.close_sent and not self.transport.is_closing()
+
+    def write(self, frame: bytes) -> None:
+        """Write one, as a text message: whole, not masked, not compressed (RFC 6455, 5.2)."""
+        size = len(frame)
+        if size < 126:
+            head = b"\x81%c" % size
+        elif size < 65536:
+            head = b"\x81\x7e" + size.to_bytes(2, "big")
+        else:
+            head = b"\x81\x7f" + size.to_bytes(8, "big")
+        self.transport.write(head + frame)
+
     def abort(self) -> None:
         """End it at once. Closing would wait until a client that does not read has read."""
         self.transport.abort()
