@@ -42,9 +42,10 @@ class Talker:
     name = "talker"
     capabilities = AgentCapabilities()
 
-    def __init__(self, together: int, pieces: int = DELTAS) -> None:
+    def __init__(self, together: int, pieces: int = DELTAS, pause: float = 0) -> None:
         self._together = together
         self._pieces = pieces
+        self._pause = pause  # seconds before each, so that none is ready together with another
 
     def unavailable(self) -> str | None:
         """It is always there."""
@@ -52,7 +53,7 @@ class Talker:
 
     async def open(self, start: SessionStart) -> AgentSession:
         """A session."""
-        return TalkerSession(self._together, self._pieces)
+        return TalkerSession(self._together, self._pieces, self._pause)
 
 
 class TalkerSession(LocalSession):
@@ -60,10 +61,11 @@ class TalkerSession(LocalSession):
 
     native_session_id = "session-1"
 
-    def __init__(self, together: int, pieces: int) -> None:
+    def __init__(self, together: int, pieces: int, pause: float) -> None:
         super().__init__()
         self._together = together
         self._pieces = pieces
+        self._pause = pause
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Talk."""
@@ -79,6 +81,8 @@ class TalkerSession(LocalSession):
         piece = ev.ContentDelta(*_WHOSE, message, 0, "text", "some words ")
         for _ in range(self._pieces // self._together):
             await self._let_read(0)
+            if self._pause:
+                await asyncio.sleep(self._pause)
             self._say(*[piece] * self._together)
         whole = TextBlock("some words " * self._pieces, "completed")
         self._say(

@@ -28,13 +28,14 @@ from benchmarks.engine import DELTAS, Talker, turn_of
 from benchmarks.store import judged
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
+from turnwire.agents.process import plain_environment
 from turnwire.ports import Agent
 from turnwire.server.app import create_app
 from turnwire.server.keys import owner_file
 from turnwire.server.listen import Server, address_of, bind
 from turnwire.settings import Settings
 
-ROUNDS = 5
+ROUNDS = 3
 CLIENTS = 500
 IDLE = 1000
 STORM = 1000
@@ -130,17 +131,18 @@ def ws_frame(payload: bytes) -> bytes:
 # --- delta ---------------------------------------------------------------------------------------
 
 _COPIED = """
-import sys
+import sys, time
 line = b'{"type":"assistant.chunk","conversation_id":"' + b"x" * 230 + b'"}\\n'
 for n in range(int(sys.argv[1])):
     sys.stdout.buffer.write(line)
     sys.stdout.buffer.flush()
+    time.sleep(float(sys.argv[2]))
 print("the end", flush=True)
 sys.stdin.read()
 """
 
 
-async def copied() -> float:
+async def copied(pieces: int, pause: float) -> float:
     """Processor time for a line that is read from a process and written to a socket."""
     clients: list[asyncio.StreamWriter] = []
 
@@ -152,13 +154,12 @@ async def copied() -> float:
     port = server.sockets[0].getsockname()[1]
     async with server, sinks(f"http://127.0.0.1:{port}/?", "", 1, "the end") as told:
         assert await told() == "there"
-        began = time.process_time()
         child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *["-c", _COPIED, str(DELTAS)],
+            *[sys.executable, "-c", _COPIED, str(pieces), str(pause)],
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
+        began = time.process_time()
         assert child.stdout is not None
         async for line in child.stdout:
             clients[0].write(ws_frame(line[:-1]))
@@ -170,13 +171,21 @@ async def copied() -> float:
         child.kill()
         await child.wait()
         clients[0].close()
-    return taken / DELTAS
+    return taken / pieces
 
 
 async def delta(folder: Path) -> bool:
-    """An agent in a process of its own says 5,000 pieces to one client."""
+    """An agent in a process of its own talks to one client."""
+    met = [await _delta(folder / "many", "as they come", DELTAS, 0)]
+    met.append(await _delta(folder / "alone", "each by itself", 1000, 0.002))
+    return all(met)
+
+
+async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
     ours, floor = [], []
-    agent = ChildAgent("benchmarks.engine:Talker", together=1)
+    env = {**plain_environment(), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    given = {"together": 1, "pieces": pieces, "pause": pause}
+    agent = ChildAgent("benchmarks.engine:Talker", env=env, **given)
     async with serving(folder, {"talker": agent}) as server:
         for _ in range(ROUNDS):
             talk = await server.engine.create("talker")
@@ -186,11 +195,11 @@ async def delta(folder: Path) -> bool:
                 began = time.process_time()
                 await talk.send("go")
                 assert await told() == "seen"
-                ours.append((time.process_time() - began) / DELTAS)
-            floor.append(await copied())
-    print(f"  a line copied  {statistics.median(floor) * 1e6:6.1f} us")
-    print(f"  a piece        {statistics.median(ours) * 1e6:6.1f} us")
-    return judged("times", statistics.median(ours) / statistics.median(floor), 2.5)
+                ours.append((time.process_time() - began) / pieces)
+            floor.append(await copied(pieces, pause))
+    mine, least = statistics.median(ours), statistics.median(floor)
+    print(f"  {what}: a line copied {least * 1e6:.1f} us, a piece {mine * 1e6:.1f} us")
+    return judged(what, mine / least, 2.5)
 
 
 # --- fanout --------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ class Speaker(Talker):
     """Says a few pieces, each by itself."""
 
     def __init__(self) -> None:
-        super().__init__(1, _FRAMES)
+        super().__init__(1, _FRAMES, 0.02)
 
 
 async def raw_writes() -> float:

@@ -11,16 +11,12 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from tests.engine.watching import NOT_KEPT_YET as NOT_KEPT
 from turnwire.core.view import View
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.fold import ViewReducer
 
 Frame = dict[str, Any]
-
-# What the engine does not keep in every case yet, and the frames of background work.
-NOT_KEPT_YET = NOT_KEPT | {"wrong_trace"}
 
 PATIENCE = 30.0  # seconds; only a broken test waits that long
 
@@ -190,6 +186,6 @@ class Client:
         broken = [
             f"{v.code} at {v.line}: {v.message}"
             for v in check.report().violations
-            if v.code not in NOT_KEPT_YET | {*but}
+            if v.code not in but
         ]
         assert not broken, broken
