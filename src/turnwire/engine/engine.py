@@ -26,6 +26,7 @@ from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.owners import has_died, owner_name
+from turnwire.engine.replays import Replays
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -94,6 +95,7 @@ class Engine:
         self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
         self.owner = owner_name(self.new_id()[:8])
+        self._replays = Replays(store, self.clock)
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
         self._elsewhere: dict[str, Elsewhere] = {}
@@ -343,7 +345,7 @@ class Engine:
         frames = follow(
             place,
             channel,
-            self.store,
+            self._replays,
             self.clock,
             info=self._info(row, channel, client_id, self.new_id()),
             left=lambda: self._left(row.conversation_id),
@@ -369,7 +371,7 @@ class Engine:
         """
         channel = await self._followed(row)
         info = self._info(row, channel, client_id, connection_id)
-        frames = open_at(place, channel, subscriber, self.store, self.clock, info)
+        frames = open_at(place, channel, subscriber, self._replays, self.clock, info)
         async with aclosing(frames):
             async for sent in frames:
                 yield sent

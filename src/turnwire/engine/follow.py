@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 
 from msgspec import Struct
 
-from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.opening import hello, replay_complete, replayed, start_of
-from turnwire.dialects.v2.project import frame_of
+from turnwire.dialects.v2.opening import hello, replay_complete, start_of
 from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.replays import Replays
 from turnwire.errors import TurnwireError
-from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
+from turnwire.ports import Clock
 
 __all__ = ["Place", "SlowReader", "follow", "open_at"]
-
-_PAGE = 500  # entries read at once; a replay has no limit
 
 
 class SlowReader(TurnwireError):
@@ -41,7 +38,7 @@ async def open_at(
     place: Place,
     channel: Channel,
     subscriber: Subscriber,
-    store: Store,
+    replays: Replays,
     clock: Clock,
     info: Callable[[int, int], p.SessionInfo],
 ) -> AsyncGenerator[Sent, None]:
@@ -56,7 +53,9 @@ async def open_at(
     now = iso(clock.now())
     state = channel.state
     name, head = state.conversation_id, state.head
-    start = start_of(place.last_sequence, place.epoch, place.tail, head=head, epoch_now=store.epoch)
+    start = start_of(
+        place.last_sequence, place.epoch, place.tail, head=head, epoch_now=replays.epoch
+    )
     last: list[f.Frame] = [
         replay_complete(name, head, now),
         channel.state_frame(now),
@@ -64,8 +63,8 @@ async def open_at(
     ]
     for frame in hello(name, start, info(start.after + 1, head), now):
         yield Sent(frame)
-    async for frame in _missed(store, state, start.after, now):
-        yield Sent(frame)
+    async for sent in replays.since(state, start.after):
+        yield sent
     for frame in last:
         yield Sent(frame)
 
@@ -73,7 +72,7 @@ async def open_at(
 async def follow(
     place: Place,
     channel: Channel,
-    store: Store,
+    replays: Replays,
     clock: Clock,
     *,
     info: Callable[[int, int], p.SessionInfo],
@@ -85,7 +84,7 @@ async def follow(
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
     try:
-        async for sent in open_at(place, channel, subscriber, store, clock, info):
+        async for sent in open_at(place, channel, subscriber, replays, clock, info):
             yield sent
         while True:
             while (waiting := subscriber.take()) is not None:
@@ -97,44 +96,3 @@ async def follow(
     finally:
         channel.unsubscribe(subscriber)
         left()
-
-
-async def _missed(
-    store: Store, state: Conversation, after: int, now: str
-) -> AsyncGenerator[f.Frame, None]:
-    """What was missed, page by page; the end of a turn stands behind the entry that it follows.
-
-    A turn that had not ended then may have ended since, without another entry: that comes live.
-    """
-    conversation_id, head = state.conversation_id, state.head
-    ends = iter(
-        turn
-        for turn in await store.turns(conversation_id, since=after)
-        if turn.turn_id <= (state.last_turn_id or 0)
-    )
-    end = next(ends, None)
-
-    def ended(turn: StoredTurn) -> f.Frame:
-        ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
-        return replayed(f.AssistantComplete(*ids, turn.end), now)
-
-    def ends_before(number: int) -> Iterator[f.Frame]:
-        nonlocal end
-        while end is not None and end.end.after_sequence < number:
-            yield ended(end)
-            end = next(ends, None)
-
-    while after < head:
-        page: list[StoredEntry] = await store.entries(
-            conversation_id, after=after, before=head + 1, limit=_PAGE
-        )
-        for stored in page:
-            for frame in ends_before(stored.sequence):
-                yield frame
-            event = frame_of(stored.entry, stored.sequence, conversation_id, stored.trace_id)
-            yield replayed(event, now)
-        if not page:
-            break
-        after = page[-1].sequence
-    for frame in ends_before(head + 1):
-        yield frame
