@@ -190,3 +190,20 @@ def test_an_idle_conversation_costs_no_task(path: Path) -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     run(scene())
+
+
+def test_words_from_the_background_carry_the_trace_of_the_turn_that_began_it(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("background")
+                complete = await seen.until(f.AssistantComplete)
+                growing = await seen.until(
+                    f.AssistantChunk,
+                    lambda chunk: bool(chunk.payload.partial and chunk.payload.parent_tool_use_id),
+                )
+                assert (growing.turn_id, growing.trace_id) == (1, complete.trace_id)
+                await seen.until(f.AssistantComplete)
+
+    run(scene())
