@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on, talk_with
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
@@ -116,6 +117,83 @@ def test_nobody_left_stops_the_turn_after_the_grace(path: Path) -> None:
                 async with Watcher(talk) as seen:
                     ends = [turn.end for turn in seen.view().turns]
             assert ends[0].interrupted
+
+    asyncio.run(scene())
+
+
+def test_who_comes_back_in_time_stops_nothing(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk):
+                await talk.send("hello")
+                (await agent.opened()).begins()
+            live = engine._live[talk.id]
+            await live.settle()
+            clock.forward(29)
+            async with Watcher(talk):
+                clock.forward(60)
+                await live.settle()
+                assert (await talk.status()).running
+                # They go, and the grace begins anew.
+            await live.settle()
+            clock.forward(29)
+            await live.settle()
+            assert (await talk.status()).running
+            clock.forward(1)
+            await live.settle()
+            assert live.state.turn is None or live.state.turn.stopping
+
+    asyncio.run(scene())
+
+
+def test_who_comes_back_in_the_moment_in_which_the_grace_ends_stops_nothing(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk):
+                await talk.send("hello")
+                (await agent.opened()).begins()
+            live = engine._live[talk.id]
+            await live.settle()
+            following = talk.follow()
+            coming = asyncio.ensure_future(anext(following))
+            clock.forward(31)  # the time is over, and they are on their way
+            assert not coming.done()
+            await coming
+            await live.settle()
+            assert live.state.turn is not None
+            assert live.state.turn.stopping is None
+            await following.aclose()
+
+    asyncio.run(scene())
+
+
+def test_who_waits_to_be_told_the_state_is_there_already(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            first, second = talk.follow(), talk.follow()
+            await anext(first)
+            await talk.send("hello")
+            (await agent.opened()).begins()
+            live = engine._live[talk.id]
+            while live.state.turn is None or live.state.turn.phase != "running":
+                await asyncio.sleep(0)  # until the agent is heard
+            with live.channel.telling():
+                coming = asyncio.ensure_future(anext(second))
+                await asyncio.sleep(0)
+                await first.aclose()
+                await live.settle()
+                clock.forward(31)
+                await live.settle()
+            assert isinstance(await coming, f.SessionConnected)
+            assert live.state.turn is not None
+            assert live.state.turn.stopping is None
+            await second.aclose()
 
     asyncio.run(scene())
 

@@ -180,6 +180,8 @@ class Live:
                 raise item
             if isinstance(item, Ask):
                 await self._answer(item)
+            elif isinstance(item, i.GraceOver) and self.channel.is_followed:
+                pass  # somebody came back in the last moment
             elif isinstance(item, list):
                 now = self._clock.now()
                 await self._hear(self._hearing.take(self.state, self._ready(item), now), now)
