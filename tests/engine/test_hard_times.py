@@ -179,10 +179,14 @@ def test_who_waits_to_be_told_the_state_is_there_already(path: Path) -> None:
             first, second = talk.follow(), talk.follow()
             await anext(first)
             await talk.send("hello")
-            (await agent.opened()).begins()
+            session = await agent.opened()
+            session.begins()
+            session.speaks("some words", finishes=False)
             live = engine._live[talk.id]
-            while live.state.turn is None or live.state.turn.phase != "running":
-                await asyncio.sleep(0)  # until the agent is heard
+            async for frame in first:  # until the agent is heard
+                if isinstance(frame, f.AssistantChunk):
+                    break
+            await live.settle()
             with live.channel.telling():
                 coming = asyncio.ensure_future(anext(second))
                 await asyncio.sleep(0)
@@ -194,6 +198,37 @@ def test_who_waits_to_be_told_the_state_is_there_already(path: Path) -> None:
             assert live.state.turn is not None
             assert live.state.turn.stopping is None
             await second.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_late_decision_never_meets_what_another_process_asks_under_the_same_id(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("one")
+                first = await agent.opened()
+                first.begins()
+                first.wants()
+                old = (await seen.until(f.AssistantPermissionRequest)).payload
+                first.dies()
+                await seen.until(f.AssistantComplete)
+                await talk.send("two")
+                second = await agent.opened()
+                second.begins()
+                second.wants()
+                new = (await seen.until(f.AssistantPermissionRequest)).payload
+                assert list(second.asked) == list(first.asked)  # to them it is the same id
+                with pytest.raises(Refused) as refused:
+                    await talk.decide(old.request_id, "allow")
+                assert refused.value.code == "CONVERSATION_INTERRUPTED"
+                await talk.decide(new.request_id, "allow")
+                result = await seen.until(f.AssistantToolResult)
+                assert result.payload.tool_use_id == new.tool_use_id
 
     asyncio.run(scene())
 

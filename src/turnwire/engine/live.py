@@ -98,7 +98,7 @@ class Live:
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(
-            agent, self._session_start, self.post, self._agent_lost, self._rest
+            agent, self._session_start, self.post, self._agent_lost, self._rest, new_id
         )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
