@@ -233,6 +233,32 @@ def test_a_late_decision_never_meets_what_another_process_asks_under_the_same_id
     asyncio.run(scene())
 
 
+def test_an_answer_to_an_agent_that_dies_in_that_moment_reaches_the_next_one(path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                first = await agent.opened()
+                first.begins()
+                first.asks()
+                asked = (await seen.until(f.AssistantRequestInput)).payload
+                first.dies()  # nobody knows it yet
+                await talk.answer(asked.question_id, "blue")
+                went_on = await seen.until(f.TurnStarted, lambda frame: frame.turn_id == 1)
+                assert went_on.payload.origin == "resume"
+                result = (await seen.until(f.AssistantToolResult)).payload
+                assert (result.tool_use_id, result.is_error) == (asked.question_id, False)
+                assert "blue" in str(result.content)
+                agent.live[0].ends()
+                complete = (await seen.until(f.AssistantComplete)).payload
+                assert not complete.is_error
+                assert len(agent.sessions) == 2
+
+    asyncio.run(scene())
+
+
 def test_a_second_engine_cannot_write_while_the_first_one_lives(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:

@@ -221,7 +221,8 @@ class World:
         self.take(i.Recovered(at=0, stopping=self.maybe()))
 
     def a_deadline_passes(self) -> None:
-        self.take(i.DeadlinePassed(at=0, request_id=self.pick_request()))
+        due = [r.request_id for r in self.model.state.requests if r.deadline_at is not None]
+        self.take(i.DeadlinePassed(at=0, request_id=self.choose(due or ["none"])))
 
     def a_stop_is_overdue(self) -> None:
         self.take(i.StopOverdue(at=0, turn_id=self.model.state.turns))
