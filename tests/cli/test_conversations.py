@@ -328,6 +328,13 @@ def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
     assert "- [x] See that it works\n" in page
 
 
+def test_the_options_of_a_question_keep_their_lines_in_the_document(tell: Tell) -> None:
+    assert tell("run", "--agent", QUICK, "ask").exit_code == 3
+    (talk,) = lines(tell("list", "--json"))
+    page = tell("export", talk["conversation_id"], "--to", "markdown").stdout
+    assert "? Which colour shall it be?  (Colour)  \n1  Red    like a fire engine  \n2  Green" in page
+
+
 def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Tell) -> None:
     text = "\n".join(f"line {n}" for n in range(100))
     ran = tell("run", "--agent", SCRIPTED, f"result {text}")
