@@ -126,24 +126,6 @@ def test_it_is_where_this_machine_keeps_such_things(monkeypatch: pytest.MonkeyPa
     assert default_path() == Path("/home/somebody/Library/Application Support/turnwire")
 
 
-def test_one_that_cannot_be_made_is_told_with_the_way_out(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        ran = run("run", "--data-dir", place, "--agent", QUICK, "x")
-        assert ran.exit_code == 2
-        assert ran.stderr.endswith(
-            "Name a directory that you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
-        )
-
-
-def test_a_database_that_is_none_is_told(tell: Tell, home: Path) -> None:
-    home.mkdir()
-    (home / "turnwire.db").write_text("not a database, but long enough to look like one" * 9)
-    listed = tell("list")
-    assert listed.exit_code == 2
-    assert listed.stderr.startswith("turnwire: the log cannot be used: ")
-
-
 # --- nothing yet ----------------------------------------------------------------------------------
 
 
@@ -332,7 +314,9 @@ def test_the_options_of_a_question_keep_their_lines_in_the_document(tell: Tell) 
     assert tell("run", "--agent", QUICK, "ask").exit_code == 3
     (talk,) = lines(tell("list", "--json"))
     page = tell("export", talk["conversation_id"], "--to", "markdown").stdout
-    assert "? Which colour shall it be?  (Colour)  \n1  Red    like a fire engine  \n2  Green" in page
+    assert (
+        "? Which colour shall it be?  (Colour)  \n1  Red    like a fire engine  \n2  Green" in page
+    )
 
 
 def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Tell) -> None:
