@@ -142,6 +142,8 @@ class TestWhatCannotBeAnswered:
         [
             (["x"], "There are 2 questions; answer them as JSON: "),
             (['{"Which size?": "9", "Which extras?": "milk"}'], "There is no option '9'"),
+            ([" "], "the answer is empty. Say it in words"),
+            (['{"Which size?": "", "Which extras?": []}'], "this one is empty"),
             (["--allow"], "this is a question. Answer it in words"),
             (["x", "--question-id", "y"], "no question 'y' waits. There is: call-q"),
             (["x", "--deny"], "A permission is answered with --allow or --deny alone."),

@@ -301,6 +301,16 @@ def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
 
 
+@pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
+def test_where_nothing_can_be_written_is_told(
+    place: str, said: str, talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    told = tell("export", talked, "--to", "jsonl", "--out", tmp_path / place)
+    assert told.exit_code == 2
+    (line,) = told.stderr.splitlines()
+    assert said in line
+
+
 def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
     page = tell("export", talked, "--to", "markdown").stdout
     assert page.startswith("# think tool subagent plan\n")

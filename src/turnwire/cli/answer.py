@@ -94,6 +94,8 @@ class _Given:
             raise TurnwireError("this is a question. Answer it in words: turnwire answer ID ANSWER")
         if self.answer is None:
             return None
+        if request.required and not self.answer.strip():
+            raise TurnwireError("the answer is empty. Say it in words, or the number of an option.")
         try:
             return read_given(request.questions, self.answer)
         except NotUnderstood as problem:
