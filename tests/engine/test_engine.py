@@ -56,6 +56,17 @@ def test_sending_again_under_the_same_id_gets_the_first_answer_again(path: Path)
     run(scene())
 
 
+def test_half_a_character_is_refused(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            with pytest.raises(Refused, match="half of a character") as refused:
+                await talk.send("caf\udce9")
+            assert refused.value.code == "INVALID_PAYLOAD"
+
+    run(scene())
+
+
 def test_whoever_comes_later_sees_the_same_conversation(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:

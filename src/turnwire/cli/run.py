@@ -11,6 +11,7 @@ import click
 
 from turnwire.cli.conversations import find, new_id, take_over
 from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.options import typed
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _DEFAULT = "demo"
 @click.option("--cwd", metavar="DIR", help="Where the agent works.  [default: here]")
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @data_dir_option
-@click.argument("prompt", required=False)
+@click.argument("prompt", required=False, callback=typed)
 @click.pass_context
 def command(
     ctx: click.Context,
