@@ -280,6 +280,11 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
         (lambda good: [*good[:2], "{", *good[2:]], "Input data was truncated"),
         (lambda good: [*good[:2], good[0], *good[2:]], "it is not in its place"),
         (lambda good: [], "it does not begin with a conversation"),
+        (lambda good: [good[0].replace('"version":1', '"version":2')], "a newer Turnwire wrote it"),
+        (lambda good: [good[0].replace('T', ' ', 1), *good[1:]], "matching regex"),
+        (lambda good: [s.replace('"role":"user"', '"role":7') for s in good], "Expected `str`"),
+        (lambda good: [s.replace("think tool", "\udcff") for s in good], "can't decode byte 0xff"),
+        (lambda good: [s.replace('_tokens":', '_tokens":9' + "0" * 30) for s in good], "too big"),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
@@ -287,9 +292,10 @@ def test_a_file_that_is_not_whole_leaves_nothing_behind(
 ) -> None:
     good = tell("export", talked, "--to", "jsonl").stdout.splitlines()
     file = tmp_path / "broken.jsonl"
-    file.write_text("\n".join(cut(good)))
+    file.write_bytes("\n".join(cut(good)).encode(errors="surrogateescape"))
     imported = tell("import", file)
     assert imported.exit_code == 2
+    assert imported.stderr.count("\n") == 1
     assert said in imported.stderr
     assert "Nothing was imported." in imported.stderr
     assert len(lines(tell("list", "--json"))) == 1
