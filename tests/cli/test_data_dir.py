@@ -1,4 +1,4 @@
-"""A data directory that cannot be used: every command says so in one line, with the way out."""
+"""A directory that cannot be used: every command says so in one line, with the way out."""
 
 from __future__ import annotations
 
@@ -86,3 +86,17 @@ class TestADataDirectory:
         (line,) = told.stderr.splitlines(keepends=True)
         assert "Permission denied" in line
         assert line.endswith(WAY_OUT)
+
+
+def test_a_working_directory_that_is_gone_is_told(
+    tell: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    told = tell("run", "--agent", QUICK, "x")
+    assert (told.exit_code, told.stderr) == (
+        2,
+        "turnwire: this directory is gone. Go to another one.\n",
+    )

@@ -117,7 +117,10 @@ async def _existing(
 
 
 def _directory(cwd: str | None) -> str:
-    path = Path(cwd).expanduser().absolute() if cwd is not None else Path.cwd()
+    try:
+        path = Path(cwd or ".").expanduser().absolute()
+    except FileNotFoundError:
+        raise TurnwireError("this directory is gone. Go to another one.") from None
     if not path.is_dir():
         raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
     return str(path)
