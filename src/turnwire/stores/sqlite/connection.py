@@ -47,7 +47,8 @@ def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection
     try:
         os.close(os.open(path, flags, 0o600))
     except OSError as failure:
-        raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+        cause = failure.strerror or str(failure)
+        raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
     with storage_errors():
         connection = apsw.Connection(path)
         try:
