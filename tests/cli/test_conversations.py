@@ -282,6 +282,10 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
         (lambda good: [], "it does not begin with a conversation"),
         (lambda good: [good[0].replace('"version":1', '"version":2')], "a newer Turnwire wrote it"),
         (lambda good: [good[0].replace("T", " ", 1), *good[1:]], "matching regex"),
+        (
+            lambda good: [good[0].replace('"rules":{', '"rules":{"max_queue":"x",')],
+            "Expected `int`",
+        ),
         (lambda good: [s.replace('"role":"user"', '"role":7') for s in good], "Expected `str`"),
         (lambda good: [s.replace("think tool", "\udcff") for s in good], "can't decode byte 0xff"),
         (lambda good: [s.replace('_tokens":', '_tokens":9' + "0" * 30) for s in good], "too big"),

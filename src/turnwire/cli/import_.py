@@ -58,14 +58,15 @@ async def _add(
         raise _broken(path, 1, "it does not begin with a conversation")
     if first.version > VERSION:
         raise _broken(path, 1, "a newer Turnwire wrote it: update this one")
-    restorer = await Restorer.begin(store, name, first)
     number = 1
-    for number, line in enumerate(lines, 2):
-        try:
+    try:
+        restorer = await Restorer.begin(store, name, first)
+        for line in lines:
+            number += 1
             if await restorer.take(line):
                 return restorer.head
-        except (ValueError, OverflowError, RecursionError) as problem:
-            raise _broken(path, number, str(problem)) from None
+    except (ValueError, OverflowError, RecursionError) as problem:
+        raise _broken(path, number, str(problem)) from None
     raise _broken(path, number, "the end is missing: the file was cut off")
 
 

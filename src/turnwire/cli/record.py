@@ -8,7 +8,6 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta, Raw, Struct
 
-from turnwire.core.conversation.state import Options
 from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
@@ -48,7 +47,7 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     version: int  # of this format
     conversation_id: str
     agent: str
-    created_at: _Time
+    created_at: _Time  # ISO 8601, UTC
     updated_at: _Time
     state: str  # a RunState
     title: str | None = None
@@ -56,7 +55,7 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     model: str | None = None
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
-    rules: Options = Options()  # how it behaves where there is a choice
+    rules: dict[str, Any] = {}  # how it behaves where there is a choice
     totals: Totals = Totals()
 
 
@@ -118,7 +117,7 @@ def head_of(row: ConversationRow) -> HeadLine:
         state.model,
         state.permission_mode,
         row.options,
-        state.options,
+        msgspec.to_builtins(state.options),
         state.totals,
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from msgspec import structs
+from msgspec import convert, structs
 
 from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
-from turnwire.core.conversation.state import Conversation
+from turnwire.core.conversation.state import Conversation, Options
 from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
 
 __all__ = ["Restorer"]
@@ -30,10 +30,10 @@ class Restorer:
 
     @classmethod
     async def begin(cls, store: Store, name: str, head: HeadLine) -> Restorer:
-        """A new conversation, without a word in it."""
+        """A new conversation, without a word in it. Raises ValueError where that cannot be."""
         state = Conversation(
             name,
-            head.rules,
+            convert(head.rules, Options),
             title=head.title,
             model=head.model,
             permission_mode=head.permission_mode,

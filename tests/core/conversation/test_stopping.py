@@ -302,7 +302,9 @@ def test_the_reasons_that_the_page_names_are_those_that_there_are() -> None:
     ]
     reasons = [talk.frame(f.ConversationInterrupted).reason for talk in ways]
     assert ", ".join(f"`{reason}`" for reason in reasons) == _described("Interrupted", "reason")
-    late = asking().pass_deadline().ends(interrupted=True)
+    late = asking(question_seconds=60)
+    late.now += 60_000
+    late.pass_deadline().ends(interrupted=True)
     assert "stopped" not in " ".join(late.told)
     assert not late.last_end().interrupted
 
