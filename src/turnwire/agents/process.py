@@ -17,6 +17,7 @@ import msgspec
 
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentGone
 
 __all__ = ["GuardedProcess", "plain_environment"]
@@ -148,9 +149,11 @@ class GuardedProcess:
     async def _spawn(self, command: list[str], **how: Any) -> None:
         reader, self._guard = await asyncio.open_connection(sock=self._control, limit=_MOST)
         loop = asyncio.get_running_loop()
+        reach(CrashPoint.SPAWNS)
         transport, _ = await loop.subprocess_exec(
             lambda: self._pipes, *command, start_new_session=True, **how
         )
+        reach(CrashPoint.SPAWNED)
         self._transport = transport
         self._listener = asyncio.create_task(self._listen(reader))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
@@ -49,7 +50,9 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
             frames.append(frame_of(stored.entry, after, name, stored.trace_id))
     end_turns(row.head + 1)
     if channel.state is before:  # nobody else has told it meanwhile
+        reach(CrashPoint.CATCH_UP_PUBLISHES)
         channel.publish([*frames, *channel.changed(row.state, now)])
+        reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
 class Elsewhere:

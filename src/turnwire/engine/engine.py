@@ -21,6 +21,7 @@ from turnwire.core.conversation.state import Conversation, Options, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import Channel, Sent
 from turnwire.engine.clock import SystemClock
@@ -158,7 +159,10 @@ class Engine:
         new = NewConversation(
             name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
         )
-        return Talk(self, await self.store.create(new))
+        reach(CrashPoint.CREATES)
+        row = await self.store.create(new)
+        reach(CrashPoint.CREATED)
+        return Talk(self, row)
 
     async def open(self, conversation_id: str) -> Talk:
         """A conversation that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
@@ -198,9 +202,11 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
+        reach(CrashPoint.CLAIMS)
         claim = await self.store.claim(
             conversation_id, self.owner, now=self.clock.now(), lease=self._lease
         )
+        reach(CrashPoint.CLAIMED)
         row = await self.store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -225,12 +231,17 @@ class Engine:
             new_id=self.new_id,
             idle_seconds=self.settings.agent_idle,
             ended=self._rest,
-            committed=lambda head: self.bus.publish(conversation_id, head),
+            committed=lambda head: self._hint(conversation_id, head),
         )
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         live.recover()
         return live
+
+    def _hint(self, conversation_id: str, head: int) -> None:
+        reach(CrashPoint.HINTS)
+        self.bus.publish(conversation_id, head)
+        reach(CrashPoint.HINTED)
 
     def _check_running(self) -> None:
         if self._stopping:
@@ -251,7 +262,9 @@ class Engine:
 
     async def _release(self, claim: Claim) -> None:
         with suppress(StorageUnavailable):  # then the lease runs out by itself
+            reach(CrashPoint.RELEASES)
             await self.store.release(claim)
+            reach(CrashPoint.RELEASED)
 
     @property
     def _lease(self) -> int:
@@ -268,9 +281,11 @@ class Engine:
                 cancel()
             ours = list(self._live.values())
             with suppress(StorageUnavailable):  # a claim holds until another one takes it
+                reach(CrashPoint.RENEWS)
                 held = await self.store.renew(
                     [live.claim for live in ours], now=self.clock.now(), lease=self._lease
                 )
+                reach(CrashPoint.RENEWED)
                 for live in ours:
                     if (
                         live.claim not in held

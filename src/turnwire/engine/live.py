@@ -19,6 +19,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.channel import Channel
 from turnwire.engine.hearing import Heard, Hearing
@@ -241,8 +242,11 @@ class Live:
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
         frames = self.channel.written(effects.writes, iso(now))
+        reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
+        reach(CrashPoint.ASK_WRITTEN)
         _accept(ask, Answer(ack))
+        reach(CrashPoint.ASK_ACKNOWLEDGED)
         self._publish(after, frames, now)
         self._do(effects)
 
@@ -277,7 +281,9 @@ class Live:
         attempt = 0
         while True:
             try:
+                reach(CrashPoint.STEP_MADE)
                 await self._store.commit(self._commit(after, writes, now))
+                reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:
                 self._refuse_waiting(down)
@@ -307,7 +313,9 @@ class Live:
         self.state = after
         if news:
             self._committed(after.head)
+        reach(CrashPoint.PUBLISHES)
         self.channel.publish([*frames, *self.channel.changed(after, iso(now))])
+        reach(CrashPoint.PUBLISHED)
 
     def _do(self, effects: e.Effects) -> None:
         for command in effects.commands:
