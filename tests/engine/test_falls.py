@@ -217,6 +217,31 @@ def test_who_was_taken_over_notices_by_itself_and_ends_its_agent(path: Path) -> 
     asyncio.run(scene())
 
 
+def test_a_server_that_is_back_before_the_lease_is_over_makes_the_log_true_when_it_is(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        fallen, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, clock=fallen, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as owner:
+                await talk.send("hello")
+                (await agent.opened()).begins()
+                await owner.state("streaming")
+            clock = ManualClock(fallen.now())
+            async with (
+                engine_on(path, clock=clock) as back,
+                Watcher(await back.open(talk.id)) as seen,
+            ):
+                clock.forward(8)
+                assert seen.of(f.SessionState)[-1].payload.running  # its owner may live
+                clock.forward(4)  # it has not renewed its lease, so it does not
+                assert (await seen.until(f.AssistantComplete)).payload.interrupted
+                assert (await seen.state("interrupted")).payload.reason == "server_restart"
+
+    asyncio.run(scene())
+
+
 def test_a_conversation_that_another_process_owns_is_still_followed_after_a_refusal(
     path: Path,
 ) -> None:

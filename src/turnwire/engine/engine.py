@@ -39,6 +39,7 @@ from turnwire.ports import (
     Owned,
     StorageUnavailable,
     Store,
+    Timer,
 )
 
 __all__ = ["Engine", "EngineSettings"]
@@ -100,6 +101,9 @@ class Engine:
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._next_look: Timer = lambda: None
+        self._looking: asyncio.Task[None] | None = None  # at what others may have left behind
+        self._not_for_us: set[str] = set()  # whose agent is not here
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -114,15 +118,43 @@ class Engine:
         await self.stop()
 
     async def start(self) -> None:
-        """Find what a crash has left, and make it true again."""
-        for conversation_id in await self.store.unsettled():
+        """Find what a crash has left, and make it true again: now, and what others leave later."""
+        self._look_later()
+        await self._recover(await self.store.unsettled())
+
+    async def _recover(self, unsettled: list[str]) -> None:
+        for conversation_id in unsettled:
+            if self._stopping:
+                return
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
-            with suppress(Owned, Refused):
-                await self._activate(conversation_id)
+            with suppress(Owned):
+                try:
+                    await self._activate(conversation_id)
+                except Refused:
+                    self._not_for_us.add(conversation_id)
+
+    def _look_later(self) -> None:
+        """An owner that is gone had a lease; when it is over, what it left is to be made true."""
+        at = self.clock.now() + round(self.settings.recheck * 1000)
+        self._next_look = self.clock.call_at(at, self._look)
+
+    def _look(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_after(), name="turnwire recovery")
+        self._look_later()
+
+    async def _look_after(self) -> None:
+        with suppress(StorageUnavailable):  # the next look may see more
+            abandoned = await self.store.unsettled(abandoned_at=self.clock.now())
+            theirs = [name for name in abandoned if name not in self._live]
+            await self._recover([name for name in theirs if name not in self._not_for_us])
 
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
+        self._next_look()
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)

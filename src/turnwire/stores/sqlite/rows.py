@@ -86,9 +86,13 @@ def find_conversations(
     return [_conversation(row) for row in found]
 
 
-def find_unsettled(db: apsw.Connection) -> list[str]:
+def find_unsettled(db: apsw.Connection, abandoned_at: int | None) -> list[str]:
     """Those that somebody has to look after."""
-    found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
+    found = db.execute(
+        "SELECT conversation_id FROM conversations WHERE unsettled"
+        " AND (?1 IS NULL OR (owner IS NOT NULL AND lease_until <= ?1))",
+        (abandoned_at,),
+    )
     return [conversation_id for (conversation_id,) in found]
 
 
