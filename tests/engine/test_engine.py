@@ -190,3 +190,20 @@ def test_an_idle_conversation_costs_no_task(path: Path) -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     run(scene())
+
+
+def test_background_work_speaks_under_the_trace_of_its_turn(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("background")
+                trace = (await seen.until(f.TurnStarted)).trace_id
+                await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
+                await seen.state("active")
+            chunks = [chunk for chunk in seen.of(f.AssistantChunk) if chunk.turn_id == 1]
+            after = [chunk for chunk in chunks if chunk.payload.parent_tool_use_id is not None]
+            assert any(chunk.payload.partial for chunk in after)
+            assert {chunk.trace_id for chunk in chunks} == {trace}
+
+    asyncio.run(scene())

@@ -124,7 +124,8 @@ class Channel:
             if turn is not None and turn_id in (None, turn.turn_id):
                 out += self._partials.feed_all(some, turn.turn_id, turn.trace_id, now)
             else:  # background work, whose turn is over
-                out += self._partials.feed_all(some, turn_id, None, now)
+                trace_id = state.traces.get(turn_id) if turn_id is not None else None
+                out += self._partials.feed_all(some, turn_id, trace_id, now)
         return out
 
     def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
