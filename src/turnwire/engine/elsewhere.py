@@ -22,10 +22,13 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
     """Tell a channel's followers what the log has and they have not."""
     before = channel.state
     name = row.conversation_id
+    going = {waiting.turn_id for waiting in row.state.queue}  # it may have ended since the row
+    going |= {row.state.turn.turn_id} if row.state.turn is not None else set()
     ended = deque(
         turn
         for turn in await store.turns(name, since=before.head)
-        if turn.turn_id > (before.last_turn_id or 0)
+        if (before.last_turn_id or 0) < turn.turn_id <= row.state.turns
+        and turn.turn_id not in going
     )
     origins = {turn.turn_id: turn.end.origin for turn in ended}
     frames: list[f.Frame] = []
