@@ -199,7 +199,8 @@ def asked_once(history: History) -> Iterator[str]:
             if count > 1:
                 yield f"{log.name}: {count} people gave the answer to {request_id}"
         for line in told:
-            if line.name.startswith("late") and line.code != _TOO_LATE.get(outcomes[line.about]):
+            expected = _TOO_LATE.get(outcomes.get(line.about, ""))
+            if line.name.startswith("late") and line.code != expected:
                 yield f"{log.name}: a late answer to {line.about} was told {line.code}"
 
 
@@ -215,7 +216,8 @@ def truthful_state(history: History) -> Iterator[str]:
         elif took is not None and took - began.at > began.lease + TRUTH_SECONDS:
             yield f"the server {began.pid} took {took - began.at:.1f} s to the truth"
         if began.pid not in killed | ended:
-            yield f"the server {began.pid} was not killed, and did not finish"
+            why = [line.why for line in history.of(j.Failed) if line.pid == began.pid]
+            yield f"the server {began.pid} was not killed, and did not finish: {why}"
     if not history.is_over:
         return
     for log in history.logs.values():
@@ -230,6 +232,18 @@ def truthful_state(history: History) -> Iterator[str]:
         open_turns = {w.turn_id for w in c.queue} | ({c.turn.turn_id} if c.turn else set())
         for turn_id in known - log.ends.keys() - open_turns:
             yield f"{log.name}: turn {turn_id} has no end"
+
+
+def _ended_unseen(history: History, stop: j.Told) -> bool:
+    """Whether a turn has ended, though nobody was there to see it."""
+    connections = [c for each in history.clients.values() for c in each]
+    seen = {
+        (c.came.talk, frame.turn_id)
+        for c in connections
+        for frame in c.frames
+        if isinstance(frame, f.AssistantComplete)
+    }
+    return stop.about in history.logs[stop.talk].ends and (stop.talk, stop.about) not in seen
 
 
 def interrupt_ends(history: History) -> Iterator[str]:
@@ -247,8 +261,7 @@ def interrupt_ends(history: History) -> Iterator[str]:
             continue
         if history.is_over and line.about not in history.logs[line.talk].ends:
             yield f"{line.talk}: turn {line.about} was stopped and has no end"
-        end = ends.get((line.talk, line.about))
-        restarts = [at for at in began if line.at < at < (end or line.at)]
-        since = max([line.at, *restarts])
-        if end is not None and end - since > STOP_SECONDS:
+        end = ends.get((line.talk, line.about), history.lines[-1].at)
+        since = max([line.at, *(at for at in began if line.at < at < end)])
+        if end - since > STOP_SECONDS and not _ended_unseen(history, line):
             yield f"{line.talk}: turn {line.about} took {end - since:.1f} s to stop"

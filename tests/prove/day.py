@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from tests.prove import broken
+from tests.prove import broken, people
 from tests.prove.journal import Began, Ended, Journal, Lines, Recovered, read
-from tests.prove.people import PATIENCE, Person, Screen
+from tests.prove.people import Person, Screen
 from tests.prove.witness import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.process import plain_environment
@@ -35,7 +35,7 @@ SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2)
 COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
 RULES = {
     "work": Options(on_disconnect="continue"),
-    "queue": Options(max_queue=3, interrupt_grace=0.2, disconnect_grace=0.1),
+    "queue": Options(max_queue=4, interrupt_grace=0.2, disconnect_grace=0.1),
     "child": Options(on_disconnect="continue", interrupt_grace=0.2),
 }
 
@@ -108,7 +108,7 @@ class Day:
 
     async def recover(self, engine: Engine) -> None:
         """Until every conversation that a crash left is in the hands of this server."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(people.PATIENCE):
             while left := await engine.store.unsettled():
                 if all(name in engine._live for name in left):
                     break
@@ -156,7 +156,7 @@ class Day:
         await cat.come()
         person = Person(talk, cat, self.journal)
         first = await person.say("q-1", "long")
-        said = [await person.say(f"q-{number}", f"hello {number}") for number in range(2, 6)]
+        said = [await person.say(f"q-{number}", f"hello {number}") for number in range(2, 7)]
         ids = [answer.ack.queue_id if answer else None for answer in said]
         if ids[2] and ids[0]:
             await person.change("move q-4", "move", ids[2], before=ids[0])
@@ -166,7 +166,7 @@ class Day:
             await person.change("replace q-2", "replace", ids[0], content="hello again")
         await person.stop("stop q-1", first, "hold")
         await person.rest()
-        left = await person.say("q-6", "long")
+        left = await person.say("q-7", "long")
         turn = left.ack.turn_id if left else None
         if turn is not None and turn not in cat.ended:
             await cat.until(lambda: turn in cat.grew or turn in cat.ended, "a sign")
@@ -206,7 +206,7 @@ class Day:
 def main() -> None:
     folder = Path(sys.argv[1])
     if len(sys.argv) > 2:
-        broken.PARTS[sys.argv[2]]()
+        broken.put_in(sys.argv[2])
     counts: Counter[str] = Counter()
     if "count" in sys.argv[3:]:
         on_reach(lambda point: counts.update([point.name.lower()]))

@@ -152,7 +152,8 @@ class History:
     @property
     def is_over(self) -> bool:
         """Whether the last server had nothing left to do."""
-        return isinstance(self.lines[-1] if self.lines else None, j.Ended)
+        servers = [line for line in self.lines if isinstance(line, j.Began | j.Ended)]
+        return bool(servers) and isinstance(servers[-1], j.Ended)
 
 
 def read_file(path: Path) -> tuple[dict[str, TalkLog], str]:

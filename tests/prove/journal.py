@@ -51,6 +51,13 @@ class Killed(Line, frozen=True):
     how: str
 
 
+class Failed(Line, frozen=True):
+    """It could not do what it had to do."""
+
+    pid: int
+    why: str
+
+
 class Left(Line, frozen=True):
     """Processes that were still there long after their server had ended."""
 
@@ -152,6 +159,7 @@ Lines: TypeAlias = (
     | Recovered
     | Ended
     | Killed
+    | Failed
     | Left
     | Asked
     | Told

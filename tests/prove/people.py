@@ -7,13 +7,14 @@ same ids, as clients do that do not know what became of their requests.
 from __future__ import annotations
 
 import asyncio
-import sqlite3
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import apsw
 import msgspec
 from msgspec import Raw
 
@@ -49,7 +50,8 @@ class Screen:
         self._task: asyncio.Task[None] | None = None
         self._more = asyncio.Event()
         self._kinds: dict[str, str] = {}
-        self._file = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        # Not with another library than the store's: two in one process undo each other's locks.
+        self._file = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         for line in before:
             if isinstance(line, Came) and line.client == name:
                 self._connection = line.connection
@@ -261,7 +263,6 @@ class Person:
     async def rest(self) -> None:
         """Until nothing goes on any more: what is asked is answered, what is held is let go."""
         seen = self.screen
-        tried = 0
         while True:
             await seen.until(lambda: is_at_rest(seen), "rest")
             status = seen.status
@@ -272,8 +273,7 @@ class Person:
                     await self.answer(request_id, request.kind, f"answer {request_id}")
                     await seen.until(partial(is_resolved, seen, request_id), "its end")
             elif status.queue and status.turn_id is None:
-                tried += 1
-                await self.change(f"resume {tried} {status.last_turn_id}", "resume", None)
+                await self.change(f"resume {uuid.uuid4().hex}", "resume", None)
                 await seen.until(partial(has_changed, seen, status), "a queue that goes on")
             else:
                 return

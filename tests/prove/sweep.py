@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,7 @@ from msgspec import Struct
 from tests.prove.day import COUNTS, ROOT
 from tests.prove.history import History
 from tests.prove.invariants import INVARIANTS, Violation, violations
-from tests.prove.journal import Journal, Killed, Left, Opened, read
+from tests.prove.journal import Failed, Journal, Killed, Left, Opened, read
 from turnwire.agents.guard import running
 from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
 
@@ -58,43 +59,55 @@ def start(
     env = {name: value for name, value in os.environ.items() if name != VARIABLE}
     if crash_at is not None:
         env[VARIABLE] = crash_at
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.prove.day", str(folder), part, *more],
-        cwd=ROOT,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "errors").open("ab"),
-    )
+    with (folder / "errors").open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.prove.day", str(folder), part, *more],
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
 
 
 def run(plan: Plan) -> Run:
-    """The day, its deaths, its end, and the check."""
+    """One plan, in a folder that is gone afterwards, unless something is wrong and PROVE_KEEP names
+    a place for it.
+    """
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="turnwire-prove-"))
-    found: list[Violation] = []
-    reached = True
     try:
-        journal = Journal(folder / "journal")
-        for death in plan.deaths:
-            reached = die(folder, journal, plan.part, death) and reached
-        day = start(folder, plan.part)
-        try:
-            day.wait(LONGEST)
-        except subprocess.TimeoutExpired:
-            day.kill()
-            day.wait()
-        look_for_orphans(folder, journal)
-        journal.close()
-        if day.returncode:
-            last = (folder / "errors").read_text(errors="replace").strip().splitlines()[-1:]
-            found.append(Violation("truthful state", f"the day cannot be finished: {last}"))
-        found += violations(History.read(folder))
-    finally:
+        reached = live(plan, folder)
+        found = violations(History.read(folder))
         if found and os.environ.get("PROVE_KEEP"):
             shutil.copytree(folder, Path(os.environ["PROVE_KEEP"], plan.name), dirs_exist_ok=True)
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Run(plan.name, reached, found, time.monotonic() - began)
+
+
+def live(plan: Plan, folder: Path) -> bool:
+    """The day, its deaths and its end. False: one of the deaths came too late."""
+    journal = Journal(folder / "journal")
+    deaths = [die(folder, journal, plan.part, death) for death in plan.deaths]
+    finish(start(folder, plan.part), folder, journal)
+    journal.close()
+    return all(deaths)
+
+
+def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
+    """Wait for the end of a day, and of everything that it has started."""
+    try:
+        code = day.wait(LONGEST)
+    except subprocess.TimeoutExpired:
+        day.kill()
+        code = day.wait()
+    look_for_orphans(folder, journal)
+    if code not in (0, EXIT_CODE, -signal.SIGKILL):
+        said = (folder / "errors").read_text(errors="replace").strip().splitlines()
+        why = next((line for line in reversed(said) if "Error" in line), "")
+        journal.write(Failed(pid=day.pid, why=f"exit code {code}: {why.strip(' |')}"))
+    return code
 
 
 def die(folder: Path, journal: Journal, part: str, death: str) -> bool:
@@ -102,23 +115,16 @@ def die(folder: Path, journal: Journal, part: str, death: str) -> bool:
     name, _, when = death.partition(":")
     if name != "kill":
         day = start(folder, part, death)
-        expected = EXIT_CODE
     else:
         day = start(folder, part)
-        expected = -signal.SIGKILL
-        try:
+        with suppress(subprocess.TimeoutExpired):
             day.wait(float(when))
-        except subprocess.TimeoutExpired:
-            day.kill()
-    try:
-        code = day.wait(LONGEST)
-    except subprocess.TimeoutExpired:
         day.kill()
-        code = day.wait()
-    if code == expected:
+    code = finish(day, folder, journal)
+    died = code == (EXIT_CODE if name != "kill" else -signal.SIGKILL)
+    if died:
         journal.write(Killed(pid=day.pid, how=death))
-        look_for_orphans(folder, journal)
-    return code == expected
+    return died
 
 
 def look_for_orphans(folder: Path, journal: Journal) -> None:
