@@ -436,3 +436,6 @@ class Clock(Protocol):
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
         """Run this when `now` has reached `at`; at once if it has. Returns what cancels it."""
+
+    def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
+        """Run this when so much time has passed, wherever `now` has jumped meanwhile."""

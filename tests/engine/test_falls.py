@@ -73,6 +73,24 @@ def test_a_clock_that_jumps_back_only_makes_deadlines_come_later(path: Path) -> 
     asyncio.run(scene())
 
 
+def test_a_clock_that_jumps_back_does_not_keep_a_stop_from_ending(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            options = {"delay": 0.001, "obey_interrupt": False}
+            talk = await engine.create("demo", options=options)
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                await talk.interrupt(1)
+                clock.jump(-3600)
+                clock.forward(6)  # more than it is given to obey
+                assert (await seen.until(f.ConversationInterrupted)).payload.forced
+                await seen.state("interrupted")
+
+    asyncio.run(scene())
+
+
 def test_a_follower_that_was_cut_off_comes_again_and_misses_nothing(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path, settings=EngineSettings(buffer=4)) as engine:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation
 from turnwire.engine import live
 from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
 from turnwire.engine.follow import Place
 from turnwire.engine.runner import AgentRunner
@@ -147,10 +149,21 @@ def never_stops() -> None:
     Turn.pause = pause  # type: ignore[method-assign]
 
 
+def sets_the_clock() -> None:
+    """Nothing is broken, but the machine's clock is set all the time, by two hours."""
+    real = SystemClock.now
+
+    def now(self: SystemClock) -> int:
+        return real(self) + [0, 7_200_000, -7_200_000, 60_000][int(time.monotonic() / 0.15) % 4]
+
+    SystemClock.now = now  # type: ignore[method-assign]
+
+
 PARTS: dict[str, Callable[[], None]] = {
     part.__name__: part
     for part in [
         nothing,
+        sets_the_clock,
         tells_before_it_writes,
         loses_an_entry,
         drops_a_frame,

@@ -113,7 +113,7 @@ class Day:
                 if all(name in engine._live for name in left):
                     break
                 free = asyncio.Event()
-                engine.clock.call_at(engine.clock.now() + 20, free.set)
+                engine.clock.call_after(20, free.set)
                 await free.wait()
         self.journal.write(Recovered(pid=os.getpid()))
 

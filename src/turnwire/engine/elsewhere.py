@@ -105,7 +105,7 @@ class Elsewhere:
             self._task = None
 
     def _wait(self) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + self._recheck, self._tick)
+        self._timer = self._clock.call_after(self._recheck, self._tick)
 
     def _tick(self) -> None:
         self.look()

@@ -135,8 +135,7 @@ class Engine:
 
     def _look_later(self) -> None:
         """An owner that is gone had a lease; when it is over, what it left is to be made true."""
-        at = self.clock.now() + round(self.settings.recheck * 1000)
-        self._next_look = self.clock.call_at(at, self._look)
+        self._next_look = self.clock.call_after(round(self.settings.recheck * 1000), self._look)
 
     def _look(self) -> None:
         if self._looking is None or self._looking.done():
@@ -306,7 +305,7 @@ class Engine:
         """Hold on to what is ours, for as long as there is something."""
         while self._live:
             over = asyncio.Event()
-            cancel = self.clock.call_at(self.clock.now() + self._lease // 3, over.set)
+            cancel = self.clock.call_after(self._lease // 3, over.set)
             try:
                 await over.wait()
             finally:

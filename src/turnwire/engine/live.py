@@ -303,7 +303,7 @@ class Live:
 
     async def _pause(self, milliseconds: int) -> None:
         """A while, or until the server stops."""
-        again = self._clock.call_at(self._clock.now() + milliseconds, self._try_again.set)
+        again = self._clock.call_after(milliseconds, self._try_again.set)
         await self._try_again.wait()
         self._try_again.clear()
         again()
@@ -332,7 +332,11 @@ class Live:
 
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
-        self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+        if name.startswith("deadline:"):  # a time of day
+            self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+        else:  # a while, which a clock that is set back does not make longer
+            left = at - self._clock.now()
+            self._timers[name] = self._clock.call_after(left, lambda: self._fire(name))
 
     def _cancel_timer(self, name: str) -> None:
         cancel = self._timers.pop(name, None)
