@@ -31,6 +31,7 @@ from turnwire.stores.sqlite import SqliteStore
 
 ROOT = Path(__file__).parent.parent.parent
 LEASE = 0.6  # seconds
+STANDSTILL = 3.0  # seconds that a server may stand still before its agents are ended
 SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2)
 COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
 RULES = {
@@ -74,7 +75,9 @@ class Day:
         return {
             "local": WitnessAgent(journal, delay=0.0),
             "deaf": WitnessAgent(journal, delay=0.001, obey_interrupt=False),
-            "child": ChildAgent(witness, env=env, grace=0.2, journal=journal, delay=0.001),
+            "child": ChildAgent(
+                witness, env=env, grace=0.2, lease=STANDSTILL, journal=journal, delay=0.001
+            ),
         }
 
     async def run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 import turnwire
 from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
+from turnwire.ports import Agent, AgentSession, Store
 
 ROOT = Path(turnwire.__file__).parent
 # These run in the agent's own processes, which never know the variable.
@@ -28,8 +30,26 @@ SPAWNS = {
     *("Popen", "check_call", "check_output", "fork", "forkpty", "posix_spawn", "posix_spawnp"),
     *("spawnv", "spawnve", "system"),
 }
-OF_A_STORE = {"commit", "create", "claim", "renew", "release"}
-OF_AN_AGENT = {"open", "prompt", "deliver", "interrupt", "close"}
+
+
+def methods_of(*ports: type) -> set[str]:
+    """The calls of a port that are waited for: those that do something."""
+    return {
+        name
+        for port in ports
+        for name, method in vars(port).items()
+        if inspect.iscoroutinefunction(method)
+    }
+
+
+# What only reads, and what is no step of a conversation: the points of the file stand around that.
+READS = {
+    *("conversation", "conversations", "unsettled", "entries", "turns", "receipt", "request"),
+    *("inbox", "audit", "search", "get_blob"),
+}
+BESIDE = {"change", "delete", "note", "put_blob", "backup", "close"}
+OF_A_STORE = methods_of(Store) - READS - BESIDE
+OF_AN_AGENT = methods_of(Agent, AgentSession)
 
 
 def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
@@ -111,6 +131,11 @@ def test_no_commit_publish_spawn_or_call_of_an_agent_is_without_a_name(name: str
 )
 def test_one_that_is_missing_is_noticed(code: str) -> None:
     assert unnamed(ast.parse(code))
+
+
+def test_the_calls_that_need_points_are_those_of_the_ports() -> None:
+    assert {"commit", "create", "claim", "renew", "release"} <= OF_A_STORE
+    assert {"open", "prompt", "deliver", "interrupt", "close"} <= OF_AN_AGENT
 
 
 def test_every_point_is_reached_somewhere_and_stands_for_one_place_or_kind_of_place() -> None:

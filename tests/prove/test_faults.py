@@ -94,13 +94,18 @@ def test_a_server_that_stood_still_writes_nothing_when_it_goes_on(
     assert not violations(History.read(tmp_path))
     before, lines = everything_in(tmp_path / "log.db"), len(j.read(tmp_path / "journal"))
 
+    agents = [line for line in j.read(tmp_path / "journal") if isinstance(line, j.Opened)]
+    theirs = [pid for line in agents if line.server == stale.pid for pid, _ in line.processes]
+    assert theirs
+    assert not wait_until_gone(theirs), "its agents are ended while it stands still"
+
     stale.send_signal(signal.SIGCONT)
     assert finish(stale, tmp_path, journal) > 0, "it can do nothing more"
     journal.close()
     after = j.read(tmp_path / "journal")[lines:]
     assert everything_in(tmp_path / "log.db") == before
     assert not [line for line in after if isinstance(line, j.Told) and line.ack is not None]
-    assert not [line for line in after if isinstance(line, j.Left)], "its agents are gone"
+    assert not [line for line in after if isinstance(line, j.Left)]
 
 
 # --- agents -------------------------------------------------------------------------------------
