@@ -329,11 +329,11 @@ class Store(Protocol):
     ) -> list[ConversationRow]:
         """The newest first; `user`: only theirs."""
 
-    async def unsettled(self, *, abandoned_at: int | None = None) -> list[str]:
-        """The conversations that a crash may have left with a running turn, a queue or a request.
+    async def unsettled(self) -> list[str]:
+        """The conversations that a crash may have left with a running turn, a queue or a request."""
 
-        `abandoned_at`: only those whose owner's lease is over at this time, and was not let go of.
-        """
+    async def abandoned(self, *, now: int) -> list[str]:
+        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
 
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None

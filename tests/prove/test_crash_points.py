@@ -44,7 +44,16 @@ def methods_of(*ports: type) -> set[str]:
 
 # What only reads, and what is no step of a conversation: the points of the file stand around that.
 READS = {
-    *("conversation", "conversations", "unsettled", "entries", "turns", "receipt", "request"),
+    *(
+        "conversation",
+        "conversations",
+        "unsettled",
+        "abandoned",
+        "entries",
+        "turns",
+        "receipt",
+        "request",
+    ),
     *("inbox", "audit", "search", "get_blob"),
 }
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close"}

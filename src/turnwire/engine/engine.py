@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -46,6 +46,7 @@ __all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
+_TOGETHER = 100  # conversations that are looked after at once, when an engine starts
 
 
 class EngineSettings(Struct, frozen=True):
@@ -101,9 +102,7 @@ class Engine:
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
-        self._next_look: Timer = lambda: None
-        self._looking: asyncio.Task[None] | None = None  # at what others may have left behind
-        self._not_for_us: set[str] = set()  # whose agent is not here
+        self._watching: Timer | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -118,42 +117,40 @@ class Engine:
         await self.stop()
 
     async def start(self) -> None:
-        """Find what a crash has left, and make it true again: now, and what others leave later."""
-        self._look_later()
-        await self._recover(await self.store.unsettled())
+        """Find what a crash has left, and make it true again."""
+        await self._look_after(await self.store.unsettled())
+        self._watch()
 
-    async def _recover(self, unsettled: list[str]) -> None:
-        for conversation_id in unsettled:
-            if self._stopping:
-                return
+    async def _look_after(self, conversation_ids: list[str]) -> None:
+        """Many at a time: then they are written together."""
+
+        async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
-            with suppress(Owned):
-                try:
-                    await self._activate(conversation_id)
-                except Refused:
-                    self._not_for_us.add(conversation_id)
+            with suppress(Owned, Refused):
+                await self._activate(conversation_id)
 
-    def _look_later(self) -> None:
-        """An owner that is gone had a lease; when it is over, what it left is to be made true."""
-        self._next_look = self.clock.call_after(round(self.settings.recheck * 1000), self._look)
+        for first in range(0, len(conversation_ids), _TOGETHER):
+            await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
 
-    def _look(self) -> None:
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look_after(), name="turnwire recovery")
-        self._look_later()
+    def _watch(self) -> None:
+        """Another process may die at any time: what it leaves is looked after, too."""
 
-    async def _look_after(self) -> None:
-        with suppress(StorageUnavailable):  # the next look may see more
-            abandoned = await self.store.unsettled(abandoned_at=self.clock.now())
-            theirs = [name for name in abandoned if name not in self._live]
-            await self._recover([name for name in theirs if name not in self._not_for_us])
+        async def look() -> None:
+            with suppress(StorageUnavailable):
+                await self._look_after(await self.store.abandoned(now=self.clock.now()))
+
+        def due() -> None:
+            self._do_beside(look())
+            self._watch()
+
+        if not self._stopping:
+            self._watching = self.clock.call_after(round(self.settings.recheck * 1000), due)
 
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
-        self._next_look()
-        if self._looking is not None:
-            await asyncio.wait([self._looking])
+        if self._watching is not None:
+            self._watching()
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)
@@ -287,9 +284,13 @@ class Engine:
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
             del self._channels[live.row.conversation_id]
-        releasing = asyncio.create_task(self._release(live.claim))
-        self._releasing.add(releasing)
-        releasing.add_done_callback(self._releasing.discard)
+        self._do_beside(self._release(live.claim))
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+        return task
 
     async def _release(self, claim: Claim) -> None:
         with suppress(StorageUnavailable):  # then the lease runs out by itself

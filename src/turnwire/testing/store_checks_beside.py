@@ -108,10 +108,8 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
         idle = talk.state
         await store.commit(talk.prepare(state=state))
         expect(await store.unsettled() == ["c"], f"{what} makes it unsettled")
-        abandoned = await store.unsettled(abandoned_at=NOW)
-        expect(abandoned == [], f"{what} of a live owner is not abandoned")
-        abandoned = await store.unsettled(abandoned_at=10**15)
-        expect(abandoned == ["c"], f"{what} is abandoned when the lease is over")
+        expect(await store.abandoned(now=NOW) == [], f"{what} of a live owner is not abandoned")
+        expect(await store.abandoned(now=10**15) == ["c"], f"without its owner {what} is")
         await store.commit(talk.prepare(state=idle))
         expect(await store.unsettled() == [], f"without {what} it is settled")
 

@@ -110,8 +110,11 @@ class SqliteStore:
             lambda db: rows.find_conversations(db, user, archived, limit, offset)
         )
 
-    async def unsettled(self, *, abandoned_at: int | None = None) -> list[str]:
-        return await self._reader.read(lambda db: rows.find_unsettled(db, abandoned_at))
+    async def unsettled(self) -> list[str]:
+        return await self._reader.read(rows.find_unsettled)
+
+    async def abandoned(self, *, now: int) -> list[str]:
+        return await self._reader.read(lambda db: rows.find_abandoned(db, now))
 
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
