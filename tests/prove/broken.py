@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from weakref import WeakSet
 
 import apsw
 from msgspec import structs
 
 from tests.engine.clients import number_of
-from tests.prove import people
+from tests.prove import journal, people
 from turnwire.agents import guard, process
 from turnwire.agents.demo.turn import Turn
 from turnwire.core.conversation import step, turns
@@ -23,7 +24,7 @@ from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation
 from turnwire.engine import live
-from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.channel import Sent, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
 from turnwire.engine.follow import Place
@@ -78,13 +79,16 @@ def drops_a_frame() -> None:
 
 
 def subscribes_late() -> None:
-    """Whoever comes is told the state of a moment, and hears what happens a little later."""
-    real = Channel.subscribe
+    """Whoever comes is told the state of a moment, and does not hear what happens next."""
+    real = Subscriber.receive
+    late: WeakSet[Subscriber] = WeakSet()
 
-    def subscribe(self: Channel, subscriber: Subscriber) -> None:
-        asyncio.get_running_loop().call_later(0.03, real, self, subscriber)
+    def receive(self: Subscriber, together: list[Sent]) -> None:
+        if self in late:
+            real(self, together)
+        late.add(self)
 
-    Channel.subscribe = subscribe  # type: ignore[method-assign]
+    Subscriber.receive = receive  # type: ignore[method-assign]
 
 
 def trusts_the_bus() -> None:
@@ -183,5 +187,5 @@ PARTS: dict[str, Callable[[], None]] = {
 def put_in(part: str) -> None:
     """Break the day with this part."""
     if part != "nothing":
-        people.PATIENCE = PATIENCE
+        people.PATIENCE = PATIENCE * journal.load()
     PARTS[part]()

@@ -17,8 +17,8 @@ _TOO_LATE = {
     "expired": "INPUT_TIMEOUT",
     "cancelled": "CONVERSATION_INTERRUPTED",
 }
-STOP_SECONDS = 5.0  # an agent's grace, the guard's, and a busy machine
-TRUTH_SECONDS = 2.0  # after the lease
+STOP_SECONDS = 5.0  # an agent's grace, and the guard's
+TRUTH_SECONDS = 2.0  # after the lease; on a machine that has more to do than it can, longer
 
 
 def dense(history: History) -> Iterator[str]:
@@ -213,7 +213,7 @@ def truthful_state(history: History) -> Iterator[str]:
         took = recovered.get(began.pid)
         if took is None and began.pid in ended:
             yield f"the server {began.pid} left untrue what it had found"
-        elif took is not None and took - began.at > began.lease + TRUTH_SECONDS:
+        elif took is not None and took - began.at > began.lease + TRUTH_SECONDS * began.load:
             yield f"the server {began.pid} took {took - began.at:.1f} s to the truth"
         if began.pid not in killed | ended:
             why = [line.why for line in history.of(j.Failed) if line.pid == began.pid]
@@ -234,34 +234,25 @@ def truthful_state(history: History) -> Iterator[str]:
             yield f"{log.name}: turn {turn_id} has no end"
 
 
-def _ended_unseen(history: History, stop: j.Told) -> bool:
-    """Whether a turn has ended, though nobody was there to see it."""
-    connections = [c for each in history.clients.values() for c in each]
-    seen = {
-        (c.came.talk, frame.turn_id)
-        for c in connections
-        for frame in c.frames
-        if isinstance(frame, f.AssistantComplete)
-    }
-    return stop.about in history.logs[stop.talk].ends and (stop.talk, stop.about) not in seen
-
-
 def interrupt_ends(history: History) -> Iterator[str]:
     """A turn that was asked to stop has stopped, in time."""
     began = [line.at for line in history.of(j.Began)]
-    ends: dict[tuple[str, int | None], float] = {}
+    slow = max((line.load for line in history.of(j.Began)), default=1.0)
+    seen: dict[tuple[str, int | None], float] = {}
     for connections in history.clients.values():
         for connection in connections:
             for received in connection.received:
                 if isinstance(received.frame, f.AssistantComplete):
                     key = (connection.came.talk, received.frame.turn_id)
-                    ends[key] = min(ends.get(key, received.at), received.at)
+                    seen[key] = min(seen.get(key, received.at), received.at)
     for line in history.of(j.Told):
         if line.kind != "stop" or line.ack is None or line.ack.get("outcome") != "requested":
             continue
-        if history.is_over and line.about not in history.logs[line.talk].ends:
-            yield f"{line.talk}: turn {line.about} was stopped and has no end"
-        end = ends.get((line.talk, line.about), history.lines[-1].at)
+        end = seen.get((line.talk, line.about))
+        if end is None:
+            if history.of(j.Failed) or line.about not in history.logs[line.talk].ends:
+                yield f"{line.talk}: turn {line.about} was stopped, and nobody saw its end"
+            continue
         since = max([line.at, *(at for at in began if line.at < at < end)])
-        if end - since > STOP_SECONDS and not _ended_unseen(history, line):
+        if end - since > STOP_SECONDS * slow:
             yield f"{line.talk}: turn {line.about} took {end - since:.1f} s to stop"

@@ -15,6 +15,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 
+def load() -> float:
+    """How many times more work the machine has than processors, at most three: it is that slow."""
+    return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), 3.0)
+
+
 class Line(Struct, frozen=True, kw_only=True, tag_field="type", tag=str.lower):
     """Each says when."""
 
@@ -30,6 +35,7 @@ class Began(Line, frozen=True):
     pid: int
     epoch: str
     lease: float
+    load: float = msgspec.field(default_factory=load)
 
 
 class Recovered(Line, frozen=True):
