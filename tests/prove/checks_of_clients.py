@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tests.engine.clients import number_of
-from tests.engine.watching import NOT_KEPT_YET
 from tests.prove import journal as j
 from tests.prove.history import Connection, History
 from turnwire.core.view import View
@@ -71,8 +70,7 @@ def seam(history: History) -> Iterator[str]:
                 number += 1
                 check.feed(received.raw, number)
         for broken in check.report().violations:
-            if broken.code not in NOT_KEPT_YET:
-                yield f"{client}: {broken.code} at {broken.line}: {broken.message}"
+            yield f"{client}: {broken.code} at {broken.line}: {broken.message}"
         talk = connections[0].came.talk
         if _is_complete(history, connections):
             view = _view(connections)

@@ -229,8 +229,7 @@ def truthful_state(history: History) -> Iterator[str]:
         if c.background:
             yield f"{log.name} says that background work goes on"
         known = {turn.turn_id for turn in log.turns}
-        open_turns = {w.turn_id for w in c.queue} | ({c.turn.turn_id} if c.turn else set())
-        for turn_id in known - log.ends.keys() - open_turns:
+        for turn_id in known - log.ends.keys() - {c.turn.turn_id if c.turn else None}:
             yield f"{log.name}: turn {turn_id} has no end"
 
 

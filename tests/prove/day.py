@@ -19,7 +19,7 @@ import msgspec
 
 from tests.prove import broken, people
 from tests.prove.journal import Began, Ended, Journal, Lines, Recovered, read
-from tests.prove.people import Person, Screen
+from tests.prove.people import Person, Screen, is_at_rest
 from tests.prove.witness import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.process import plain_environment
@@ -171,8 +171,11 @@ class Day:
         await person.rest()
         left = await person.say("q-7", "long")
         turn = left.ack.turn_id if left else None
-        if turn is not None and turn not in cat.ended:
-            await cat.until(lambda: turn in cat.grew or turn in cat.ended, "a sign")
+        if turn is not None:
+            await cat.until(
+                lambda: turn in cat.grew or turn in cat.ended or is_at_rest(cat), "a sign"
+            )
+        if turn is not None and turn not in cat.ended and not is_at_rest(cat):
             await cat.leave()  # and with the last one who looks the turn stops
             await eve.until(lambda: turn in eve.ended, "an end without anybody")
             await cat.come()

@@ -272,7 +272,7 @@ class Person:
                     request_id = request.request_id
                     await self.answer(request_id, request.kind, f"answer {request_id}")
                     await seen.until(partial(is_resolved, seen, request_id), "its end")
-            elif status.queue and status.turn_id is None:
+            elif status.queue or status.turn_id is not None:
                 await self.change(f"resume {uuid.uuid4().hex}", "resume", None)
                 await seen.until(partial(has_changed, seen, status), "a queue that goes on")
             else:
@@ -301,4 +301,6 @@ def is_at_rest(seen: Screen) -> bool:
         return False
     if status.requests:
         return True
-    return status.turn_id is None and not (status.queue and not status.queue_held)
+    if status.turn_id is not None:  # one that its agent never heard of waits after a crash
+        return not status.running
+    return status.queue_held or not status.queue
