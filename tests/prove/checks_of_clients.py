@@ -14,6 +14,10 @@ from turnwire.dialects.v2.codec import encode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.project import frame_of
 
+# Who follows what another process writes looks at the log now and then: of what has come and gone in
+# between the log tells the entries, but not every state.
+NOT_SEEN_ELSEWHERE = {"state_missing", "wrong_queue", "wrong_requests", "wrong_state"}
+
 
 def persist_before_publish(history: History) -> Iterator[str]:
     """What anybody received is in the log, and was there when they received it."""
@@ -70,6 +74,8 @@ def seam(history: History) -> Iterator[str]:
                 number += 1
                 check.feed(received.raw, number)
         for broken in check.report().violations:
+            if client.startswith("eve") and broken.code in NOT_SEEN_ELSEWHERE:
+                continue
             yield f"{client}: {broken.code} at {broken.line}: {broken.message}"
         talk = connections[0].came.talk
         if _is_complete(history, connections):

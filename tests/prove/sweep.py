@@ -258,15 +258,15 @@ def _progress(done: int, of: int, wrong: int) -> None:
 
 
 def _table(result: dict[str, object]) -> None:
-    print(f"{'crash points':<24}{result['points']} of {result['points_known']}")
-    print(f"{'days':<24}{result['runs']}, of which {result['reached']} died where they should")
-    print(f"{'deaths':<24}{result['kills']}")
+    print(f"{'crash points':<26}{result['points']} of {result['points_known']}")
+    print(f"{'days':<26}{result['runs']}, of which {result['reached']} died where they should")
+    print(f"{'deaths':<26}{result['kills']}")
     by = result["by_invariant"]
     assert isinstance(by, dict)
     for name, count in by.items():
-        print(f"  {name:<22}{count}")
-    print(f"{'violations':<24}{result['violations']}")
-    print(f"{'seconds':<24}{result['seconds']}")
+        print(f"  {name:<24}{count}")
+    print(f"{'violations':<26}{result['violations']}")
+    print(f"{'seconds':<26}{result['seconds']}")
 
 
 if __name__ == "__main__":
