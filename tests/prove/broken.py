@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
 import apsw
@@ -29,8 +30,8 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
 from turnwire.engine.follow import Place
 from turnwire.engine.runner import AgentRunner
-from turnwire.ports import Commit
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.ports import Claim, Commit
+from turnwire.stores.sqlite import SqliteStore, commit
 from turnwire.stores.sqlite.commit import CommitJob
 
 # These days hang where something never happens: nobody has to wait for it for long.
@@ -45,11 +46,11 @@ def tells_before_it_writes() -> None:
     """A commit returns, and is written a little later."""
     real = SqliteStore.commit
 
-    async def commit(self: SqliteStore, commit: Commit) -> None:
+    async def later(self: SqliteStore, commit: Commit) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(0.05, lambda: _forget(asyncio.ensure_future(real(self, commit))))
 
-    SqliteStore.commit = commit  # type: ignore[method-assign]
+    SqliteStore.commit = later  # type: ignore[method-assign]
 
 
 def _forget(task: asyncio.Task[None]) -> None:
@@ -111,6 +112,31 @@ def reverses_the_queue() -> None:
         return after, effects
 
     live.step = reversing  # type: ignore[attr-defined, assignment]
+
+
+def forgets_the_fence() -> None:
+    """Whoever writes is believed to own what it writes to, and its entries come behind all others."""
+
+    def run(self: CommitJob, db: apsw.Cursor) -> None:
+        state, unsettled, name = self._move[1], self._move[3], self._move[6]
+        head: Any = db.execute(
+            "SELECT head FROM conversations WHERE conversation_id = ?", (name,)
+        ).get
+        for number, (row, _) in enumerate(self._entries, head + 1):
+            db.execute(commit._ADD_ENTRY, (row[0], number, *row[2:]))
+        db.execute(
+            "UPDATE conversations SET head = ?, state_json = ?, unsettled = ?"
+            " WHERE conversation_id = ?",
+            (head + len(self._entries), state, unsettled, name),
+        )
+        for sql, row in self._others:
+            db.execute(sql.replace("INSERT INTO", "INSERT OR IGNORE INTO"), row)
+
+    async def renew(self: SqliteStore, claims: Sequence[Claim], **_: int) -> list[Claim]:
+        return list(claims)
+
+    CommitJob.run = run  # type: ignore[method-assign]
+    SqliteStore.renew = renew  # type: ignore[method-assign]
 
 
 def lets_processes_live() -> None:
@@ -175,6 +201,7 @@ PARTS: dict[str, Callable[[], None]] = {
         trusts_the_bus,
         ignores_the_epoch,
         reverses_the_queue,
+        forgets_the_fence,
         lets_processes_live,
         leaves_calls_open,
         forgets_what_was_asked,

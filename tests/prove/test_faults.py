@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,46 +67,49 @@ def stands_still(day: subprocess.Popen[bytes], path: Path) -> bool:
     return True
 
 
-@pytest.fixture
-def stale(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A day that stands still in the middle of turns of all its conversations."""
-    day = start(tmp_path, "nothing")
+@contextmanager
+def standing_still(folder: Path, part: str = "nothing") -> Iterator[subprocess.Popen[bytes]]:
+    """A day that stands still in the middle of turns; another server has finished it meanwhile."""
+    journal = j.Journal(folder / "journal")
+    stale = start(folder, part)
 
     def is_in_the_middle() -> bool:
-        lines = j.read(tmp_path / "journal")
+        lines = j.read(folder / "journal")
         return {line.talk for line in lines if isinstance(line, j.Handed)} >= {"queue", "child"}
 
     try:
         until(is_in_the_middle, "turns under way")
-        until(lambda: stands_still(day, tmp_path / "log.db"), "a moment without a write")
-        yield day
+        until(lambda: stands_still(stale, folder / "log.db"), "a moment without a write")
+        journal.write(j.Killed(pid=stale.pid, how="it stands still"))
+        assert start(folder, part).wait(PATIENCE * 2) == 0, "another one finishes the day"
+        yield stale
+        stale.send_signal(signal.SIGCONT)
+        assert finish(stale, folder, journal) > 0, "it cannot finish it, too"
     finally:
-        day.kill()
-        day.wait()
+        journal.close()
+        stale.kill()
+        stale.wait()
 
 
-def test_a_server_that_stood_still_writes_nothing_when_it_goes_on(
-    tmp_path: Path, stale: subprocess.Popen[bytes]
-) -> None:
-    journal = j.Journal(tmp_path / "journal")
-    journal.write(j.Killed(pid=stale.pid, how="it stands still"))
-    day = start(tmp_path, "nothing")
-    assert day.wait(PATIENCE * 2) == 0, "another one takes over and finishes the day"
-    assert not violations(History.read(tmp_path))
-    before, lines = everything_in(tmp_path / "log.db"), len(j.read(tmp_path / "journal"))
-
-    agents = [line for line in j.read(tmp_path / "journal") if isinstance(line, j.Opened)]
-    theirs = [pid for line in agents if line.server == stale.pid for pid, _ in line.processes]
-    assert theirs
-    assert not wait_until_gone(theirs), "its agents are ended while it stands still"
-
-    stale.send_signal(signal.SIGCONT)
-    assert finish(stale, tmp_path, journal) > 0, "it can do nothing more"
-    journal.close()
-    after = j.read(tmp_path / "journal")[lines:]
+def test_a_server_that_stood_still_writes_nothing_when_it_goes_on(tmp_path: Path) -> None:
+    with standing_still(tmp_path) as stale:
+        assert not violations(History.read(tmp_path))
+        before, lines = everything_in(tmp_path / "log.db"), j.read(tmp_path / "journal")
+        agents = [line for line in lines if isinstance(line, j.Opened) and line.server == stale.pid]
+        processes = [pid for line in agents for pid, _ in line.processes]
+        assert processes
+        assert not wait_until_gone(processes), "its agents are ended while it stands still"
+    after = j.read(tmp_path / "journal")[len(lines) :]
     assert everything_in(tmp_path / "log.db") == before
     assert not [line for line in after if isinstance(line, j.Told) and line.ack is not None]
     assert not [line for line in after if isinstance(line, j.Left)]
+
+
+def test_one_that_writes_all_the_same_is_found(tmp_path: Path) -> None:
+    with standing_still(tmp_path, "forgets_the_fence"):
+        pass
+    found = {violation.invariant for violation in violations(History.read(tmp_path))}
+    assert "one writer" in found
 
 
 # --- agents -------------------------------------------------------------------------------------

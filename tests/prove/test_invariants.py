@@ -1,14 +1,11 @@
-"""The check of a history finds each invariant that is broken, under its name, and nothing in a good one."""
+"""The check of a history finds each invariant that is broken, under its name."""
 
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
-from tests.prove.history import History
-from tests.prove.invariants import INVARIANTS, violations
-from tests.prove.journal import Began, Opened
-from tests.prove.sweep import Plan, live, run
+from tests.prove.invariants import INVARIANTS
+from tests.prove.sweep import Plan, run
 
 # Which part breaks what, and where the day has to die for it to show.
 BROKEN = {
@@ -34,28 +31,6 @@ def test_a_part_that_breaks_an_invariant_is_found_under_its_name(name: str) -> N
     assert name in {violation.invariant for violation in found.violations}, found
 
 
-@pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> History:
-    """A day with a death in it."""
-    folder = tmp_path_factory.mktemp("day")
-    assert live(Plan("good", ("delivers:2",)), folder)
-    return History.read(folder)
-
-
-def test_a_good_day_is_found_to_be_good(good: History) -> None:
-    assert not violations(good)
-
-
-def test_what_a_server_writes_after_another_took_over_is_found(good: History) -> None:
-    first, second = (line.pid for line in good.of(Began))
-    other = {first: second, second: first}
-    lines = [
-        structs.replace(line, server=other[line.server]) if isinstance(line, Opened) else line
-        for line in good.lines
-    ]
-    found = violations(History(lines, good.logs, good.epoch))
-    assert {violation.invariant for violation in found} == {"one writer"}
-
-
 def test_every_invariant_has_a_part_that_breaks_it() -> None:
+    # Two writers take two servers: tests/prove/test_faults.py.
     assert list(INVARIANTS) == [*list(BROKEN)[:8], "one writer", *list(BROKEN)[8:]]
