@@ -16,7 +16,13 @@ from turnwire.dialects.v2.project import frame_of
 
 # Who follows what another process writes looks at the log now and then: of what has come and gone in
 # between the log tells the entries, but not every state.
-NOT_SEEN_ELSEWHERE = {"state_missing", "wrong_queue", "wrong_requests", "wrong_state"}
+NOT_SEEN_ELSEWHERE = {
+    "state_missing",
+    "turn_started_wrongly",
+    "wrong_queue",
+    "wrong_requests",
+    "wrong_state",
+}
 
 
 def persist_before_publish(history: History) -> Iterator[str]:
