@@ -335,6 +335,9 @@ class Store(Protocol):
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
+    async def abandoned(self, *, now: int) -> list[str]:
+        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
+
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
     ) -> None:
@@ -436,3 +439,6 @@ class Clock(Protocol):
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
         """Run this when `now` has reached `at`; at once if it has. Returns what cancels it."""
+
+    def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
+        """Run this when so much time has passed, wherever `now` has jumped meanwhile."""

@@ -14,6 +14,7 @@ from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.message import known_meta
 from turnwire.core.status import Totals, with_turn
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
@@ -36,10 +37,10 @@ __all__ = ["Elsewhere", "catch_up"]
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
     """Tell a channel's followers what the log has and they have not."""
     before, name = channel.state, row.conversation_id
-    ended = [
+    ended = [  # not those that have ended since the row was read: they come next time
         turn
         for turn in await store.turns(name, since=before.head)
-        if turn.turn_id > (before.last_turn_id or 0)
+        if (before.last_turn_id or 0) < turn.turn_id <= (row.state.last_turn_id or 0)
     ]
     news = _News(before, row.state, ended)
     after = before.head
@@ -54,7 +55,9 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
     news.end_turns(row.head + 1)
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
+        reach(CrashPoint.CATCH_UP_PUBLISHES)
         channel.publish(row.state, [*news.frames, *told])
+        reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
 class _News:
@@ -186,7 +189,7 @@ class Elsewhere:
             self._task = None
 
     def _wait(self) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + self._recheck, self._tick)
+        self._timer = self._clock.call_after(self._recheck, self._tick)
 
     def _tick(self) -> None:
         self.look()

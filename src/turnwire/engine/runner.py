@@ -12,6 +12,7 @@ from typing import Any
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.naming import RequestNames
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
@@ -120,10 +121,14 @@ class AgentRunner:
             case e.Prompt(turn=turn, content=content):
                 session = await self._open()
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
+                reach(CrashPoint.PROMPTS)
                 await session.prompt(content, turn_uuid=uuid)
+                reach(CrashPoint.PROMPTED)
             case e.Deliver(replies=replies, resume=resume):
                 session = await self._open()
+                reach(CrashPoint.DELIVERS)
                 await session.deliver(self._names.replies(replies), resumed=resume)
+                reach(CrashPoint.DELIVERED)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     await self._is_gone("The agent was not needed and was closed.")
@@ -134,7 +139,9 @@ class AgentRunner:
         if self._ending is not None:
             await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
+            reach(CrashPoint.AGENT_OPENS)
             self._session = await self._agent.open(self._start())
+            reach(CrashPoint.AGENT_OPENED)
             self._names = RequestNames(self._new_id()[:8])
             self._reader = asyncio.create_task(self._read(self._session, self._names))
         return self._session
@@ -172,7 +179,10 @@ class AgentRunner:
         self, session: AgentSession, reader: asyncio.Task[None] | None
     ) -> list[i.EndedProcess]:
         try:
-            return await session.close()
+            reach(CrashPoint.CLOSES)
+            ended = await session.close()
+            reach(CrashPoint.CLOSED)
+            return ended
         except Exception:
             _log.exception("An agent could not be closed.")
             return []
@@ -198,7 +208,9 @@ class AgentRunner:
 
     async def _ask(self, session: AgentSession) -> None:
         with suppress(AgentGone):  # then its reader says so
+            reach(CrashPoint.INTERRUPTS)
             await session.interrupt()
+            reach(CrashPoint.INTERRUPTED)
 
     async def _force(self) -> None:
         """End it with everything it started; also one that is just being opened."""

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from turnwire.core.message_codec import decode_message
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.words import indexed, text_of
 
@@ -95,7 +96,9 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        reach(CrashPoint.SQLITE_COMMITS)
         connection.execute("COMMIT")
+        reach(CrashPoint.SQLITE_COMMITTED)
     except BaseException:
         if connection.in_transaction:  # SQLite may have rolled back by itself
             connection.execute("ROLLBACK")
