@@ -1,6 +1,6 @@
 """Frames and requests that nobody would send: each is answered, and nobody else feels anything.
 
-TURNWIRE_FUZZ_SECONDS says for how long; `make soak` tries longer.
+TURNWIRE_FUZZ_SECONDS says for how long; `make fuzz` tries longer.
 """
 
 from __future__ import annotations

@@ -72,6 +72,11 @@ class Subscriber:
             self._size += sum(sent.size for sent in together)
             self._wake()
 
+    def begin(self) -> None:
+        """From this moment on: what came before is in the state."""
+        self._waiting.clear()
+        self._size = 0
+
     def take(self) -> Sent | None:
         """The next that waits."""
         if not self._waiting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +19,7 @@ from turnwire.core.conversation.state import Conversation, Options, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import Channel, Sent, Subscriber
 from turnwire.engine.clock import SystemClock
@@ -46,7 +47,7 @@ __all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
-_LOOK_AGAIN = 500  # milliseconds at least, until a conversation of another owner is looked at again
+_TOGETHER = 100  # conversations that are looked after at once, when an engine starts
 
 
 class EngineSettings(Struct, frozen=True):
@@ -102,8 +103,8 @@ class Engine:
         self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
-        self._look_again: Timer | None = None
         self._stopping = False
+        self._watching: Timer | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -119,37 +120,39 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        await self._recover(await self.store.unsettled())
+        await self._look_after(await self.store.unsettled())
+        self._watch()
 
-    async def _recover(self, conversation_ids: Iterable[str]) -> None:
-        owned: dict[str, int] = {}
-        for conversation_id in conversation_ids:
-            try:
+    async def _look_after(self, conversation_ids: list[str]) -> None:
+        """Many at a time: then they are written together."""
+
+        async def each(conversation_id: str) -> None:
+            # Another live process sees to it; or its agent is not here, and it has to wait for it.
+            with suppress(Owned, Refused):
                 await self._activate(conversation_id)
-            except Owned as other:  # it sees to it, if it lives; or its lease runs out
-                owned[conversation_id] = other.data["lease_until"]
-            except Refused:  # its agent is not here, and it has to wait for it
-                continue
-        if owned and not self._stopping:
-            at = max(min(owned.values()), self.clock.now() + _LOOK_AGAIN)
-            self._look_again = self.clock.call_at(at, lambda: self._recover_later(owned))
 
-    def _recover_later(self, conversation_ids: Iterable[str]) -> None:
-        self._look_again = None
-        task = asyncio.create_task(self._recover_quietly(conversation_ids))
-        self._releasing.add(task)
-        task.add_done_callback(self._releasing.discard)
+        for first in range(0, len(conversation_ids), _TOGETHER):
+            await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
 
-    async def _recover_quietly(self, conversation_ids: Iterable[str]) -> None:
-        unsettled = set(await self.store.unsettled())
-        with suppress(StorageUnavailable):
-            await self._recover([name for name in conversation_ids if name in unsettled])
+    def _watch(self) -> None:
+        """Another process may die at any time: what it leaves is looked after, too."""
+
+        async def look() -> None:
+            with suppress(StorageUnavailable):
+                await self._look_after(await self.store.abandoned(now=self.clock.now()))
+
+        def due() -> None:
+            self._do_beside(look())
+            self._watch()
+
+        if not self._stopping:
+            self._watching = self.clock.call_after(round(self.settings.recheck * 1000), due)
 
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
-        if self._look_again is not None:
-            self._look_again()
+        if self._watching is not None:
+            self._watching()
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)
@@ -186,7 +189,10 @@ class Engine:
         new = NewConversation(
             name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
         )
-        return Talk(self, await self.store.create(new))
+        reach(CrashPoint.CREATES)
+        row = await self.store.create(new)
+        reach(CrashPoint.CREATED)
+        return Talk(self, row)
 
     async def open(self, conversation_id: str) -> Talk:
         """A conversation that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
@@ -237,7 +243,9 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
+        reach(CrashPoint.CLAIMS)
         claim = await self._claim(conversation_id)
+        reach(CrashPoint.CLAIMED)
         row = await self.store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -262,7 +270,7 @@ class Engine:
             new_id=self.new_id,
             idle_seconds=self.settings.agent_idle,
             ended=self._rest,
-            committed=lambda head: self.bus.publish(conversation_id, head),
+            committed=lambda head: self._hint(conversation_id, head),
         )
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
@@ -282,6 +290,11 @@ class Engine:
         await self.store.release(await self.store.claim(conversation_id, dead, now=now, lease=0))
         return await self.store.claim(conversation_id, self.owner, now=now, lease=self._lease)
 
+    def _hint(self, conversation_id: str, head: int) -> None:
+        reach(CrashPoint.HINTS)
+        self.bus.publish(conversation_id, head)
+        reach(CrashPoint.HINTED)
+
     def _check_running(self) -> None:
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
@@ -295,13 +308,19 @@ class Engine:
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
             del self._channels[live.row.conversation_id]
-        releasing = asyncio.create_task(self._release(live.claim))
-        self._releasing.add(releasing)
-        releasing.add_done_callback(self._releasing.discard)
+        self._do_beside(self._release(live.claim))
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+        return task
 
     async def _release(self, claim: Claim) -> None:
         with suppress(StorageUnavailable):  # then the lease runs out by itself
+            reach(CrashPoint.RELEASES)
             await self.store.release(claim)
+            reach(CrashPoint.RELEASED)
 
     @property
     def _lease(self) -> int:
@@ -311,16 +330,18 @@ class Engine:
         """Hold on to what is ours, for as long as there is something."""
         while self._live:
             over = asyncio.Event()
-            cancel = self.clock.call_at(self.clock.now() + self._lease // 3, over.set)
+            cancel = self.clock.call_after(self._lease // 3, over.set)
             try:
                 await over.wait()
             finally:
                 cancel()
             ours = list(self._live.values())
             with suppress(StorageUnavailable):  # a claim holds until another one takes it
+                reach(CrashPoint.RENEWS)
                 held = await self.store.renew(
                     [live.claim for live in ours], now=self.clock.now(), lease=self._lease
                 )
+                reach(CrashPoint.RENEWED)
                 for live in ours:
                     if (
                         live.claim not in held
@@ -385,8 +406,9 @@ class Engine:
 
     async def _followed(self, row: ConversationRow) -> Channel:
         """The channel of a conversation that somebody is about to follow."""
-        fresh = await self.store.conversation(row.conversation_id)
-        channel = self._channel(fresh or row)
+        channel = self._channels.get(row.conversation_id)
+        if channel is None:
+            channel = self._channel(await self.store.conversation(row.conversation_id) or row)
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))

@@ -45,11 +45,13 @@ async def open_at(
     """The first frames of a connection. The subscriber gets what follows them, from now on.
 
     The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
-    and the snapshots are those of the moment of subscribing, because all that happened since waits
-    behind them. Whoever calls this ends the subscription.
+    and the snapshots are those of one moment, and all that happens from then on waits behind them.
+    Whoever waits for that moment is there already, so that nothing stops for them. Whoever calls
+    this ends the subscription.
     """
-    await channel.until_told()
     channel.subscribe(subscriber)
+    await channel.until_told()
+    subscriber.begin()
     now = iso(clock.now())
     state = channel.state
     name, head = state.conversation_id, state.head

@@ -56,7 +56,7 @@ class Replays:
             reading = asyncio.create_task(self._read(state, after, iso(now)))
             shared = self._shared[key] = _Shared(state, now + _GOOD_FOR, reading)
             self._shared.move_to_end(key)
-            self._clock.call_at(shared.until, self._forget)
+            self._clock.call_after(_GOOD_FOR, self._forget)
             if len(self._shared) > _MOST:
                 self._shared.popitem(last=False)
         for sent in await asyncio.shield(shared.frames):
