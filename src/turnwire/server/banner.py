@@ -27,6 +27,7 @@ def banner(
     ready = [name for name, why in reasons.items() if why is None]
     lines.append(f"  Agents {', '.join(ready) or 'none is ready'}")
     lines += [f"         {name} is not ready: {why}" for name, why in reasons.items() if why]
+    lines.append("  Talk   turnwire chat, in another terminal")
     if not is_loopback(settings.host):
         lines += [
             f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",

@@ -14,7 +14,7 @@ from rich.text import Text
 from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.requests import permission_lines, question_lines
-from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.session import Here, Left, Session
 from turnwire.cli.live.view import JsonView, View, is_terminal
 from turnwire.cli.visible import safe, visible
 from turnwire.cli.words import plain
@@ -50,7 +50,7 @@ async def visit(engine: Engine, talk: Talk, view: View, home: Home, work: Work) 
     code = 0
     last: list[Text] = []
     try:
-        async with Session(engine, talk, view) as session:
+        async with Session(Here(engine, talk), view) as session:
             end = await work(session)
             if end is not None:
                 last = _last_words(end)

@@ -1,0 +1,40 @@
+"""`turnwire tail`: what happens in a conversation on the server, as it happens."""
+
+from __future__ import annotations
+
+import click
+
+from turnwire.cli.conversations import id_argument
+from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.remote import client_of, find_there
+
+__all__ = ["command"]
+
+
+@click.command("tail")
+@click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
+@click.option(
+    "--last", type=click.IntRange(0), default=10, metavar="N", help="Begin so many entries earlier."
+)
+@data_dir_option
+@id_argument
+def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
+    """Show what happens in a conversation on the server, as it happens.
+
+    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else.
+    """
+    run_async(_tail(home, conversation, as_json, last))
+
+
+async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None:
+    from turnwire.cli.live.view import open_view
+    from turnwire.dialects.v2.frames import Frame
+
+    client = client_of(home)
+    row = await find_there(client, conversation, home)
+    after = max(int(row["head"]) - last, 0)
+    async with client.conversation(str(row["id"]), last_sequence=after) as talk:
+        with open_view(as_json=as_json) as view:
+            async for frame in talk:
+                if isinstance(frame, Frame):
+                    view.frame(frame)
