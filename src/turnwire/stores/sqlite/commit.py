@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, assert_never
 
 import apsw
@@ -18,6 +19,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
 from turnwire.core.status import OpenRequest
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
+from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import message_type, metadata_json
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.text import clean, encode_clean, json_text
@@ -90,6 +92,7 @@ _ADD_RECEIPT = """
 INSERT INTO receipts (conversation_id, user, client_message_id, body, ack_json, created_at)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+ADD_BLOB_USE = "INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id) VALUES (?, ?)"
 ADD_AUDIT = """
 INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -113,6 +116,8 @@ class CommitJob(Job[None]):
                 self._entries.append(self._entry(write, raw_limit))
             else:
                 self._others += self._other(write, commit)
+        for waiting in state.queue:
+            self._use(blobs_of_content(waiting.item.content))
         if commit.receipt is not None:
             self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
         before = state.head - len(self._entries)
@@ -155,12 +160,15 @@ class CommitJob(Job[None]):
     def _entry(self, add: AddEntry, raw_limit: int) -> tuple[Row, str | None]:
         entry = add.entry
         uuid = entry.meta.get("uuid")
+        message_json = encode_clean(encode, entry)
+        if '"blobId"' in message_json:
+            self._use(ref.blob_id for ref in refs_of(entry))
         row = (
             self._conversation_id,
             add.sequence,
             entry.role,
             message_type(entry),
-            encode_clean(encode, entry),
+            message_json,
             metadata_json(add, raw_limit),
             clean(uuid) if isinstance(uuid, str) else None,
             add.turn_id,
@@ -169,6 +177,10 @@ class CommitJob(Job[None]):
         )
         text = text_of(entry)
         return row, clean(indexed(text)) if text else None
+
+    def _use(self, blob_ids: Iterable[str]) -> None:
+        for blob_id in blob_ids:
+            self._others.append((ADD_BLOB_USE, (self._conversation_id, clean(blob_id))))
 
     def _other(self, write: _Other, commit: Commit) -> list[tuple[str, Row]]:
         match write:
@@ -247,7 +259,8 @@ def audit_row(
 
 def is_unsettled(state: Conversation) -> bool:
     """Whether somebody has to look after it when the server starts again."""
-    return bool(state.turn or state.queue or state.requests or state.replies or state.tools)
+    going_on = state.turn or state.tools or state.background
+    return bool(going_on or state.queue or state.requests or state.replies)
 
 
 def _trace_of(commit: Commit) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,19 @@ import apsw
 
 from turnwire.core.message_codec import decode_message
 from turnwire.ports import StorageUnavailable
+from turnwire.stores.blob_refs import refs_of
+from turnwire.stores.text import json_text
 from turnwire.stores.words import indexed, text_of
 
-__all__ = ["MIGRATIONS", "migrate", "new_epoch", "read_meta", "transaction"]
+__all__ = [
+    "MIGRATIONS",
+    "NEWEST",
+    "add_functions",
+    "migrate",
+    "new_epoch",
+    "read_meta",
+    "transaction",
+]
 
 
 def _read_migrations() -> list[tuple[int, str]]:
@@ -38,7 +49,7 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
     if version < 0:
         with transaction(connection):
             _begin_meta(connection)
-    connection.create_scalar_function("search_words", _search_words, 1, deterministic=True)
+    add_functions(connection)
     for number, script in MIGRATIONS:
         if _version(connection) < number <= to:
             with transaction(connection):
@@ -47,6 +58,12 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
                     connection.execute(
                         "UPDATE meta SET value = ? WHERE name = 'schema_version'", (number,)
                     )
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """What the migrations need and SQLite has not."""
+    for name, function in _FUNCTIONS.items():
+        connection.create_scalar_function(name, function, 1, deterministic=True)
 
 
 def _begin_meta(connection: apsw.Connection) -> None:
@@ -93,3 +110,14 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 def _search_words(*message_json: Any) -> str | None:
     text = text_of(decode_message(*message_json))
     return indexed(text) if text else None
+
+
+def _blob_ids(*message_json: Any) -> str:
+    return json_text([ref.blob_id for ref in refs_of(decode_message(*message_json))])
+
+
+def _sha256(*data: Any) -> bytes:
+    return hashlib.sha256(*data).digest()
+
+
+_FUNCTIONS = {"search_words": _search_words, "blob_ids": _blob_ids, "sha256": _sha256}
