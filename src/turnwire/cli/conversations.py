@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from turnwire.engine import Engine, Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
-__all__ = ["every_conversation", "find", "id_argument", "new_id", "take_over"]
+__all__ = ["every_conversation", "find", "has_died", "id_argument", "new_id", "take_over"]
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PAGE = 500
@@ -77,7 +77,7 @@ async def take_over(engine: Engine, talk: Talk) -> Status:
         return await talk.wake()
     except Owned as owned:
         owner = owned.data.get("owner")
-        if not isinstance(owner, str) or not _has_died(owner):
+        if not isinstance(owner, str) or not has_died(owner):
             raise TurnwireError(_taken(owned)) from None
         # In its name, so that it is let go.
         now = time.time_ns() // 1_000_000
@@ -94,7 +94,8 @@ def _process(owner: Any) -> tuple[str, int] | None:
             return None
 
 
-def _has_died(owner: str) -> bool:
+def has_died(owner: str) -> bool:
+    """Whether an owner was a process of this machine, and is surely gone."""
     process = _process(owner)
     if process is None or process[0] != socket.gethostname():
         return False

@@ -17,7 +17,7 @@ from turnwire.core.conversation.effects import (
 )
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
-from turnwire.core.status import OpenRequest
+from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import message_type, metadata_json
@@ -25,7 +25,17 @@ from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.text import clean, encode_clean, json_text
 from turnwire.stores.words import indexed, text_of
 
-__all__ = ["ADD_AUDIT", "CommitJob", "audit_row", "is_unsettled", "source_id"]
+__all__ = [
+    "ADD_AUDIT",
+    "ADD_BLOB_USE",
+    "ADD_ENTRY",
+    "CommitJob",
+    "audit_row",
+    "end_columns",
+    "is_unsettled",
+    "opened",
+    "source_id",
+]
 
 Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
@@ -39,7 +49,7 @@ UPDATE conversations SET
     title = CASE WHEN ?6 IS NULL OR ?6 IS state_title THEN title ELSE ?6 END, state_title = ?6
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
 """
-_ADD_ENTRY = """
+ADD_ENTRY = """
 INSERT INTO messages (
     conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
     trace_id, created_at
@@ -143,7 +153,7 @@ class CommitJob(Job[None]):
         if not connection.changes():
             _say_why(db, self._claim, self._move[-1])
         for row, words in self._entries:
-            db.execute(_ADD_ENTRY, row)
+            db.execute(ADD_ENTRY, row)
             if words:
                 words_of.append((connection.last_insert_rowid(), words))
         for sql, row in self._others:
@@ -208,26 +218,27 @@ class CommitJob(Job[None]):
                 assert_never(write)
 
     def _end(self, write: EndTurn) -> Row:
-        end, usage = write.end, write.end.usage
-        return (
-            self._conversation_id,
-            write.turn_id,
-            clean(write.trace_id),
-            end.origin,
-            self._at,
-            json_text(end),
-            end.after_sequence,
-            usage and usage.input_tokens,
-            usage and usage.output_tokens,
-            usage and usage.cache_creation_input_tokens,
-            usage and usage.cache_read_input_tokens,
-            end.cost_usd,
-            end.duration_ms,
-        )
+        name = (self._conversation_id, write.turn_id, clean(write.trace_id))
+        return (*name, write.end.origin, self._at, *end_columns(write.end))
 
     def _receipt(self, receipt: Receipt) -> Row:
         named = (self._conversation_id, clean(receipt.user), clean(receipt.client_message_id))
         return (*named, receipt.body, receipt.ack.decode(), self._at)
+
+
+def end_columns(end: TurnEnd) -> Row:
+    """How a turn ended, from `end_json` on."""
+    usage = end.usage
+    return (
+        json_text(end),
+        end.after_sequence,
+        usage and usage.input_tokens,
+        usage and usage.output_tokens,
+        usage and usage.cache_creation_input_tokens,
+        usage and usage.cache_read_input_tokens,
+        end.cost_usd,
+        end.duration_ms,
+    )
 
 
 def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[str, Row]]:

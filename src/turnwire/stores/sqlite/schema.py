@@ -41,7 +41,7 @@ NEWEST = MIGRATIONS[-1][0]
 
 def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
     """Apply what is not applied yet. Several processes may do this at once: one does it."""
-    if (version := _version(connection)) > NEWEST:
+    if (version := version_of(connection)) > NEWEST:
         raise StorageUnavailable(
             f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
             f"{NEWEST}. Update Turnwire to open it."
@@ -51,9 +51,9 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
             _begin_meta(connection)
     add_functions(connection)
     for number, script in MIGRATIONS:
-        if _version(connection) < number <= to:
+        if version_of(connection) < number <= to:
             with transaction(connection):
-                if _version(connection) < number:  # another process may have been faster
+                if version_of(connection) < number:  # another process may have been faster
                     connection.execute(script)
                     connection.execute(
                         "UPDATE meta SET value = ? WHERE name = 'schema_version'", (number,)
@@ -86,7 +86,7 @@ def read_meta(connection: apsw.Connection, name: str) -> str:
     return value
 
 
-def _version(connection: apsw.Connection) -> int:
+def version_of(connection: apsw.Connection) -> int:
     """-1: there is nothing at all."""
     if not connection.table_exists("main", "meta"):
         return -1
