@@ -232,6 +232,7 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     at: str
     receipt: Receipt | None = None
     native_session_id: str | None = None  # absent: as it was
+    happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
 
 
 class StoredEntry(Struct, frozen=True):

@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -99,6 +99,8 @@ class Engine:
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._epoch = store.epoch
+        self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -181,6 +183,7 @@ class Engine:
 
     async def _activate(self, conversation_id: str) -> Live:
         """The conversation, owned by this process, and true."""
+        await self._check_epoch()
         live = self._live.get(conversation_id)
         if live is not None and not live.dead:
             return live
@@ -245,9 +248,13 @@ class Engine:
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
             del self._channels[live.row.conversation_id]
-        releasing = asyncio.create_task(self._release(live.claim))
-        self._releasing.add(releasing)
-        releasing.add_done_callback(self._releasing.discard)
+        self._do_beside(self._release(live.claim))
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+        return task
 
     async def _release(self, claim: Claim) -> None:
         with suppress(StorageUnavailable):  # then the lease runs out by itself
@@ -266,18 +273,22 @@ class Engine:
                 await over.wait()
             finally:
                 cancel()
-            ours = list(self._live.values())
-            with suppress(StorageUnavailable):  # a claim holds until another one takes it
-                held = await self.store.renew(
-                    [live.claim for live in ours], now=self.clock.now(), lease=self._lease
-                )
-                for live in ours:
-                    if (
-                        live.claim not in held
-                        and self._live.get(live.claim.conversation_id) is live
-                    ):
-                        live.lose()
+            await self._renew()
+            self._notice_epoch()
         self._keeper = None
+
+    async def _renew(self) -> list[Live]:
+        """Hold on to what is ours. Returns what is not any more."""
+        ours, lost = list(self._live.values()), []
+        with suppress(StorageUnavailable):  # a claim holds until another one takes it
+            held = await self.store.renew(
+                [live.claim for live in ours], now=self.clock.now(), lease=self._lease
+            )
+            for live in ours:
+                if live.claim not in held and self._live.get(live.claim.conversation_id) is live:
+                    live.lose()
+                    lost.append(live)
+        return lost
 
     def _channel(self, row: ConversationRow) -> Channel:
         channel = self._channels.get(row.conversation_id)
@@ -291,8 +302,14 @@ class Engine:
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
-        fresh = await self.store.conversation(row.conversation_id)
-        channel = self._channel(fresh or row)
+        epoch, fresh = None, None
+        while epoch != self.store.epoch:  # until it is a row of the log that is there
+            epoch = self.store.epoch
+            fresh = await self.store.conversation(row.conversation_id)
+            await self._check_epoch()
+        if fresh is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=row.conversation_id)
+        channel = self._channel(fresh)
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
@@ -341,8 +358,31 @@ class Engine:
                 bus=self.bus,
                 clock=self.clock,
                 recheck=self.settings.recheck,
-                is_ours=lambda: name in self._live or name in self._opening,
+                is_ours=lambda: self._notice_epoch() or name in self._live or name in self._opening,
             )
+
+    def _notice_epoch(self) -> bool:
+        """Whether the log is not the one that it was: then all that anybody knows of it is void."""
+        if self.store.epoch == self._epoch:
+            return False
+        self._epoch = self.store.epoch
+        for name, channel in list(self._channels.items()):
+            channel.cut_off()
+            if name not in self._live:
+                del self._channels[name]
+        self._checking = self._do_beside(self._let_go())
+        return True
+
+    async def _let_go(self) -> None:
+        """What we owned may be nobody's now."""
+        await asyncio.gather(*(live.settle() for live in await self._renew()))
+        self._checking = None
+
+    async def _check_epoch(self) -> None:
+        """Go on when what is known is of the log that is there."""
+        self._notice_epoch()
+        if self._checking is not None:
+            await asyncio.shield(self._checking)
 
     def _left(self, conversation_id: str) -> None:
         channel, live = self._channels.get(conversation_id), self._live.get(conversation_id)
@@ -367,6 +407,9 @@ class Engine:
         """Take a conversation over, and make it true. Raises Owned."""
         live = await self._activate(conversation_id)
         await live.settle()
+        if live.dead and not self._stopping:  # it was not ours any more
+            live = await self._activate(conversation_id)
+            await live.settle()
         return status_of(live.state)
 
     # --- asking -------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ async def _missed(
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, head = state.conversation_id, state.head
+    conversation_id, head, epoch = state.conversation_id, state.head, store.epoch
     goes_on = {waiting.turn_id for waiting in state.queue}
     if state.turn is not None:
         goes_on.add(state.turn.turn_id)
@@ -133,6 +133,8 @@ async def _missed(
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
+        if store.epoch != epoch:
+            raise SlowReader("The log was replaced by another; follow again.")
         for stored in page:
             for frame in ends_before(stored.sequence):
                 yield frame

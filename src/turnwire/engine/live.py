@@ -264,11 +264,17 @@ class Live:
     # --- effects ------------------------------------------------------------------------------
 
     def _commit(
-        self, after: Conversation, writes: list[e.Write], now: int, receipt: Receipt | None = None
+        self,
+        after: Conversation,
+        writes: list[e.Write],
+        now: int,
+        receipt: Receipt | None = None,
+        *,
+        happened: bool = False,
     ) -> Commit:
         native = self._runner.native_session_id
         changed = native if native != self._native_session_id else None
-        return Commit(self.claim, after, writes, iso(now), receipt, changed)
+        return Commit(self.claim, after, writes, iso(now), receipt, changed, happened)
 
     async def _write(self, after: Conversation, writes: list[e.Write], now: int) -> None:
         """What has happened cannot be refused: try until it is written."""
@@ -277,7 +283,7 @@ class Live:
         attempt = 0
         while True:
             try:
-                await self._store.commit(self._commit(after, writes, now))
+                await self._store.commit(self._commit(after, writes, now, happened=True))
                 break
             except StorageUnavailable as down:
                 self._refuse_waiting(down)

@@ -115,6 +115,7 @@ class CommitJob(Job[None]):
 
     def __init__(self, commit: Commit, *, raw_limit: int) -> None:
         state = commit.state
+        self.must = commit.happened
         self._claim = commit.claim
         self._conversation_id = clean(commit.claim.conversation_id)
         self._at = commit.at

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import apsw
 
 from turnwire.ports import Conflict, StorageUnavailable
+from turnwire.stores.sqlite.watch import set_aside_foreign_wal
 
 __all__ = ["STORAGE_ERRORS", "connect", "storage_errors"]
 
@@ -41,15 +42,18 @@ def storage_errors() -> Iterator[None]:
         raise Conflict(f"It contradicts what is stored: {refused}") from refused
 
 
-def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection:
+def connect(
+    path: str, *, busy_ms: int, writes: bool = False, vfs: str | None = None
+) -> apsw.Connection:
     """Open the file, or make it. Only its owner may read it: it holds what people said."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags, 0o600))
     except OSError as failure:
         raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+    set_aside_foreign_wal(path)
     with storage_errors():
-        connection = apsw.Connection(path)
+        connection = apsw.Connection(path, vfs=vfs)
         try:
             _prepare(connection, busy_ms, writes)
         except BaseException:

@@ -114,11 +114,15 @@ class _Check:
 
     def run(self) -> Report:
         if self._look_at_file():
-            self._look_at_rows()
-            self._look_at_blobs()
-            self._look_at_conversations()
-            self._remove_blobs()
-            self._look_at_words()
+            for look in (
+                self._look_at_rows,
+                self._look_at_blobs,
+                self._look_at_conversations,
+                self._remove_blobs,
+                self._look_at_words,
+            ):
+                with self._attempt():
+                    look()
         return Report(self._conversations, self._entries, self._findings)
 
     # --- the file -------------------------------------------------------------------------------
@@ -219,7 +223,8 @@ class _Check:
         try:
             examined = self._examine(name)
         finally:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # an error of the disk ends it
+                self._db.execute("ROLLBACK")
         if examined is None:  # it was deleted meanwhile
             return
         m, _ = examined

@@ -102,5 +102,5 @@ class _Snapshot:
             self._db.execute("BEGIN")
 
     def __exit__(self, *_: object) -> None:
-        if self._own:
+        if self._own and self._db.in_transaction:  # an error of the disk ends it
             self._db.execute("COMMIT")
