@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
 from turnwire.ports import Conflict, StorageUnavailable
 from turnwire.stores.sqlite.watch import set_aside_foreign_wal
 
-__all__ = ["STORAGE_ERRORS", "connect", "storage_errors"]
+__all__ = ["STORAGE_ERRORS", "close_quietly", "connect", "storage_errors"]
 
 # The disk's fault, or another process's: nothing was written, and later it may work.
 STORAGE_ERRORS = (
@@ -57,9 +57,15 @@ def connect(
         try:
             _prepare(connection, busy_ms, writes)
         except BaseException:
-            connection.close()
+            close_quietly(connection)
             raise
     return connection
+
+
+def close_quietly(connection: apsw.Connection) -> None:
+    """Close it. What was committed is written over to the file now, or by whoever opens it next."""
+    with suppress(*STORAGE_ERRORS):
+        connection.close()
 
 
 def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:

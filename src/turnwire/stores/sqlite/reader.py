@@ -11,7 +11,7 @@ from typing import TypeVar
 import apsw
 
 from turnwire.ports import StorageUnavailable
-from turnwire.stores.sqlite.connection import connect, storage_errors
+from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
 from turnwire.stores.sqlite.watch import WatchedFile
 
 __all__ = ["Reader"]
@@ -53,7 +53,7 @@ class Reader:
         """Finish what is being read, then close every connection."""
         self._pool.shutdown()
         for connection in self._opened:
-            connection.close()
+            close_quietly(connection)
         self._opened.clear()
 
     def _run(self, query: Callable[[apsw.Connection], T]) -> T:
@@ -73,7 +73,7 @@ class Reader:
         if connection is not None and self._own.generation != file.opened:
             with self._lock:
                 self._opened.discard(connection)
-            connection.close()
+            close_quietly(connection)
             connection = None
         if connection is None:
             self._own.generation = file.opened

@@ -29,7 +29,7 @@ from turnwire.stores.sqlite import changes, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
-from turnwire.stores.sqlite.connection import connect, storage_errors
+from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
 from turnwire.stores.sqlite.prepare import prepare
 from turnwire.stores.sqlite.reader import Reader
 from turnwire.stores.sqlite.watch import WatchedFile
@@ -80,7 +80,7 @@ class SqliteStore:
                         pages = max(1, max_bytes // connection.pragma("page_size"))
                         connection.pragma("max_page_count", pages)
             except BaseException:
-                connection.close()
+                close_quietly(connection)
                 raise
             return connection, epoch
 

@@ -12,7 +12,7 @@ import apsw
 
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.ballast import Ballast
-from turnwire.stores.sqlite.connection import STORAGE_ERRORS, storage_errors
+from turnwire.stores.sqlite.connection import STORAGE_ERRORS, close_quietly, storage_errors
 from turnwire.stores.sqlite.schema import transaction
 from turnwire.stores.sqlite.watch import WatchedFile
 
@@ -154,7 +154,7 @@ class Writer:
             _tell(batch)
             del batch, jobs  # nothing is kept alive while the next is waited for
         if self._connection is not None:
-            self._connection.close()
+            close_quietly(self._connection)
         self._ballast.remove()
 
     def _look(self) -> None:
@@ -167,7 +167,7 @@ class Writer:
             return
         if self._connection is not None:
             connection, self._connection = self._connection, None
-            connection.close()
+            close_quietly(connection)
         with storage_errors():
             self._connection = self._open_file()
         self._db = self._connection.cursor()

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from turnwire.core.times import iso
 from turnwire.ports import StorageUnavailable
-from turnwire.stores.sqlite.connection import connect
+from turnwire.stores.sqlite.connection import close_quietly, connect
 from turnwire.stores.sqlite.fsck import file
 from turnwire.stores.sqlite.fsck.beside import (
     is_held,
@@ -74,7 +74,7 @@ def check(
     try:
         return _Check(db, now, repair, has_died, progress).run()
     finally:
-        db.close()
+        close_quietly(db)
 
 
 def entries_in(path: Path) -> int:
