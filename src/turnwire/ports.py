@@ -333,6 +333,9 @@ class Store(Protocol):
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
+    async def abandoned(self, *, now: int) -> list[str]:
+        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
+
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
     ) -> None:

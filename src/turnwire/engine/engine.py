@@ -38,12 +38,14 @@ from turnwire.ports import (
     Owned,
     StorageUnavailable,
     Store,
+    Timer,
 )
 
 __all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
+_TOGETHER = 100  # conversations that are looked after at once, when an engine starts
 
 
 class EngineSettings(Struct, frozen=True):
@@ -99,6 +101,7 @@ class Engine:
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._watching: Timer | None = None
         self._epoch = store.epoch
         self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
 
@@ -116,14 +119,40 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        for conversation_id in await self.store.unsettled():
+        await self._look_after(await self.store.unsettled())
+        self._watch()
+
+    async def _look_after(self, conversation_ids: list[str]) -> None:
+        """Many at a time: then they are written together."""
+
+        async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
                 await self._activate(conversation_id)
 
+        for first in range(0, len(conversation_ids), _TOGETHER):
+            await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
+
+    def _watch(self) -> None:
+        """Another process may die at any time: what it leaves is looked after, too."""
+
+        async def look() -> None:
+            with suppress(StorageUnavailable):
+                await self._look_after(await self.store.abandoned(now=self.clock.now()))
+
+        def due() -> None:
+            self._do_beside(look())
+            self._watch()
+
+        if not self._stopping:
+            later = self.clock.now() + round(self.settings.recheck * 1000)
+            self._watching = self.clock.call_at(later, due)
+
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
+        if self._watching is not None:
+            self._watching()
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)

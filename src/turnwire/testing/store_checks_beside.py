@@ -132,6 +132,19 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
         expect(await store.unsettled() == [], f"without {what} it is settled")
 
 
+async def what_an_owner_has_left_is_found_when_its_lease_is_over(store: Store) -> None:
+    talk = await begin(store)
+    await begin(store, "idle")
+    running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
+    await talk.commit(talk.prepare(state=running))
+    expect(await store.abandoned(now=NOW + LEASE - 1) == [], "while the lease runs it is theirs")
+    expect(await store.abandoned(now=NOW + LEASE) == ["c"], "then it is nobody's")
+    await store.renew([talk.claim], now=NOW + LEASE, lease=LEASE)
+    expect(await store.abandoned(now=NOW + LEASE) == [], "unless they hold on to it")
+    await store.release(talk.claim)
+    expect(await store.abandoned(now=NOW + 9 * LEASE) == [], "what was let go is not abandoned")
+
+
 async def the_audit_trail_only_grows(store: Store) -> None:
     talk = await begin(store)
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
@@ -311,6 +324,7 @@ OTHER_CHECKS = [
     a_request_ends_once,
     a_question_that_is_asked_again_reuses_its_item,
     what_is_left_open_is_found_after_a_crash,
+    what_an_owner_has_left_is_found_when_its_lease_is_over,
     the_audit_trail_only_grows,
     conversations_are_listed_and_changed,
     a_title_is_the_one_that_was_given_last,
