@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from turnwire.engine import Engine, Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
-__all__ = ["every_conversation", "find", "has_died", "id_argument", "new_id", "take_over"]
+__all__ = [
+    "every_conversation",
+    "find",
+    "has_died",
+    "id_argument",
+    "new_id",
+    "take_over",
+    "true_row",
+]
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PAGE = 500
@@ -64,6 +72,15 @@ def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
     if near:
         return f"{said} Did you mean {near[0]}?"
     return f"{said} See which there are: {home.command('list')}"
+
+
+def true_row(row: ConversationRow) -> ConversationRow:
+    """A conversation as it is: one whose process was killed seems to run, and does not."""
+    from msgspec import structs
+
+    from turnwire.engine.seen import as_it_is
+
+    return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
 
 
 # --- whose it is --------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -430,7 +431,8 @@ class Engine:
         live = self._live.get(conversation_id)
         if live is not None:
             return status_of(live.state)
-        return status_of((await self.open(conversation_id)).row.state)
+        row = (await self.open(conversation_id)).row
+        return status_of(as_it_is(row, self.clock.now()))
 
     async def wake(self, conversation_id: str) -> Status:
         """Take a conversation over, and make it true. Raises Owned."""
