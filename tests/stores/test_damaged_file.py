@@ -208,6 +208,20 @@ def test_another_version_in_its_place_is_migrated_or_refused(path: Path, tmp_pat
     in_store(path, scene)
 
 
+def test_a_newer_version_that_changes_the_tables_of_a_log_in_use_is_noticed(path: Path) -> None:
+    async def scene(store: SqliteStore) -> None:
+        talk = await begin(store)
+        await store.entries("c")
+        rows_of(path, "UPDATE meta SET value = ? WHERE name = 'schema_version'", NEWEST + 1)
+        with pytest.raises(StorageUnavailable, match="Update Turnwire to use it"):
+            await talk.say("in the old way")
+        with pytest.raises(StorageUnavailable, match="Update Turnwire to use it"):
+            await store.entries("c")
+
+    in_store(path, scene)
+    assert rows_of(path, "SELECT count(*) FROM messages") == [(0,)]
+
+
 def test_what_another_process_repairs_is_noticed(path: Path) -> None:
     async def scene(store: SqliteStore) -> None:
         talk = await begin(store)

@@ -270,6 +270,8 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         [
             "INSERT INTO receipts VALUES ('talk', 'ann', 'm-9', x'00', '{\"turn_id\":3}', '')",
             "INSERT INTO receipts VALUES ('talk', 'ann', 'm-10', x'00', '{\"queue_id\":\"q\"}', '')",
+            "INSERT INTO audit (at, action, conversation_id, data_json)"
+            " VALUES ('', 'said', 'talk', '{\"queue_id\":\"q\"}')",
             "INSERT INTO receipts VALUES ('talk', 'ann', 'm-11', x'00', '{\"request_id\":\"r\"}', '')",
             "INSERT INTO receipts VALUES ('talk', 'ann', 'm-12', x'00', 'x', '')",
         ],

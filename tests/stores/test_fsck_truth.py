@@ -209,7 +209,7 @@ def test_a_running_engine_is_not_disturbed_and_nothing_is_found(tmp_path: Path) 
         async with engine_on(path) as engine:
             talk = await engine.create("demo", options={"delay": 0.001})
             async with Watcher(talk) as seen:
-                for done, prompt in enumerate(("think tool subagent", "long", "plan background")):
+                for done, prompt in enumerate(("think tool subagent", "long", "plan tool")):
                     await talk.send(prompt)
                     while len(seen.of(f.AssistantComplete)) == done:
                         report = await asyncio.to_thread(check, path, now=now(), repair=True)

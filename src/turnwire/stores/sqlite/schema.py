@@ -21,6 +21,7 @@ __all__ = [
     "MIGRATIONS",
     "NEWEST",
     "add_functions",
+    "check_version",
     "migrate",
     "new_epoch",
     "read_meta",
@@ -41,11 +42,7 @@ NEWEST = MIGRATIONS[-1][0]
 
 def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
     """Apply what is not applied yet. Several processes may do this at once: one does it."""
-    if (version := version_of(connection)) > NEWEST:
-        raise StorageUnavailable(
-            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
-            f"{NEWEST}. Update Turnwire to open it."
-        )
+    version = check_version(connection)
     if version < 0:
         with transaction(connection):
             _begin_meta(connection)
@@ -58,6 +55,17 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
                     connection.execute(
                         "UPDATE meta SET value = ? WHERE name = 'schema_version'", (number,)
                     )
+
+
+def check_version(connection: apsw.Connection) -> int:
+    """The version of the tables; -1: there are none. Raises StorageUnavailable for a newer one."""
+    version = version_of(connection)
+    if version > NEWEST:
+        raise StorageUnavailable(
+            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
+            f"{NEWEST}. Update Turnwire to use it."
+        )
+    return version
 
 
 def add_functions(connection: apsw.Connection) -> None:

@@ -14,7 +14,7 @@ from threading import Lock
 import apsw
 
 from turnwire.ports import StorageUnavailable
-from turnwire.stores.sqlite.schema import read_meta
+from turnwire.stores.sqlite.schema import check_version, read_meta
 
 __all__ = ["WatchedFile", "set_aside_foreign_wal"]
 
@@ -60,9 +60,13 @@ class WatchedFile:
             self._size = now.st_size
 
     def look_inside(self, connection: apsw.Connection, seen: int) -> int:
-        """Note another epoch that another process has given it. `seen`: what this returned last."""
+        """Note another epoch that another process has given it. `seen`: what this returned last.
+
+        Raises StorageUnavailable if a newer Turnwire has changed its tables meanwhile.
+        """
         version: int = connection.pragma("data_version")
         if version != seen:
+            check_version(connection)
             epoch = read_meta(connection, "epoch")
             if epoch != self.epoch:
                 self.epoch = epoch

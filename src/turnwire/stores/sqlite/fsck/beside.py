@@ -91,7 +91,7 @@ def _why_void(
         row = m.case.requests.get(ack.request_id)
         if row is None or row.outcome is None:
             return f"The request {ack.request_id} was not answered."
-    elif ack.queue_id is not None and ack.queue_id not in waiting | m.case.removed:
+    elif ack.queue_id in m.case.said - waiting - m.case.removed:
         began = [turn for turn in m.turns.values() if turn.queue_id == ack.queue_id]
         own = any(turn.client_message_id == name for turn in began)
         if not began or (own and name not in said):

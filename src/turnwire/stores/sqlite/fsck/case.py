@@ -92,7 +92,8 @@ class Case(Struct):
     requests: dict[str, Request]
     items: dict[str, Item]  # by request
     receipts: list[Receipt]
-    removed: set[str]  # what was taken out of the queue
+    said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
+    removed: set[str]  # those that were taken out of the queue
     blob_uses: set[str]
 
 
@@ -138,14 +139,8 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
                 name,
             )
         ],
-        removed={
-            queue_id
-            for (queue_id,) in db.execute(
-                "SELECT json_extract(data_json, '$.queue_id') FROM audit"
-                " WHERE conversation_id = ? AND action = 'queue_remove'",
-                name,
-            )
-        },
+        said=_queue_ids(db, conversation_id, "said"),
+        removed=_queue_ids(db, conversation_id, "queue_remove"),
         blob_uses={
             blob_id
             for (blob_id,) in db.execute(
@@ -189,6 +184,15 @@ def _requests(db: apsw.Connection, name: tuple[str]) -> list[Request]:
         name,
     )
     return [Request(row[0], _read(OpenRequest, row[1]), *row[2:]) for row in found]
+
+
+def _queue_ids(db: apsw.Connection, conversation_id: str, action: str) -> set[str]:
+    found = db.execute(
+        "SELECT json_extract(data_json, '$.queue_id') FROM audit"
+        " WHERE conversation_id = ? AND action = ? AND json_valid(data_json)",
+        (conversation_id, action),
+    )
+    return {queue_id for (queue_id,) in found}
 
 
 def _message(text: Any) -> Message | None:

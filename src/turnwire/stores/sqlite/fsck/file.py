@@ -7,10 +7,9 @@ from typing import Any
 
 import apsw
 
-from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.fsck.finding import Finding
 from turnwire.stores.sqlite.fsck.search import index_all
-from turnwire.stores.sqlite.schema import NEWEST, version_of
+from turnwire.stores.sqlite.schema import NEWEST, check_version
 
 __all__ = [
     "bad_blobs",
@@ -44,12 +43,7 @@ def restore_indexes(db: apsw.Connection) -> None:
 
 def old_schema(db: apsw.Connection) -> Finding | None:
     """An older version is no damage, but cannot be checked. A newer one is refused."""
-    version = version_of(db)
-    if version > NEWEST:
-        raise StorageUnavailable(
-            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
-            f"{NEWEST}. Update Turnwire to check it."
-        )
+    version = check_version(db)
     if version < NEWEST:
         what = f"Its schema is {max(version, 0)}, this version's is {NEWEST}."
         return Finding("schema_old", what)
