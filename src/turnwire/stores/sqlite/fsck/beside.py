@@ -50,7 +50,9 @@ def mend_queue(m: Mending) -> None:
         else:
             kept.append(waiting)
         seen.add(item.queue_id)
-    if len(kept) < len(m.state.queue):
+    if m.state.held and not m.state.queue:
+        m.say("state_wrong", "The queue is held, and empty.")
+    if len(kept) < len(m.state.queue) or (m.state.held and not kept):
         m.remember(queue=kept, held=m.state.held and bool(kept))
 
 

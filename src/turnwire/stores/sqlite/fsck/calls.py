@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import structs
 
 from turnwire.core import blocks
@@ -28,6 +30,7 @@ def mend_calls(m: Mending) -> None:
     """Put back the calls and requests that something speaks of; a second result is none."""
     seen: set[str] = set()  # calls, and permissions
     answered: set[str] = set()
+    blocks_seen: set[tuple[str, Any]] = set()
     for entry in list(m.entries):
         message = entry.message
         if message is None:
@@ -37,7 +40,15 @@ def mend_calls(m: Mending) -> None:
             _put_back(m, seen, entry, parent)
         match message.role, message.parts:
             case _, [ToolCallPart(payload=call)]:
+                if call.tool_call_id in seen:
+                    _is_twice(m, entry)
                 seen.add(call.tool_call_id)
+            case "assistant", _:
+                name, index = message.meta.get("messageId"), message.meta.get("index") or 0
+                if isinstance(name, str):
+                    if (name, index) in blocks_seen:
+                        _is_twice(m, entry)
+                    blocks_seen.add((name, index))
             case _, [ToolResultPart(payload=result)]:
                 call_id = result.tool_call_id
                 if call_id in answered:
@@ -53,6 +64,11 @@ def mend_calls(m: Mending) -> None:
     for request in m.state.requests:
         if request.request_id not in seen:
             _put_back(m, seen, None, request.request_id)
+
+
+def _is_twice(m: Mending, entry: Entry) -> None:
+    m.say("entry_twice", "It is in the log already.", _at(entry))
+    _make_note(m, entry, "entry_twice", "What the log has already.")
 
 
 def _follow_event(m: Mending, seen: set[str], entry: Entry) -> None:
@@ -222,5 +238,6 @@ def place_requests(m: Mending) -> None:
         structs.replace(r, message_sequence=places.get(r.request_id, r.message_sequence))
         for r in m.state.requests
     ]
+    placed.sort(key=lambda request: request.message_sequence or 0)  # the oldest first
     if placed != m.state.requests:
         m.remember(requests=placed)

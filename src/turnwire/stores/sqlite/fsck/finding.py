@@ -44,7 +44,12 @@ KINDS: dict[str, Kind] = {
         "Each gets an entry that says that it was lost (`entries_lost`).",
     ),
     "entry_unreadable": Kind(
-        "An entry cannot be read.", "An entry that says so takes its place (`entries_lost`)."
+        "An entry cannot be read, or is of another turn than its row.",
+        "An entry that says so takes its place (`entries_lost`).",
+    ),
+    "entry_twice": Kind(
+        "A finished block is in the log twice.",
+        "The second becomes a note (`entry_twice`) that has it.",
     ),
     "call_missing": Kind(
         "Something speaks of a tool call, or of a request, that the log does not have.",
@@ -60,6 +65,10 @@ KINDS: dict[str, Kind] = {
     "end_missing": Kind(
         "A turn neither runs nor waits, and has no end.",
         "It gets an end that is an error: `end_lost`.",
+    ),
+    "stop_missing": Kind(
+        "A turn was interrupted, and the log does not tell of it.",
+        "The log tells of it, with the reason `lost`.",
     ),
     "turn_wrong": Kind(
         "A turn's row is missing, cannot be read, or ends where the log does not reach.",

@@ -17,15 +17,17 @@ def mend_numbers(m: Mending) -> None:
         m.say("state_unreadable", "What is remembered of it cannot be read.")
         m.state = Conversation(m.case.conversation_id, head=m.case.head, title=m.case.title)
     for entry in m.entries:
-        if entry.message is None:
-            m.say("entry_unreadable", "It cannot be read.", f"entry {entry.sequence}")
+        told = entry.message.meta.get("turnId") if entry.message is not None else entry.turn_id
+        if entry.message is None or told != entry.turn_id:
+            why = "It cannot be read." if entry.message is None else f"It is of turn {told}."
+            m.say("entry_unreadable", why, f"entry {entry.sequence}")
             _lose(m, entry, entry.sequence, entry.sequence)
     last = m.entries[-1].sequence if m.entries else 0
-    told = {"the conversation": m.case.head, "its state": m.state.head}
-    for who, head in told.items():
+    heads = {"the conversation": m.case.head, "its state": m.state.head}
+    for who, head in heads.items():
         if head < last or (head != m.case.head and m.case.state is not None):
             m.say("head_wrong", f"The log ends at {last}, and {who} says {head}.")
-    _fill(m, max(last, *told.values()))
+    _fill(m, max(last, *heads.values()))
 
 
 def _fill(m: Mending, head: int) -> None:

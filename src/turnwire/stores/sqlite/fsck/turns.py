@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from turnwire.core.entries import event_entry
 from turnwire.core.status import TurnEnd, TurnError
 from turnwire.stores.sqlite.fsck.case import Entry, TurnRow
 from turnwire.stores.sqlite.fsck.mending import Mending, event_of, state_after
@@ -25,6 +26,29 @@ def mend_turns(m: Mending) -> None:
         last = _mend(m, turn_id, latest.get(turn_id) or last, by_number)
     if m.case.state is None:
         _remember_last(m)
+    _mend_stops(m)
+
+
+def _mend_stops(m: Mending) -> None:
+    """The log tells of every turn that was interrupted."""
+    told = {entry.turn_id for entry in m.entries if event_of(entry)[0] == "interrupted"}
+    for turn in list(m.turns.values()):
+        if turn.end is None or not turn.end.interrupted or turn.turn_id in told:
+            continue
+        m.say("stop_missing", "It was interrupted, and the log does not tell.", _at(turn))
+        message = event_entry(
+            "interrupted",
+            "Stopped: lost",
+            run_id=m.run(turn.turn_id),
+            timestamp=m.now,
+            data={"reason": "lost", "acknowledged": False, "forced": False},
+        )
+        lost = [e for e in m.entries if e.is_lost and e.turn_id == turn.turn_id]
+        if lost:
+            m.replace(lost[-1], message)
+            lost[-1].is_lost = False
+        else:
+            m.put_at_end(message, turn.turn_id)
 
 
 def _mend(
@@ -54,6 +78,10 @@ def _mend(
         m.say("state_wrong", "It has ended, and seems to run or to wait.", place)
         _forget(m, turn)
     return turn.last or latest
+
+
+def _at(turn: TurnRow) -> str:
+    return f"turn {turn.turn_id}"
 
 
 def _lost_end(m: Mending, turn: TurnRow) -> TurnEnd:
