@@ -21,7 +21,7 @@ from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import Conversation, step
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.effects import Write
+from turnwire.core.conversation.effects import Moment, Tell
 from turnwire.core.entries import EntryStream
 from turnwire.engine import Engine
 from turnwire.ports import Commit, NewConversation
@@ -48,14 +48,15 @@ async def crash(path: Path) -> None:
             ev.AssistantMessage(*_WHOSE, f"message-{number}", 0, [call]),
         ]
         said = i.Said(at=0, content=[TextContent("go")], queue_id=f"q-{number}", trace_id=TRACE)
-        stream, writes = EntryStream(), list[Write]()
+        stream, writes = EntryStream(), list[Moment]()
         state, effects = step(row.state, said)
         writes += effects.writes
         for event in events:
             entries = stream.feed(event, run_id="", now=AT)
             state, effects = step(state, i.AgentSaid(at=0, event=event, entries=entries))
             writes += effects.writes
-        await store.commit(Commit(claim, state, writes, AT))
+        kept = [write for write in writes if not isinstance(write, Tell)]
+        await store.commit(Commit(claim, state, kept, AT))
 
     await asyncio.gather(*map(one, range(CONVERSATIONS)))
     await store.close()

@@ -43,7 +43,7 @@ def mend_queue(m: Mending) -> None:
     kept: list[Waiting] = []
     for waiting in m.state.queue:
         item = waiting.item
-        ran = waiting.turn_id is None and item.client_message_id in said
+        ran = item.client_message_id in said
         if ran or item.queue_id in seen:
             why = "It is in the log already." if ran else "It waits twice."
             m.say("queue_wrong", why, f"queue item {item.queue_id}")

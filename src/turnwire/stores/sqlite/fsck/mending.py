@@ -49,9 +49,8 @@ class Mending:
 
     @property
     def open_turns(self) -> set[int]:
-        """Those that run or wait, as far as it is remembered."""
-        waiting = {each.turn_id for each in self.state.queue if each.turn_id is not None}
-        return waiting | ({self.state.turn.turn_id} if self.state.turn else set())
+        """The one that runs or waits, as far as it is remembered."""
+        return {self.state.turn.turn_id} if self.state.turn else set()
 
     def has_ended(self, turn_id: int | None) -> bool:
         """Whether a turn is over."""

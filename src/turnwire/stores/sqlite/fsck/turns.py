@@ -97,10 +97,7 @@ def _forget(m: Mending, turn: TurnRow) -> None:
     """It is over: it does not run, and does not wait."""
     state, end = m.state, turn.end
     assert end is not None
-    queue = [each for each in state.queue if each.turn_id != turn.turn_id]
-    m.remember(queue=queue, held=state.held and bool(queue))
-    if state.turn is not None and state.turn.turn_id == turn.turn_id:
-        m.remember(turn=None, replies=[], state=state_after(end))
+    m.remember(turn=None, replies=[], state=state_after(end))
     if turn.turn_id >= (state.last_turn_id or 0):
         m.remember(last_turn=end, last_turn_id=turn.turn_id)
 

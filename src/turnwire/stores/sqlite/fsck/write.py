@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from turnwire.core.conversation import step
-from turnwire.core.conversation.effects import AddEntry
+from turnwire.core.conversation.effects import AddEntry, Tell
 from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.message_codec import encode
@@ -65,7 +65,8 @@ def _recover(db: apsw.Cursor, m: Mending, now: int) -> None:
     """What a process left is ended as an engine would end it. Nothing is started here."""
     after, effects = step(m.state, Recovered(at=now, stopping=True))
     claim = Claim(m.case.conversation_id, _OWNER, m.case.fence + 1)
-    job = CommitJob(Commit(claim, after, effects.writes, m.now), raw_limit=0)
+    writes = [write for write in effects.writes if not isinstance(write, Tell)]
+    job = CommitJob(Commit(claim, after, writes, m.now), raw_limit=0)
     job.run(db)
     job.settle(db)
 
