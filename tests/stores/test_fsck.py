@@ -166,6 +166,29 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         ],
         {"result_twice", "search_wrong"},
     ),
+    "a block that is there twice": (
+        [
+            "UPDATE messages SET message_json = (SELECT message_json FROM messages"
+            " WHERE conversation_id = 'talk' AND sequence_num = 4)"
+            " WHERE conversation_id = 'talk' AND sequence_num = 5"
+        ],
+        {"entry_twice", "search_wrong"},
+    ),
+    "an entry of another turn": (
+        [
+            "UPDATE messages SET message_json = (SELECT message_json FROM messages"
+            " WHERE conversation_id = 'talk' AND sequence_num = 4)"
+            " WHERE conversation_id = 'talk' AND sequence_num = 35"
+        ],
+        {"entry_unreadable", "search_wrong"},
+    ),
+    "a turn that was interrupted, of which the log does not tell": (
+        [
+            "UPDATE turns SET end_json = json_set(end_json, '$.interrupted', json('true'))"
+            " WHERE conversation_id = 'talk' AND turn_id = 3"
+        ],
+        {"stop_missing"},
+    ),
     "a turn without an end": (
         [
             "UPDATE turns SET ended_at = NULL, end_json = NULL, after_sequence = NULL WHERE turn_id = 3"
