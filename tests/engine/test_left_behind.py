@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.engine.watching import PATIENCE, engine_on
+from tests.engine.watching import PATIENCE, Watcher, engine_on, talk_with
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.effects import BeginTurn
 from turnwire.core.conversation.state import Turn
 from turnwire.core.status import Status
-from turnwire.engine import Engine
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, EngineSettings
+from turnwire.engine.follow import SlowReader
 from turnwire.ports import Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -94,5 +96,27 @@ def test_a_thousand_conversations_are_true_again_soon(path: Path) -> None:
                     await asyncio.to_thread(int)
             rows = await engine.store.conversations(limit=2000)
             assert {row.state.state for row in rows} == {"interrupted"}
+
+    asyncio.run(scene())
+
+
+def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Path) -> None:
+    async def scene() -> None:
+        settings = EngineSettings(recheck=0.02, lease=0.2)
+        async with engine_on(path, agent=DemoAgent(delay=0), settings=settings) as mine:
+            talk = await talk_with(mine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                await seen.state("waiting_input")
+                later = ManualClock(mine.clock.now() + 60_000)
+                async with engine_on(path, agent=DemoAgent(delay=0), clock=later) as other:
+                    theirs = await other.open(talk.id)
+                    await theirs.wake()
+                    with pytest.raises(SlowReader):
+                        await seen.until(f.Frame, lambda frame: False)
+                    async with Watcher(talk) as again:
+                        [request] = (await theirs.status()).requests
+                        await theirs.answer(request.request_id, "Blue")
+                        await again.until(f.AssistantComplete)
 
     asyncio.run(scene())

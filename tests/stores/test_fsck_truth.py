@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -305,4 +306,11 @@ def test_an_older_file_is_brought_up_to_date_by_a_repair(tmp_path: Path) -> None
 def test_a_newer_file_is_refused(path: Path) -> None:
     harm(path, f"UPDATE meta SET value = {NEWEST + 1} WHERE name = 'schema_version'")
     with pytest.raises(StorageUnavailable, match="Update Turnwire"):
+        look(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="not run: root may read everything")
+def test_a_file_that_may_not_be_read_is_no_damage(path: Path) -> None:
+    path.chmod(0)
+    with pytest.raises(StorageUnavailable, match="cannot be opened"):
         look(path)

@@ -238,7 +238,7 @@ class Engine:
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void
-            self._channels.pop(conversation_id, None)
+            self._forget_channel(conversation_id)
         channel = self._channel(row)
         while channel.state != row.state:  # another process has written meanwhile
             await catch_up(channel, self.store, row, iso(self.clock.now()))
@@ -277,7 +277,7 @@ class Engine:
             del self._live[live.row.conversation_id]
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
-            del self._channels[live.row.conversation_id]
+            self._forget_channel(live.row.conversation_id)
         self._do_beside(self._release(live.claim))
 
     def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -325,6 +325,13 @@ class Engine:
         if channel is None:
             channel = self._channels[row.conversation_id] = Channel(row.state)
         return channel
+
+    def _forget_channel(self, conversation_id: str) -> None:
+        """Whoever comes gets another one, with somebody else who looks at the log for it."""
+        self._channels.pop(conversation_id, None)
+        elsewhere = self._elsewhere.pop(conversation_id, None)
+        if elsewhere is not None:  # it may be looking at this very moment
+            asyncio.get_running_loop().call_soon(elsewhere.close)
 
     # --- following ----------------------------------------------------------------------------
 
@@ -399,7 +406,7 @@ class Engine:
         for name, channel in list(self._channels.items()):
             channel.cut_off()
             if name not in self._live:
-                del self._channels[name]
+                self._forget_channel(name)
         self._checking = self._do_beside(self._let_go())
         return True
 

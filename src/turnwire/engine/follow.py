@@ -73,7 +73,7 @@ async def follow(
     channel.subscribe(subscriber)
     try:
         now = iso(clock.now())
-        state = channel.state
+        state, epoch = channel.state, store.epoch
         head = state.head
         after, reset = place.begin(head, store.epoch)
         resumed = bool(place.last_sequence) and reset is None
@@ -92,12 +92,19 @@ async def follow(
             while (sent := subscriber.take()) is not None:
                 yield sent
             if subscriber.overrun:
+                _check_epoch(store, epoch)
                 raise SlowReader("This follower read too slowly; follow again from its place.")
             news.clear()
             await news.wait()
     finally:
         channel.unsubscribe(subscriber)
         left()
+
+
+def _check_epoch(store: Store, epoch: str) -> None:
+    """What was told is of one log. Another one in its place is told from its start."""
+    if store.epoch != epoch:
+        raise SlowReader("The log was replaced by another; follow again.")
 
 
 async def _missed(
@@ -133,8 +140,7 @@ async def _missed(
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
-        if store.epoch != epoch:
-            raise SlowReader("The log was replaced by another; follow again.")
+        _check_epoch(store, epoch)
         for stored in page:
             for frame in ends_before(stored.sequence):
                 yield frame

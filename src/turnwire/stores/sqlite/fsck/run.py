@@ -35,6 +35,7 @@ __all__ = ["Report", "check", "entries_in"]
 
 _BUSY = 5000  # milliseconds that a repair waits for others who write
 _DAY = 86_400_000
+_BROKEN = ("CorruptError", "IOError", "NotADBError")  # it is there, and cannot be read
 
 
 class Report(Struct, frozen=True):
@@ -69,6 +70,8 @@ def check(
     try:
         db = connect(str(path), busy_ms=_BUSY, writes=repair)
     except StorageUnavailable as failure:
+        if failure.data.get("cause") not in _BROKEN:
+            raise
         unreadable = Finding("file_damaged", failure.message, left=_BACKUP if repair else None)
         return Report(0, 0, [unreadable])
     try:
