@@ -112,6 +112,14 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         ["UPDATE conversations SET head = 30 WHERE conversation_id = 'talk'"],
         {"head_wrong"},
     ),
+    "a head far beyond the log": (
+        ["UPDATE conversations SET head = 1000000000000 WHERE conversation_id = 'talk'"],
+        {"head_wrong"},
+    ),
+    "turns that never were": (
+        [_STATE.format("'$.turns', 1000000000000", "talk")],
+        {"state_wrong"},
+    ),
     "a state that is no JSON": (
         ["UPDATE conversations SET state_json = 'x' WHERE conversation_id = 'talk'"],
         {"state_unreadable"},

@@ -8,7 +8,9 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.stores.sqlite.fsck.case import Entry
 from turnwire.stores.sqlite.fsck.mending import Mending
 
-__all__ = ["mend_numbers"]
+__all__ = ["MANY", "mend_numbers"]
+
+MANY = 100_000  # if more than so many were lost at the end, it is rather the number that is wrong
 
 
 def mend_numbers(m: Mending) -> None:
@@ -25,9 +27,10 @@ def mend_numbers(m: Mending) -> None:
     last = m.entries[-1].sequence if m.entries else 0
     heads = {"the conversation": m.case.head, "its state": m.state.head}
     for who, head in heads.items():
-        if head < last or (head != m.case.head and m.case.state is not None):
+        beyond = head > last + MANY
+        if head < last or beyond or (head != m.case.head and m.case.state is not None):
             m.say("head_wrong", f"The log ends at {last}, and {who} says {head}.")
-    _fill(m, max(last, *heads.values()))
+    _fill(m, max([last, *(head for head in heads.values() if head <= last + MANY)]))
 
 
 def _fill(m: Mending, head: int) -> None:

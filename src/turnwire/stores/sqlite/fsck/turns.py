@@ -8,6 +8,7 @@ from turnwire.core.entries import event_entry
 from turnwire.core.status import TurnEnd, TurnError
 from turnwire.stores.sqlite.fsck.case import Entry, TurnRow
 from turnwire.stores.sqlite.fsck.mending import Mending, event_of, state_after
+from turnwire.stores.sqlite.fsck.numbers import MANY
 
 __all__ = ["mend_turns", "place_ends"]
 
@@ -15,7 +16,7 @@ __all__ = ["mend_turns", "place_ends"]
 def mend_turns(m: Mending) -> None:
     """Find the place of every end, and give one to each turn that lacks it."""
     newest = max([0, *m.turns, *(entry.turn_id or 0 for entry in m.entries)])
-    if newest > m.state.turns:
+    if not newest <= m.state.turns <= newest + MANY:
         if m.case.state is not None:
             m.say("state_wrong", f"Turn {newest} is there, and {m.state.turns} are remembered.")
         m.remember(turns=newest)
