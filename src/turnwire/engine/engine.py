@@ -339,14 +339,13 @@ class Engine:
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
-        epoch, fresh = None, None
-        while epoch != self.store.epoch:  # until it is a row of the log that is there
-            epoch = self.store.epoch
-            fresh = await self.store.conversation(row.conversation_id)
-            await self._check_epoch()
-        if fresh is None:
-            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=row.conversation_id)
-        channel = self._channel(fresh)
+        await self._check_epoch()
+        dying = self._live.get(row.conversation_id)
+        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+            await dying.settle()
+        channel = self._channels.get(row.conversation_id)
+        if channel is None:
+            channel = self._channel(await self._read(row.conversation_id))
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
@@ -385,6 +384,17 @@ class Engine:
         async with aclosing(frames):
             async for sent in frames:
                 yield sent
+
+    async def _read(self, conversation_id: str) -> ConversationRow:
+        """A conversation as it is in the log that is there."""
+        epoch, row = None, None
+        while epoch != self.store.epoch:
+            epoch = self.store.epoch
+            row = await self.store.conversation(conversation_id)
+            await self._check_epoch()
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
 
     def _look_elsewhere(self, channel: Channel) -> None:
         name = channel.state.conversation_id

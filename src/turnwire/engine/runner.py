@@ -12,6 +12,7 @@ from typing import Any
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.engine.naming import RequestNames
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
@@ -36,13 +37,16 @@ class AgentRunner:
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
+        new_id: Callable[[], str],
     ) -> None:
         self._agent = agent
         self._start = start
         self._heard = heard
         self._lost = lost
         self._rested = rested
+        self._new_id = new_id
         self._session: AgentSession | None = None
+        self._names = RequestNames("")  # the session's
         self._reader: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
@@ -119,7 +123,7 @@ class AgentRunner:
                 await session.prompt(content, turn_uuid=uuid)
             case e.Deliver(replies=replies, resume=resume):
                 session = await self._open()
-                await session.deliver(replies, resumed=resume)
+                await session.deliver(self._names.replies(replies), resumed=resume)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     await self._is_gone("The agent was not needed and was closed.")
@@ -131,15 +135,16 @@ class AgentRunner:
             await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
             self._session = await self._agent.open(self._start())
-            self._reader = asyncio.create_task(self._read(self._session))
+            self._names = RequestNames(self._new_id()[:8])
+            self._reader = asyncio.create_task(self._read(self._session, self._names))
         return self._session
 
-    async def _read(self, session: AgentSession) -> None:
+    async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent never waits for us."""
         message: str | None = None
         try:
             async for batch in session.events():
-                self._heard(batch)
+                self._heard(names.heard(batch))
         except AgentGone as gone:
             message = gone.message
         except Exception as error:

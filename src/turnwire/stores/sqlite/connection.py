@@ -50,7 +50,8 @@ def connect(
     try:
         os.close(os.open(path, flags, 0o600))
     except OSError as failure:
-        raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+        cause = failure.strerror or str(failure)
+        raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
     set_aside_foreign_wal(path)
     with storage_errors():
         connection = apsw.Connection(path, vfs=vfs)

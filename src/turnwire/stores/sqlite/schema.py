@@ -75,6 +75,9 @@ def add_functions(connection: apsw.Connection) -> None:
 
 
 def _begin_meta(connection: apsw.Connection) -> None:
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and version_of(connection) < 0:
+        raise _foreign()
     connection.execute(
         "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT"
     )
@@ -95,11 +98,20 @@ def read_meta(connection: apsw.Connection, name: str) -> str:
 
 
 def version_of(connection: apsw.Connection) -> int:
-    """-1: there is nothing at all."""
+    """-1: there is nothing of ours."""
     if not connection.table_exists("main", "meta"):
         return -1
-    version: int = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    try:
+        version = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    except apsw.SQLError:  # other columns
+        version = None
+    if not isinstance(version, int):
+        raise _foreign()
     return version
+
+
+def _foreign() -> StorageUnavailable:
+    return StorageUnavailable("The file is a database of another program.")
 
 
 @contextmanager
