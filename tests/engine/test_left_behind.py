@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -114,9 +115,11 @@ def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Pa
                     await theirs.wake()
                     with pytest.raises(SlowReader):
                         await seen.until(f.Frame, lambda frame: False)
-                    async with Watcher(talk) as again:
+                    async with aclosing(talk.follow()) as again, asyncio.timeout(PATIENCE):
+                        await anext(again)
                         [request] = (await theirs.status()).requests
                         await theirs.answer(request.request_id, "Blue")
-                        await again.until(f.AssistantComplete)
+                        while not isinstance(await anext(again), f.AssistantComplete):
+                            pass
 
     asyncio.run(scene())
