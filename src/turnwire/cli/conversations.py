@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from turnwire.engine import Engine, Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
-__all__ = ["every_conversation", "find", "id_argument", "new_id", "take_over"]
+__all__ = [
+    "every_conversation",
+    "find",
+    "has_died",
+    "id_argument",
+    "new_id",
+    "take_over",
+    "true_row",
+]
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PAGE = 500
@@ -66,6 +74,15 @@ def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
     return f"{said} See which there are: {home.command('list')}"
 
 
+def true_row(row: ConversationRow) -> ConversationRow:
+    """A conversation as it is: one whose process was killed seems to run, and does not."""
+    from msgspec import structs
+
+    from turnwire.engine.seen import as_it_is
+
+    return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
+
+
 # --- whose it is --------------------------------------------------------------------------------
 
 
@@ -77,7 +94,7 @@ async def take_over(engine: Engine, talk: Talk) -> Status:
         return await talk.wake()
     except Owned as owned:
         owner = owned.data.get("owner")
-        if not isinstance(owner, str) or not _has_died(owner):
+        if not isinstance(owner, str) or not has_died(owner):
             raise TurnwireError(_taken(owned)) from None
         # In its name, so that it is let go.
         now = time.time_ns() // 1_000_000
@@ -94,7 +111,8 @@ def _process(owner: Any) -> tuple[str, int] | None:
             return None
 
 
-def _has_died(owner: str) -> bool:
+def has_died(owner: str) -> bool:
+    """Whether an owner was a process of this machine, and is surely gone."""
     process = _process(owner)
     if process is None or process[0] != socket.gethostname():
         return False

@@ -74,7 +74,7 @@ async def follow(
         await channel.until_told()
         subscriber.begin()
         now = iso(clock.now())
-        state = channel.state
+        state, epoch = channel.state, store.epoch
         head = state.head
         after, reset = place.begin(head, store.epoch)
         resumed = bool(place.last_sequence) and reset is None
@@ -93,12 +93,19 @@ async def follow(
             while (sent := subscriber.take()) is not None:
                 yield sent
             if subscriber.overrun:
+                _check_epoch(store, epoch)
                 raise SlowReader("This follower read too slowly; follow again from its place.")
             news.clear()
             await news.wait()
     finally:
         channel.unsubscribe(subscriber)
         left()
+
+
+def _check_epoch(store: Store, epoch: str) -> None:
+    """What was told is of one log. Another one in its place is told from its start."""
+    if store.epoch != epoch:
+        raise SlowReader("The log was replaced by another; follow again.")
 
 
 async def _missed(
@@ -108,7 +115,7 @@ async def _missed(
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, head = state.conversation_id, state.head
+    conversation_id, head, epoch = state.conversation_id, state.head, store.epoch
     ends = iter(
         turn
         for turn in await store.turns(conversation_id, since=after)
@@ -134,6 +141,7 @@ async def _missed(
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
+        _check_epoch(store, epoch)
         for stored in page:
             for frame in ends_before(stored.sequence):
                 yield frame
