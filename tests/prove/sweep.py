@@ -258,7 +258,8 @@ def _progress(done: int, of: int, wrong: int) -> None:
 
 
 def _table(result: dict[str, object]) -> None:
-    print(f"{'crash points':<26}{result['points']} of {result['points_known']}")
+    if result["points"]:
+        print(f"{'crash points':<26}{result['points']} of {result['points_known']}")
     print(f"{'days':<26}{result['runs']}, of which {result['reached']} died where they should")
     print(f"{'deaths':<26}{result['kills']}")
     by = result["by_invariant"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.conversation.state import Conversation, Turn, status_of
 from turnwire.core.message import known_meta
 from turnwire.core.status import OpenRequest, Totals, with_turn
 from turnwire.core.times import iso
@@ -49,6 +49,7 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
             news.end_turns(after)
             news.add(stored)
     news.end_turns(row.head + 1)
+    news.begin_turn(row.state.turn, now)
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
         reach(CrashPoint.CATCH_UP_PUBLISHES)
@@ -131,6 +132,13 @@ class _News:
     def _opened(self, request_id: str) -> list[OpenRequest]:
         """One that still waits. Of one that does not, the log tells the end as well."""
         return [self._open[request_id]] if request_id in self._open else []
+
+    def begin_turn(self, turn: Turn | None, now: str) -> None:
+        """One that has begun, and of which the log has nothing yet: the agent's own do that."""
+        if turn is not None and turn.turn_id > self._started:
+            start = p.TurnStart(turn.turn_id, turn.origin)
+            ids = (self._name, turn.turn_id, None, now, turn.trace_id)
+            self.frames.append(f.TurnStarted(*ids, start))
 
     def _tell(self, now: str, **changes: Any) -> None:
         status = structs.replace(self.status, **changes)
