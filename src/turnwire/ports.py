@@ -106,6 +106,9 @@ class AgentSession(Protocol):
     A turn that no prompt asked for is a turn like any other. A sub-agent's events may come at any
     time, also after the turn that started it.
 
+    Ids: those of messages and tool calls are unique in the conversation, over all processes. Those
+    of requests have to be so in one process only: the engine tells processes apart.
+
     Loss: what was not handed out when the process dies is lost; the engine ends the turn truthfully.
     Nothing is said twice.
     """

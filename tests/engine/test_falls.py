@@ -93,10 +93,11 @@ def test_a_clock_that_jumps_back_does_not_keep_a_stop_from_ending(path: Path) ->
 
 def test_a_follower_that_was_cut_off_comes_again_and_misses_nothing(path: Path) -> None:
     async def scene() -> None:
-        async with engine_on(path, settings=EngineSettings(buffer=4)) as engine:
+        async with engine_on(path) as engine:
             talk = await talk_with(engine)
             client = Client()
             async with Watcher(talk) as seen:
+                engine.settings = EngineSettings(buffer=4)  # of those who come from now on
                 for prompt in ("think tool plan", "long", "subagent"):
                     if not client.is_there:
                         client.come(talk)

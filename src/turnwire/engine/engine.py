@@ -338,8 +338,9 @@ class Engine:
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
-        fresh = await self.store.conversation(row.conversation_id)
-        channel = self._channel(fresh or row)
+        channel = self._channels.get(row.conversation_id)
+        if channel is None:
+            channel = self._channel(await self.store.conversation(row.conversation_id) or row)
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))

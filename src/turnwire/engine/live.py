@@ -99,7 +99,7 @@ class Live:
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(
-            agent, self._session_start, self.post, self._agent_lost, self._rest
+            agent, self._session_start, self.post, self._agent_lost, self._rest, new_id
         )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
@@ -181,6 +181,8 @@ class Live:
                 raise item
             if isinstance(item, Ask):
                 await self._answer(item)
+            elif isinstance(item, i.GraceOver) and self.channel.is_followed:
+                pass  # somebody came back in the last moment
             elif isinstance(item, list):
                 now = self._clock.now()
                 await self._hear(self._hearing.take(self.state, self._ready(item), now), now)

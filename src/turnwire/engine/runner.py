@@ -13,6 +13,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.naming import RequestNames
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
@@ -37,13 +38,16 @@ class AgentRunner:
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
+        new_id: Callable[[], str],
     ) -> None:
         self._agent = agent
         self._start = start
         self._heard = heard
         self._lost = lost
         self._rested = rested
+        self._new_id = new_id
         self._session: AgentSession | None = None
+        self._names = RequestNames("")  # the session's
         self._reader: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
@@ -123,7 +127,7 @@ class AgentRunner:
             case e.Deliver(replies=replies, resume=resume):
                 session = await self._open()
                 reach(CrashPoint.DELIVERS)
-                await session.deliver(replies, resumed=resume)
+                await session.deliver(self._names.replies(replies), resumed=resume)
                 reach(CrashPoint.DELIVERED)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
@@ -138,15 +142,16 @@ class AgentRunner:
             reach(CrashPoint.AGENT_OPENS)
             self._session = await self._agent.open(self._start())
             reach(CrashPoint.AGENT_OPENED)
-            self._reader = asyncio.create_task(self._read(self._session))
+            self._names = RequestNames(self._new_id()[:8])
+            self._reader = asyncio.create_task(self._read(self._session, self._names))
         return self._session
 
-    async def _read(self, session: AgentSession) -> None:
+    async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent never waits for us."""
         message: str | None = None
         try:
             async for batch in session.events():
-                self._heard(batch)
+                self._heard(names.heard(batch))
         except AgentGone as gone:
             message = gone.message
         except Exception as error:

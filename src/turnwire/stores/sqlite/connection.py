@@ -51,7 +51,8 @@ def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection
     except FileExistsError:
         pass
     except OSError as failure:
-        raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+        cause = failure.strerror or str(failure)
+        raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
     with storage_errors():
         connection = apsw.Connection(path)
         try:

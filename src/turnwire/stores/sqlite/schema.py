@@ -51,6 +51,9 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
 
 
 def _begin_meta(connection: apsw.Connection) -> None:
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and _version(connection) < 0:
+        raise _foreign()
     connection.execute(
         "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT"
     )
@@ -71,11 +74,20 @@ def read_meta(connection: apsw.Connection, name: str) -> str:
 
 
 def _version(connection: apsw.Connection) -> int:
-    """-1: there is nothing at all."""
+    """-1: there is nothing of ours."""
     if not connection.table_exists("main", "meta"):
         return -1
-    version: int = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    try:
+        version = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    except apsw.SQLError:  # other columns
+        version = None
+    if not isinstance(version, int):
+        raise _foreign()
     return version
+
+
+def _foreign() -> StorageUnavailable:
+    return StorageUnavailable("The file is a database of another program.")
 
 
 @contextmanager
