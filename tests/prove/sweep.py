@@ -31,7 +31,7 @@ from turnwire.agents.guard import running
 from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
 
 GONE = 10.0  # seconds that an agent's processes have to be gone after their server
-LONGEST = 120.0  # seconds of a day; only one that hangs takes so long
+LONGEST = 300.0  # seconds of a day; only one that hangs takes so long
 AT_ONCE = 3  # days on one processor: most of the time they wait
 
 
