@@ -65,9 +65,10 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-bench: .venv/base.stamp ## measure the store, the engine and the server (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store, the engine, recovery and the server (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
+	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 	@$(BIN)/python -m benchmarks.server $(ARGS)
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects

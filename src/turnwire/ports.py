@@ -211,6 +211,8 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}
     archived: bool = False
     parent_id: str | None = None  # the conversation that it was forked from
+    owner: str | None = None  # the process that claimed it last, until it lets go
+    lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
 
 
 class Claim(Struct, frozen=True):
@@ -239,6 +241,7 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     at: str
     receipt: Receipt | None = None
     native_session_id: str | None = None  # absent: as it was
+    happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
 
 
 class StoredEntry(Struct, frozen=True):

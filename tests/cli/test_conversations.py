@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.agents import MISSING, QUICK, SCRIPTED
+from tests.cli.agents import MISSING, QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import Run, Tell, lines
 from tests.cli.terminal import Terminal
 from turnwire.cli.home import Home, default_path
@@ -378,3 +378,22 @@ def test_a_large_import_and_a_large_backup_show_that_they_are_at_work(
     with Terminal("backup", tmp_path / "copy.db", home=home) as terminal:
         assert terminal.end() == 0
         assert terminal.drew("copying to copy.db")
+
+
+# --- after a process was killed -----------------------------------------------------------------
+
+
+def test_a_conversation_whose_process_was_killed_does_not_seem_to_work(
+    tell: Tell, home: Path
+) -> None:
+    with Terminal("run", "--agent", SLOW, "permission", home=home) as terminal:
+        terminal.wait_for("y: allow")
+        (running,) = lines(tell("list", "--json"))
+        assert running["state"] == "waiting_input"
+        assert "waits for you" in tell("list").stdout
+        assert len(lines(tell("inbox", "--json"))) == 1
+        terminal.kill()
+    (killed,) = lines(tell("list", "--json"))
+    assert (killed["state"], killed["open_requests"]) == ("interrupted", [])
+    assert "interrupted" in tell("list").stdout
+    assert lines(tell("inbox", "--json")) == [], "nobody would hear the answer"

@@ -82,3 +82,36 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
                 assert sum(isinstance(sent.frame, f.AssistantComplete) for sent in told) == ends
 
     asyncio.run(scene())
+
+
+def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+                idle = await engine.store.conversation(talk.id)
+                session.begins()  # one of its own
+                await seen.until(f.TurnStarted, lambda frame: frame.turn_id == 2)
+                await seen.state("streaming")
+            row = await engine.store.conversation(talk.id)
+            assert idle is not None
+            assert row is not None
+            assert row.head == idle.head
+            channel = Channel(idle.state)
+            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+            channel.subscribe(subscriber)
+            await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
+            [started, state] = [sent.frame for sent in iter(subscriber.take, None)]
+            assert isinstance(started, f.TurnStarted)
+            assert (started.turn_id, started.payload.origin) == (2, "agent")
+            assert isinstance(state, f.SessionState)
+            assert state.payload.running
+
+    asyncio.run(scene())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from turnwire.engine import Engine, Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
-__all__ = ["every_conversation", "find", "id_argument", "new_id", "take_over"]
+__all__ = [
+    "every_conversation",
+    "find",
+    "has_died",
+    "id_argument",
+    "new_id",
+    "take_over",
+    "true_row",
+]
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PAGE = 500
@@ -63,7 +72,23 @@ def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
     return f"{said} See which there are: {home.command('list')}"
 
 
+def true_row(row: ConversationRow) -> ConversationRow:
+    """A conversation as it is: one whose process was killed seems to run, and does not."""
+    from msgspec import structs
+
+    from turnwire.engine.seen import as_it_is
+
+    return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
+
+
 # --- whose it is --------------------------------------------------------------------------------
+
+
+def has_died(owner: str) -> bool:
+    """Whether an owner was a process of this machine, and is surely gone."""
+    from turnwire.engine import owners
+
+    return owners.has_died(owner)
 
 
 async def take_over(engine: Engine, talk: Talk) -> Status:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnwire.cli.conversations import every_conversation
+from turnwire.cli.conversations import every_conversation, true_row
 from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
 from turnwire.cli.words import counted, money, plain
 
@@ -47,7 +47,7 @@ def command(*, home: Home, as_json: bool) -> None:
 
 async def _rows(home: Home) -> list[ConversationRow]:
     async with home.store() as store:
-        return await every_conversation(store)
+        return [true_row(row) for row in await every_conversation(store)]
 
 
 def facts(row: ConversationRow) -> dict[str, Any]:

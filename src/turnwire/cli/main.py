@@ -34,6 +34,7 @@ COMMANDS = {
     "token": "Make, list and revoke tokens for the server.",
     "audit": "Who did what, and when, the oldest first.",
     "doctor": "Check this machine, and show every setting.",
+    "fsck": "Look for damage in the log, and repair it.",
     "convert": "Translate a recorded stream into another vocabulary.",
     "inspect": "Sum up a recorded stream for a person to read.",
     "schema": "Print or write the JSON Schema of every vocabulary.",

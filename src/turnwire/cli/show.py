@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwire.cli.conversations import find, id_argument
+from turnwire.cli.conversations import find, id_argument, true_row
 from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.cli.words import plain
 
@@ -31,7 +31,7 @@ def command(*, home: Home, conversation: str, tail: int | None, as_json: bool) -
 
 async def _show(home: Home, conversation: str, tail: int | None, as_json: bool) -> None:
     async with home.store() as store:
-        row = await find(store, conversation, home)
+        row = true_row(await find(store, conversation, home))
         if as_json:
             await _print_json(store, row, tail)
         else:

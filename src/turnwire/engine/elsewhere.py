@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.conversation.state import Conversation, Turn, status_of
 from turnwire.core.message import known_meta
 from turnwire.core.status import Totals, with_turn
 from turnwire.core.times import iso
@@ -53,6 +53,7 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
                 request = await store.request(name, asked)
                 news.opened(stored.entry.timestamp, request)
     news.end_turns(row.head + 1)
+    news.begin_turn(row.state.turn, now)
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
         reach(CrashPoint.CATCH_UP_PUBLISHES)
@@ -134,6 +135,13 @@ class _News:
         if row is not None:
             requests = [*self.status.requests, row.request]
             self._tell(now, state="waiting_input", requests=requests)
+
+    def begin_turn(self, turn: Turn | None, now: str) -> None:
+        """One that has begun, and of which the log has nothing yet: the agent's own do that."""
+        if turn is not None and turn.turn_id > self._started:
+            start = p.TurnStart(turn.turn_id, turn.origin)
+            ids = (self._name, turn.turn_id, None, now, turn.trace_id)
+            self.frames.append(f.TurnStarted(*ids, start))
 
     def _tell(self, now: str, **changes: Any) -> None:
         status = structs.replace(self.status, **changes)

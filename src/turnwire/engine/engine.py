@@ -28,6 +28,7 @@ from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
+from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -105,6 +106,8 @@ class Engine:
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._watching: Timer | None = None
+        self._epoch = store.epoch
+        self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -226,6 +229,7 @@ class Engine:
 
     async def _activate(self, conversation_id: str) -> Live:
         """The conversation, owned by this process, and true."""
+        await self._check_epoch()
         live = self._live.get(conversation_id)
         if live is not None and not live.dead:
             return live
@@ -250,7 +254,7 @@ class Engine:
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void
-            self._channels.pop(conversation_id, None)
+            self._forget_channel(conversation_id)
         channel = self._channel(row)
         while channel.state != row.state:  # another process has written meanwhile
             await catch_up(channel, self.store, row, iso(self.clock.now()))
@@ -307,7 +311,7 @@ class Engine:
             del self._live[live.row.conversation_id]
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
-            del self._channels[live.row.conversation_id]
+            self._forget_channel(live.row.conversation_id)
         self._do_beside(self._release(live.claim))
 
     def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -335,26 +339,37 @@ class Engine:
                 await over.wait()
             finally:
                 cancel()
-            ours = list(self._live.values())
-            with suppress(StorageUnavailable):  # a claim holds until another one takes it
-                reach(CrashPoint.RENEWS)
-                held = await self.store.renew(
-                    [live.claim for live in ours], now=self.clock.now(), lease=self._lease
-                )
-                reach(CrashPoint.RENEWED)
-                for live in ours:
-                    if (
-                        live.claim not in held
-                        and self._live.get(live.claim.conversation_id) is live
-                    ):
-                        live.lose()
+            await self._renew()
+            self._notice_epoch()
         self._keeper = None
+
+    async def _renew(self) -> list[Live]:
+        """Hold on to what is ours. Returns what is not any more."""
+        ours, lost = list(self._live.values()), []
+        with suppress(StorageUnavailable):  # a claim holds until another one takes it
+            reach(CrashPoint.RENEWS)
+            held = await self.store.renew(
+                [live.claim for live in ours], now=self.clock.now(), lease=self._lease
+            )
+            reach(CrashPoint.RENEWED)
+            for live in ours:
+                if live.claim not in held and self._live.get(live.claim.conversation_id) is live:
+                    live.lose()
+                    lost.append(live)
+        return lost
 
     def _channel(self, row: ConversationRow) -> Channel:
         channel = self._channels.get(row.conversation_id)
         if channel is None:
             channel = self._channels[row.conversation_id] = Channel(row.state)
         return channel
+
+    def _forget_channel(self, conversation_id: str) -> None:
+        """Whoever comes gets another one, with somebody else who looks at the log for it."""
+        self._channels.pop(conversation_id, None)
+        elsewhere = self._elsewhere.pop(conversation_id, None)
+        if elsewhere is not None:  # it may be looking at this very moment
+            asyncio.get_running_loop().call_soon(elsewhere.close)
 
     # --- following ----------------------------------------------------------------------------
 
@@ -406,9 +421,13 @@ class Engine:
 
     async def _followed(self, row: ConversationRow) -> Channel:
         """The channel of a conversation that somebody is about to follow."""
+        await self._check_epoch()
+        dying = self._live.get(row.conversation_id)
+        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+            await dying.settle()
         channel = self._channels.get(row.conversation_id)
         if channel is None:
-            channel = self._channel(await self.store.conversation(row.conversation_id) or row)
+            channel = self._channel(await self._read(row.conversation_id))
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
@@ -424,9 +443,8 @@ class Engine:
             channel.state.options.max_queue,
             self.settings.heartbeat_seconds,
         )
-        epoch = self.store.epoch
         return lambda first, head: p.SessionInfo(
-            connection_id, client_id, epoch, first, head, offered, limits
+            connection_id, client_id, self.store.epoch, first, head, offered, limits
         )
 
     def capabilities(self, name: str) -> p.Capabilities:
@@ -437,6 +455,17 @@ class Engine:
             name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
         )
 
+    async def _read(self, conversation_id: str) -> ConversationRow:
+        """A conversation as it is in the log that is there."""
+        epoch, row = None, None
+        while epoch != self.store.epoch:
+            epoch = self.store.epoch
+            row = await self.store.conversation(conversation_id)
+            await self._check_epoch()
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
+
     def _look_elsewhere(self, channel: Channel) -> None:
         name = channel.state.conversation_id
         if name not in self._elsewhere:
@@ -446,8 +475,31 @@ class Engine:
                 bus=self.bus,
                 clock=self.clock,
                 recheck=self.settings.recheck,
-                is_ours=lambda: name in self._live or name in self._opening,
+                is_ours=lambda: self._notice_epoch() or name in self._live or name in self._opening,
             )
+
+    def _notice_epoch(self) -> bool:
+        """Whether the log is not the one that it was: then all that anybody knows of it is void."""
+        if self.store.epoch == self._epoch:
+            return False
+        self._epoch = self.store.epoch
+        for name, channel in list(self._channels.items()):
+            channel.cut_off()
+            if name not in self._live:
+                self._forget_channel(name)
+        self._checking = self._do_beside(self._let_go())
+        return True
+
+    async def _let_go(self) -> None:
+        """What we owned may be nobody's now."""
+        await asyncio.gather(*(live.settle() for live in await self._renew()))
+        self._checking = None
+
+    async def _check_epoch(self) -> None:
+        """Go on when what is known is of the log that is there."""
+        self._notice_epoch()
+        if self._checking is not None:
+            await asyncio.shield(self._checking)
 
     def _left(self, conversation_id: str) -> None:
         channel, live = self._channels.get(conversation_id), self._live.get(conversation_id)
@@ -466,12 +518,16 @@ class Engine:
         live = self._live.get(conversation_id)
         if live is not None:
             return status_of(live.state)
-        return status_of((await self.open(conversation_id)).row.state)
+        row = (await self.open(conversation_id)).row
+        return status_of(as_it_is(row, self.clock.now()))
 
     async def wake(self, conversation_id: str) -> Status:
         """Take a conversation over, and make it true. Raises Owned."""
         live = await self._activate(conversation_id)
         await live.settle()
+        if live.dead and not self._stopping:  # it was not ours any more
+            live = await self._activate(conversation_id)
+            await live.settle()
         return status_of(live.state)
 
     # --- asking -------------------------------------------------------------------------------

@@ -12,18 +12,10 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
 from turnwire.engine.channel import Channel, Sent, Subscriber
-from turnwire.engine.replays import Replays
-from turnwire.errors import TurnwireError
+from turnwire.engine.replays import Replays, SlowReader
 from turnwire.ports import Clock
 
 __all__ = ["Place", "SlowReader", "follow", "open_at"]
-
-
-class SlowReader(TurnwireError):
-    """A follower did not keep up and was cut off. It can follow again from where it was."""
-
-    code = "RATE_LIMITED"
-    retryable = True
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -85,6 +77,7 @@ async def follow(
     """The first frames, and then everything that happens."""
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
+    epoch = replays.epoch
     try:
         async for sent in open_at(place, channel, subscriber, replays, clock, info):
             yield sent
@@ -92,6 +85,7 @@ async def follow(
             while (waiting := subscriber.take()) is not None:
                 yield waiting
             if subscriber.overrun:
+                replays.check_epoch(epoch)
                 raise SlowReader("This follower read too slowly; follow again from its place.")
             news.clear()
             await news.wait()

@@ -270,12 +270,18 @@ class Live:
     # --- effects ------------------------------------------------------------------------------
 
     def _commit(
-        self, after: Conversation, writes: list[e.Moment], now: int, receipt: Receipt | None = None
+        self,
+        after: Conversation,
+        writes: list[e.Moment],
+        now: int,
+        receipt: Receipt | None = None,
+        *,
+        happened: bool = False,
     ) -> Commit:
         native = self._runner.native_session_id
         changed = native if native != self._native_session_id else None
         kept = [write for write in writes if not isinstance(write, e.Tell)]
-        return Commit(self.claim, after, kept, iso(now), receipt, changed)
+        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened)
 
     async def _write(self, after: Conversation, writes: list[e.Moment], now: int) -> None:
         """What has happened cannot be refused: try until it is written."""
@@ -285,7 +291,7 @@ class Live:
         while True:
             try:
                 reach(CrashPoint.STEP_MADE)
-                await self._store.commit(self._commit(after, writes, now))
+                await self._store.commit(self._commit(after, writes, now, happened=True))
                 reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:

@@ -12,13 +12,21 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.opening import replayed
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import Sent
+from turnwire.errors import TurnwireError
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
-__all__ = ["Replays"]
+__all__ = ["Replays", "SlowReader"]
 
 _PAGE = 500  # entries read at once; a replay has no limit
 _GOOD_FOR = 1000  # milliseconds that a replay is given to others, too
 _MOST = 32  # of them are kept
+
+
+class SlowReader(TurnwireError):
+    """A follower did not keep up and was cut off. It can follow again from where it was."""
+
+    code = "RATE_LIMITED"
+    retryable = True
 
 
 class _Shared:
@@ -42,6 +50,10 @@ class Replays:
     def epoch(self) -> str:
         """The log that they are of."""
         return self._store.epoch
+
+    def check_epoch(self, epoch: str) -> None:
+        """Raises SlowReader if the log is not that one any more."""
+        _check_epoch(self._store, epoch)
 
     async def since(self, state: Conversation, after: int) -> AsyncGenerator[Sent, None]:
         """Everything after a number, up to this state's head, with the ends of turns."""
@@ -71,6 +83,12 @@ class Replays:
             del self._shared[key]
 
 
+def _check_epoch(store: Store, epoch: str) -> None:
+    """What was told is of one log. Another one in its place is told from its start."""
+    if store.epoch != epoch:
+        raise SlowReader("The log was replaced by another; follow again.")
+
+
 async def _missed(
     store: Store, state: Conversation, after: int, now: str
 ) -> AsyncGenerator[f.Frame, None]:
@@ -78,7 +96,7 @@ async def _missed(
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, head = state.conversation_id, state.head
+    conversation_id, head, epoch = state.conversation_id, state.head, store.epoch
     ends = iter(
         turn
         for turn in await store.turns(conversation_id, since=after)
@@ -100,6 +118,7 @@ async def _missed(
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
+        _check_epoch(store, epoch)
         for stored in page:
             for frame in ends_before(stored.sequence):
                 yield frame

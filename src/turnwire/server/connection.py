@@ -19,7 +19,7 @@ from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.dialects.v2.codec import read_command
 from turnwire.engine import Talk
 from turnwire.engine.channel import Sent
-from turnwire.engine.follow import Place
+from turnwire.engine.follow import Place, SlowReader
 from turnwire.errors import TurnwireError
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
@@ -105,6 +105,8 @@ class Connection:
             await self._outlet.release()
         except Gone:
             pass  # reading will say so
+        except SlowReader:  # the log was replaced: they have to begin anew
+            self.close(4000)
         except TurnwireError as error:
             refused = refusal_of(error)
             self.close(CLOSES_WITH.get(str(refused.code), 4004), refused)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import apsw
@@ -22,6 +23,17 @@ __all__ = [
     "release_claim",
     "renew_claims",
 ]
+
+
+# Those that no other conversation needs.
+_DELETE_BLOBS = """
+DELETE FROM blobs
+WHERE blob_id IN (SELECT blob_id FROM blob_uses WHERE conversation_id = ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM blob_uses AS other
+        WHERE other.blob_id = blobs.blob_id AND other.conversation_id <> ?1
+    )
+"""
 
 
 # --- conversations ------------------------------------------------------------------------------
@@ -85,6 +97,7 @@ def delete_conversation(db: apsw.Cursor, conversation_id: str, at: str, by: str 
         "DELETE FROM search WHERE rowid IN (SELECT number FROM messages WHERE conversation_id = ?)",
         (conversation_id,),
     )
+    db.execute(_DELETE_BLOBS, (conversation_id,))
     db.execute("DELETE FROM conversations WHERE conversation_id = ?", (conversation_id,))
     if not db.connection.changes():
         raise _not_found(conversation_id)
@@ -156,9 +169,17 @@ def put_blob(
 ) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
     db.execute(
-        "INSERT INTO blobs (blob_id, mime_type, data, created_at, user, conversation_id)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (clean(blob_id), clean(mime_type), data, at, clean(user), clean(conversation_id)),
+        "INSERT INTO blobs (blob_id, mime_type, data, created_at, user, conversation_id, sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            clean(blob_id),
+            clean(mime_type),
+            data,
+            at,
+            clean(user),
+            clean(conversation_id),
+            hashlib.sha256(data).digest(),
+        ),
     )
     if db.connection.changes():
         return

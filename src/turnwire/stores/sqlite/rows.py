@@ -47,7 +47,7 @@ _json = msgspec.json.Decoder().decode
 
 _CONVERSATION = """
 SELECT conversation_id, agent, created_at, updated_at, head, state_json, user, title, cwd,
-    native_session_id, options, archived, parent_id
+    native_session_id, options, archived, parent_id, owner, lease_until
 FROM conversations
 """
 
@@ -67,6 +67,8 @@ def _conversation(row: tuple[Any, ...]) -> ConversationRow:
         options=_json(row[10]),
         archived=bool(row[11]),
         parent_id=row[12],
+        owner=row[13],
+        lease_until=row[14],
     )
 
 
