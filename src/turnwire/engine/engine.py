@@ -247,9 +247,7 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
-        reach(CrashPoint.CLAIMS)
         claim = await self._claim(conversation_id)
-        reach(CrashPoint.CLAIMED)
         row = await self.store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -283,16 +281,21 @@ class Engine:
 
     async def _claim(self, conversation_id: str) -> Claim:
         """Raises Owned. An owner of this machine that has died need not be waited for."""
-        now = self.clock.now()
         try:
-            return await self.store.claim(conversation_id, self.owner, now=now, lease=self._lease)
+            return await self._claim_as(self.owner, conversation_id, self._lease)
         except Owned as owned:
             dead = owned.data.get("owner")
             if dead is None or not has_died(dead):
                 raise
         # In its name, so that it is let go.
-        await self.store.release(await self.store.claim(conversation_id, dead, now=now, lease=0))
-        return await self.store.claim(conversation_id, self.owner, now=now, lease=self._lease)
+        await self._release(await self._claim_as(dead, conversation_id, 0))
+        return await self._claim_as(self.owner, conversation_id, self._lease)
+
+    async def _claim_as(self, owner: str, conversation_id: str, lease: int) -> Claim:
+        reach(CrashPoint.CLAIMS)
+        claim = await self.store.claim(conversation_id, owner, now=self.clock.now(), lease=lease)
+        reach(CrashPoint.CLAIMED)
+        return claim
 
     def _hint(self, conversation_id: str, head: int) -> None:
         reach(CrashPoint.HINTS)
