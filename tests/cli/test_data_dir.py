@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell
+from tests.nobody import nobody_in_particular, open_to_all
 
 WAY_OUT = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
 COMMANDS = [
@@ -79,12 +76,11 @@ class TestADataDirectory:
     def test_that_may_not_be_used_is_told(
         self, command: tuple[str, ...], mode: int, tell: Tell
     ) -> None:
-        with tempfile.TemporaryDirectory() as place:
-            home = Path(place) / "home"
+        with open_to_all() as place:
+            home = place / "home"
             home.mkdir()
             (home / "turnwire.db").touch(0o400)
             home.chmod(mode)
-            Path(place).chmod(0o755)
             with nobody_in_particular():
                 told = tell(*command, "--data-dir", str(home))
             home.chmod(0o700)
@@ -92,19 +88,6 @@ class TestADataDirectory:
         (line,) = told.stderr.splitlines(keepends=True)
         assert "Permission denied" in line
         assert line.endswith(WAY_OUT)
-
-
-@contextmanager
-def nobody_in_particular() -> Iterator[None]:
-    """Root may do everything, so it is somebody else for a while."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def test_a_working_directory_that_is_gone_is_told(
