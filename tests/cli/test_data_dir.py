@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell
-from tests.nobody import nobody_in_particular, open_to_all
+from tests.rights import like_everybody
 
 WAY_OUT = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
 COMMANDS = [
@@ -74,16 +74,14 @@ class TestADataDirectory:
 
     @pytest.mark.parametrize("mode", [0o000, 0o500])
     def test_that_may_not_be_used_is_told(
-        self, command: tuple[str, ...], mode: int, tell: Tell
+        self, command: tuple[str, ...], mode: int, tell: Tell, home: Path
     ) -> None:
-        with open_to_all() as place:
-            home = place / "home"
-            home.mkdir()
-            (home / "turnwire.db").touch(0o400)
-            home.chmod(mode)
-            with nobody_in_particular():
-                told = tell(*command, "--data-dir", str(home))
-            home.chmod(0o700)
+        home.mkdir()
+        (home / "turnwire.db").touch(0o400)
+        home.chmod(mode)
+        with like_everybody():
+            told = tell(*command)
+        home.chmod(0o700)
         assert told.exit_code == 2
         (line,) = told.stderr.splitlines(keepends=True)
         assert "Permission denied" in line

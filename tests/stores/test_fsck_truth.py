@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from tests.engine.watching import Watcher, engine_on
-from tests.nobody import nobody_in_particular, open_to_all
+from tests.rights import like_everybody
 from tests.stores.files import rows_of
 from tests.stores.logs import broken_rules_of_replay, make_log
 from tests.stores.test_fsck import entries_of, harm, kinds, look, now, repair
@@ -310,8 +310,6 @@ def test_a_newer_file_is_refused(path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read_is_no_damage(path: Path) -> None:
-    with open_to_all() as place:
-        theirs = Path(shutil.copy(path, place))
-        theirs.chmod(0)
-        with nobody_in_particular(), pytest.raises(StorageUnavailable, match="cannot be opened"):
-            look(theirs)
+    path.chmod(0)
+    with like_everybody(), pytest.raises(StorageUnavailable, match="cannot be opened"):
+        look(path)
