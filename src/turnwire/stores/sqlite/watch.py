@@ -106,10 +106,28 @@ def set_aside_foreign_wal(path: str) -> None:
     """
     if not Path(f"{path}-wal").exists():
         return
-    with suppress(OSError), Path(path).open("rb") as file:
-        header = file.read(20)
-        if header.startswith(b"SQLite format 3\0") and header[18:20] == b"\1\1":
-            _set_aside(path)
+    header = _header(path)
+    if header.startswith(b"SQLite format 3\0") and header[18:20] == b"\1\1":
+        _set_aside(path)
+
+
+def _header(path: str) -> bytes:
+    """The first bytes of the file, read by SQLite's own hand.
+
+    It closes a file only when this process has no lock on it any more; to close it any other way
+    gives up all of them, and another process could take the log away.
+    """
+    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+    try:
+        file = apsw.VFSFile("", path, flags)
+    except apsw.Error:
+        return b""
+    try:
+        return file.xRead(20, 0)
+    except apsw.Error:
+        return b""  # shorter than that
+    finally:
+        file.xClose()
 
 
 def _set_aside(path: str) -> None:
