@@ -11,7 +11,16 @@ from starlette.responses import Response
 from turnwire.core.error_codes import Refused
 from turnwire.server.problems import STATUS, error_body
 
-__all__ = ["SAFE_HEADERS", "json_answer", "number", "problem", "read_body", "read_json", "word"]
+__all__ = [
+    "SAFE_HEADERS",
+    "json_answer",
+    "not_found",
+    "number",
+    "problem",
+    "read_body",
+    "read_json",
+    "word",
+]
 
 T = TypeVar("T")
 
@@ -41,6 +50,11 @@ def problem(refused: Refused) -> Response:
         headers["Retry-After"] = str(round(refused.data["retry_after"]))
     status = STATUS[str(refused.code)]
     return Response(error_body(refused), status, headers, "application/json")
+
+
+def not_found(message: str) -> Response:
+    """There is no such thing, or not for this user."""
+    return json_answer({"error": {"code": "NOT_FOUND", "message": message}}, 404)
 
 
 async def read_body(request: Request, most: int) -> bytes:

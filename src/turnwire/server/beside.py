@@ -12,7 +12,15 @@ from turnwire.core.content import Blob
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.codec import read_command
-from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_body, read_json, word
+from turnwire.server.answers import (
+    SAFE_HEADERS,
+    json_answer,
+    not_found,
+    number,
+    read_body,
+    read_json,
+    word,
+)
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
@@ -98,7 +106,10 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
 
 async def get_blob(service: Service, request: Request, who: Who) -> Response:
     """GET /api/blobs/{blob_id}"""
-    row = await service.readable_blob(request.path_params["blob_id"], who)
+    try:
+        row = await service.readable_blob(request.path_params["blob_id"], who)
+    except Refused as refused:
+        return not_found(refused.message)
     found = await service.store.get_blob(row.blob_id)
     assert found is not None
     data, mime_type = found

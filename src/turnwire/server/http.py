@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server import beside, conversations
-from turnwire.server.answers import SAFE_HEADERS, json_answer, problem
+from turnwire.server.answers import SAFE_HEADERS, json_answer, not_found, problem
 from turnwire.server.auth import cookie_name
 from turnwire.server.keys import Who
 from turnwire.server.problems import refusal_of
@@ -100,8 +100,7 @@ def _open(service: Service, handler: Callable[[Service, Request, str], Awaitable
 
 
 async def _nowhere(scope: Any, receive: Any, send: Any) -> None:
-    body = {"error": {"code": "NOT_FOUND", "message": "There is nothing at this address."}}
-    await json_answer(body, 404)(scope, receive, send)
+    await not_found("There is nothing at this address.")(scope, receive, send)
 
 
 async def _health(service: Service, request: Request, host: str) -> Response:

@@ -16,7 +16,16 @@ from turnwire.core.times import iso
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
-from turnwire.ports import Agent, BlobRow, Clock, Store
+from turnwire.ports import (
+    Agent,
+    AgentCapabilities,
+    AgentGone,
+    AgentSession,
+    BlobRow,
+    Clock,
+    SessionStart,
+    Store,
+)
 from turnwire.server.auth import Auth
 from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
@@ -136,9 +145,32 @@ def _agents(settings: Settings) -> dict[str, Agent]:
         return dict(settings.made_agents)
     agents: dict[str, Agent] = {}
     for name in settings.agents or registry.names():
-        agent = registry.make(name)
+        try:
+            agent = registry.make(name)
+        except registry.UnknownAgent as missing:
+            if settings.agents:
+                raise  # somebody asked for it
+            agent = _Missing(name, missing.message)
         agents[name if ":" not in name else agent.name] = agent
     return agents
+
+
+class _Missing:
+    """An agent that cannot even be imported here. It is listed, with what to do about it."""
+
+    capabilities = AgentCapabilities()
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    def unavailable(self) -> str | None:
+        """Why not."""
+        return self._why
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """It cannot be."""
+        raise AgentGone(self._why)
 
 
 def _engine_settings(settings: Settings) -> EngineSettings:
