@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.clients import Client, Frame
+from tests.server.clients import PATIENCE, Client, Frame
 from tests.server.serving import Serving, serving
 from tests.streams import FIXTURES
 from turnwire.agents.demo import DemoAgent
@@ -71,9 +71,17 @@ async def drop_and_return(client: Client, after: int, over: asyncio.Event) -> No
 
 async def _until_all_is_there(client: Client, least: int) -> None:
     """Everything that was sent before this heartbeat."""
-    await client.send("session.heartbeat", "end")
-    await client.answer("end")
+    own_id = f"end-{len(client.lines)}"
+    await client.send("session.heartbeat", own_id)
+    await client.answer(own_id)
     assert client.cursor >= least
+
+
+async def settled(server: Serving, name: str) -> None:
+    """Until nothing goes on."""
+    async with asyncio.timeout(PATIENCE):
+        while (now := await server.service.engine.status(name)).running or now.background_tasks:
+            await asyncio.to_thread(int)
 
 
 async def drop_at_every_boundary(server: Serving, prompts: list[str]) -> None:
@@ -93,6 +101,9 @@ async def drop_at_every_boundary(server: Serving, prompts: list[str]) -> None:
         await drive(witness, prompts)
         over.set()
         await asyncio.gather(*tasks)
+        await settled(server, name)  # an agent may report of background work by itself
+        for client in (witness, *clients):
+            await _until_all_is_there(client, 0)
         seen = witness.view()
     for number, client in enumerate(clients):
         await client.leave()
