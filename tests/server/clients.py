@@ -61,7 +61,11 @@ class Client:
         return self
 
     async def leave(self, code: int = 1000) -> None:
+        """Say goodbye, after all that the server has said so far."""
         assert self._socket is not None
+        own_id = f"leaving-{len(self.lines)}"
+        await self.send("session.heartbeat", own_id)
+        await self.answer(own_id)
         await self._socket.close(code)
         self.closed(code)
 
