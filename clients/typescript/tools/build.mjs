@@ -4,7 +4,10 @@ import { rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL("../", import.meta.url));
-const tsc = fileURLToPath(import.meta.resolve("typescript/package.json")).replace(/package\.json$/, "bin/tsc");
+const tsc = fileURLToPath(import.meta.resolve("typescript/package.json")).replace(
+  /package\.json$/,
+  "bin/tsc",
+);
 
 rmSync(`${here}dist`, { recursive: true, force: true });
 for (const kind of ["esm", "cjs"]) {
