@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+from msgspec import Struct
 
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.ports import AgentGone
 
-__all__ = ["GuardedProcess", "plain_environment"]
+__all__ = ["GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
 _LAST = 4096  # bytes of its standard error that are remembered
@@ -36,6 +37,28 @@ _GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # st
 def plain_environment() -> dict[str, str]:
     """What any program may know of this machine: no key, no token, no address."""
     return {name: os.environ[name] for name in _PLAIN if name in os.environ}
+
+
+class Limits(Struct, frozen=True):
+    """What a command and all that it starts may use. Whoever uses more is ended, after seconds."""
+
+    memory: int | None = None  # bytes, of all together
+    processes: int | None = None  # at the same time
+
+
+def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) -> str:
+    """Where an agent may work: below one of the roots, links followed. Raises AgentGone."""
+    path = Path(wanted) if wanted is not None else Path(roots[0]) if roots else Path.cwd()
+    try:
+        found = path.resolve(strict=True)
+    except OSError as problem:
+        raise AgentGone(f"The agent cannot work in {path}: {problem.strerror}.") from problem
+    if not found.is_dir():
+        raise AgentGone(f"The agent cannot work in {path}: it is no directory.")
+    if roots is not None and not any(found.is_relative_to(Path(r).resolve()) for r in roots):
+        allowed = ", ".join(str(root) for root in roots)
+        raise AgentGone(f"The agent may not work in {path}, only below {allowed}.")
+    return str(found)
 
 
 class _Pipes(asyncio.SubprocessProtocol):
@@ -110,6 +133,7 @@ class GuardedProcess:
         self._ending: asyncio.Task[list[EndedProcess]] | None = None
         self._ended: list[EndedProcess] | None = None  # none: the guard has not told yet
         self._exited: dict[str, Any] | None = None
+        self._over: str | None = None  # what it used too much of
 
     @classmethod
     async def start(
@@ -120,6 +144,7 @@ class GuardedProcess:
         env: Mapping[str, str] | None = None,
         grace: float = 3.0,
         subreaper: bool = True,
+        limits: Limits | None = None,
     ) -> Self:
         """Start it; `env` is all that it knows. Raises AgentGone if there is no such program."""
         ours, theirs = socket.socketpair()
@@ -131,7 +156,9 @@ class GuardedProcess:
                 await self._spawn(
                     [
                         *(*_GUARD, "--control", str(theirs.fileno()), "--grace", str(grace)),
-                        *("--subreaper", "yes" if subreaper else "no", "--", *command),
+                        *("--subreaper", "yes" if subreaper else "no"),
+                        *_flags(limits or Limits()),
+                        *("--", *command),
                     ],
                     cwd=cwd,
                     env={**environment, _TOKEN: token},
@@ -183,6 +210,11 @@ class GuardedProcess:
         return pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether it, or something that it started, is still there."""
+        return not self._pipes.exited.is_set()
+
+    @property
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
         return bytes(self._pipes.last).decode(errors="replace").strip()
@@ -190,6 +222,8 @@ class GuardedProcess:
     def how_it_ended(self) -> str:
         """In words, for a person."""
         how = "The agent's process has ended"
+        if self._over is not None:
+            return f"The agent was ended: {self._over}."
         if self._exited is not None:
             signalled, code = self._exited["signal"], self._exited["code"]
             how += f" by {signalled}" if signalled else f" with exit code {code}"
@@ -249,12 +283,24 @@ class GuardedProcess:
                 self._begun.set_result(pid)
             case {"failed": str(why)} if not self._begun.done():
                 self._begun.set_exception(AgentGone(f"The agent could not be started: {why}"))
+            case {"over": str(over)}:
+                self._over = over
             case {"exited": {"pid": _} as exited}:
                 self._exited = exited
             case {"ended": ended}:
                 self._ended = msgspec.convert(ended, list[EndedProcess])
             case _:
                 pass
+
+
+def _flags(limits: Limits) -> list[str]:
+    """For the guard's command line."""
+    flags = []
+    if limits.memory is not None:
+        flags += ["--memory", str(limits.memory)]
+    if limits.processes is not None:
+        flags += ["--processes", str(limits.processes)]
+    return flags
 
 
 def _sweep(token: str) -> list[EndedProcess]:
