@@ -76,7 +76,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
-	@$(COMPILE) pyproject.toml requirements/test.in \
+	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
 	  -c requirements/build.txt -c requirements/base.txt -o requirements/test.txt
 	@$(COMPILE) pyproject.toml requirements/check.in \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt

@@ -11,6 +11,7 @@ from turnwire.ports import Agent
 __all__ = ["UnknownAgent", "make", "names", "unavailable"]
 
 _AGENTS = {
+    "claude": "turnwire.agents.claude:ClaudeAgent",
     "demo": "turnwire.agents.demo:DemoAgent",
     "replay": "turnwire.agents.replay:ReplayAgent",
 }

@@ -1,0 +1,68 @@
+"""What the SDK's client speaks through: the program under the guard, and every line tapped.
+
+The SDK gets only what belongs to the control protocol. Everything is read here, as it came, so
+nothing is lost that the SDK does not know, no line is too long, and nothing ever waits for somebody
+to take messages out of the SDK's buffer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from turnwire.agents.process import GuardedProcess
+from turnwire.agents.wire import LineSplitter
+
+__all__ = ["GuardedTransport"]
+
+_LONGEST = 256 << 20  # bytes of one line
+
+
+class GuardedTransport:
+    """A `Transport` in the sense of the SDK. `heard` gets lines and returns those that are its own."""
+
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[GuardedProcess]],
+        heard: Callable[[list[bytes]], Awaitable[list[bytes]]],
+        over: Callable[[], Awaitable[Exception | None]],
+    ) -> None:
+        self._start = start
+        self._heard = heard
+        self._over = over
+        self.process: GuardedProcess | None = None
+
+    async def connect(self) -> None:
+        """Start the program."""
+        self.process = await self._start()
+
+    async def write(self, data: str) -> None:
+        """To its standard input."""
+        assert self.process is not None
+        self.process.write(data.encode())
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """What is for the SDK. Raises where the program ended although nobody had asked for it."""
+        assert self.process is not None
+        split = LineSplitter(_LONGEST)
+        while data := await self.process.read():
+            for line in await self._heard(split.feed(data)):
+                yield json.loads(line)
+        gone = await self._over()
+        if gone is not None:
+            raise gone
+
+    async def close(self) -> None:
+        """End the program with everything that it started."""
+        if self.process is not None:
+            await self.process.end()
+
+    def is_ready(self) -> bool:
+        """Whether it can be written to."""
+        return self.process is not None
+
+    async def end_input(self) -> None:
+        """There will be nothing more to do."""
+        if self.process is not None:
+            self.process.hang_up()
