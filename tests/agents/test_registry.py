@@ -22,7 +22,9 @@ def test_an_agent_is_made_with_its_own_options() -> None:
 
 
 def test_an_agent_that_there_is_not_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, demo, replay\."):
+    with pytest.raises(
+        registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, demo, replay\."
+    ):
         registry.make("gpt")
 
 

@@ -30,7 +30,7 @@ from turnwire.testing.model_api import (
     ToolUse,
     claude_environment,
 )
-from turnwire.testing.model_api.script import pieces
+from turnwire.testing.model_api.script import Block, pieces
 
 TOOLS = [{"name": "Bash", "input_schema": {"type": "object"}}]
 
@@ -105,7 +105,14 @@ async def test_blocks_of_every_kind_and_a_tool_call_cut_anywhere() -> None:
 
 
 async def test_without_a_stream_the_message_comes_whole() -> None:
-    blocks = ["Text.", Text("More."), Thinking("Hm."), RedactedThinking(), ToolUse("Bash"), Hold()]
+    blocks: list[Block | str] = [
+        "Text.",
+        Text("More."),
+        Thinking("Hm."),
+        RedactedThinking(),
+        ToolUse("Bash"),
+        Hold(),
+    ]
     async with ModelApi(Say(blocks)) as api:
         message = json.loads(await asyncio.to_thread(post, api.url, body()))
     kinds = [block["type"] for block in message["content"]]

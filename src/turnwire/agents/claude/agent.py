@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from turnwire.agents.claude.install import environment, find_cli, missing
+from turnwire.agents.claude.options import own_options, sdk_options, tell
+from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
 
@@ -62,10 +67,9 @@ class ClaudeAgent:
 
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the program, or resume what another one did."""
-        from claude_agent_sdk import ClaudeSDKClient
-
-        from turnwire.agents.claude.options import own_options, sdk_options, tell
-        from turnwire.agents.claude.session import ClaudeSession
+        # It takes a second or two, once; meanwhile others go on.
+        sdk = await asyncio.to_thread(import_module, "claude_agent_sdk")
+        await asyncio.to_thread(import_module, "claude_agent_sdk._internal.query")
 
         cli = find_cli(self._cli_path)
         if cli is None:
@@ -73,6 +77,16 @@ class ClaudeAgent:
         cwd = allowed_directory(start.cwd, self._roots)
         if self._options is None:
             self._options = sdk_options(self._given)
+        try:
+            return await self._begin(sdk, cli, cwd, start)
+        except Forgotten:
+            session = await self._begin(
+                sdk, cli, cwd, structs.replace(start, native_session_id=None)
+            )
+            session.tell_forgotten(start.native_session_id or "")
+            return session
+
+    async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
         options = own_options(self._options, start)
         session = ClaudeSession(start.native_session_id, hold=self._hold)
         told = tell(options, cli, session.ask)
@@ -80,7 +94,7 @@ class ClaudeAgent:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
                     partial(self._start, told.command, cwd, options),
-                    partial(ClaudeSDKClient, told.client),
+                    partial(sdk.ClaudeSDKClient, told.client),
                 )
         except BaseException as error:
             await session.close()

@@ -47,11 +47,27 @@ def is_hopeless(error: str | None) -> bool:
     return error in _HOPELESS
 
 
-def explain(failed: ev.TurnFailed, cause: str | None) -> ev.TurnFailed:
+# Where there is no word for it, or only a vague one: by the HTTP status.
+_BY_STATUS = {
+    400: "invalid_request",
+    401: "authentication_failed",
+    402: "billing_error",
+    403: "authentication_failed",
+    404: "model_not_found",
+    413: "prompt_too_long",
+    429: "rate_limit",
+    529: "overloaded",
+}
+_VAGUE = (None, "unknown", "server_error")
+
+
+def explain(failed: ev.TurnFailed, cause: str | None, status: int | None = None) -> ev.TurnFailed:
     """The failure with its cause for a code, and with a way out where one is known.
 
-    `cause` is the word that came with the API's last error in this turn.
+    `cause` is the word that came with the API's last error in this turn, `status` that of HTTP.
     """
+    if cause in _VAGUE:
+        cause = _BY_STATUS.get(status or 0, cause)
     code = cause if cause and failed.code in ("api_error", "model_error") else failed.code
     way_out = _WAYS_OUT.get(code)
     message = f"{failed.message.rstrip('.')}. {way_out}" if way_out else failed.message

@@ -28,11 +28,16 @@ from turnwire.dialects.claude import control, messages, system
 from turnwire.errors import BadLine
 from turnwire.ports import AgentGone
 
-__all__ = ["ClaudeSession"]
+__all__ = ["ClaudeSession", "Forgotten"]
 
 _log = logging.getLogger("turnwire.claude")
 _LEAVE = 2.0  # seconds that an idle program has to leave by itself
+_FORGOTTEN = "No conversation found"  # so the program says it
 _ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
+
+
+class Forgotten(AgentGone):
+    """There is no session of this name any more, or it was killed before it was written down."""
 
 
 class ClaudeSession(LocalSession):
@@ -50,6 +55,7 @@ class ClaudeSession(LocalSession):
         self._in_turn = False
         self._prompt: str | None = None  # the uuid of one that the program has not begun with
         self._cause: str | None = None  # the word of the API's last error in this turn
+        self._status: int | None = None  # and what HTTP says
         self._hopeless = False  # the turn was stopped because the API will not answer
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
@@ -70,12 +76,18 @@ class ClaudeSession(LocalSession):
         try:
             await self._client.connect()
             about = await self._client.get_server_info()
-        except AgentGone:
-            raise
         except Exception as error:  # the SDK raises bare ones
-            raise AgentGone(self._last_error or f"Claude could not be started: {error}") from error
+            why = self._last_error or f"Claude could not be started: {error}"
+            raise (Forgotten if _FORGOTTEN in why else AgentGone)(why) from error
         # A session that ended with a question put aside asks it again, without being told to.
         self._resumes = bool(about and about.get("session_state") == "running")
+
+    def tell_forgotten(self, before: str) -> None:
+        """This session begins anew, because there is none any more of the name that it had."""
+        said = "Claude does not know what was said before: its own record of it is gone."
+        data = {"type": "system", "subtype": "session_lost", "session_id": before, "message": said}
+        raw = Raw(msgspec.json.encode(data))
+        self._say(ev.SystemEvent("claude", "", None, None, "session_lost", raw))
 
     # --- what people say ----------------------------------------------------------------------
 
@@ -247,6 +259,7 @@ class ClaudeSession(LocalSession):
             case messages.AssistantMessage(error=str(error), parent_tool_use_id=None):
                 self._cause = error
             case messages.ResultMessage(is_error=True):
+                self._status = message.api_error_status
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.ApiRetry(error=error) if is_hopeless(error) and not self._hopeless:
                 self._hopeless, self._cause = True, error
@@ -285,7 +298,7 @@ class ClaudeSession(LocalSession):
                 )
                 return self._turn_ended(explain(failed, self._cause))
             case ev.TurnFailed():
-                return self._turn_ended(explain(event, self._cause))
+                return self._turn_ended(explain(event, self._cause, self._status))
             case ev.TurnCompleted():
                 return self._turn_ended(event)
             case _:
@@ -294,7 +307,7 @@ class ClaudeSession(LocalSession):
 
     def _turn_ended(self, event: NormalizedStreamEvent) -> NormalizedStreamEvent:
         self._in_turn = self._hopeless = False
-        self._cause = None
+        self._cause = self._status = None
         self._gate.turn_ended()
         return event
 

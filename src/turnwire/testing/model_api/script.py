@@ -36,6 +36,7 @@ class Text(_Block, frozen=True, tag="text"):
     text: str
     cuts: Cuts = None
     delay: float = 0.0  # seconds before each piece
+    hold: str | None = None  # stand still before the last piece, as `Hold` does between blocks
 
 
 class Thinking(_Block, frozen=True, tag="thinking"):

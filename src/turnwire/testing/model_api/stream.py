@@ -64,8 +64,12 @@ def _block(index: int, block: s.Block, call_id: Any) -> Iterator[Beat]:
     match block:
         case s.Text():
             yield start({"type": "text", "text": ""})
-            for piece in s.pieces(block.text, block.cuts):
+            *first, last = s.pieces(block.text, block.cuts)
+            for piece in first:
                 yield delta("text_delta", "text", piece, block.delay)
+            if block.hold is not None:
+                yield Beat(None, hold=block.hold)
+            yield delta("text_delta", "text", last, block.delay)
         case s.Thinking():
             yield start({"type": "thinking", "thinking": "", "signature": ""})
             for piece in s.pieces(block.thinking, block.cuts):

@@ -1,0 +1,92 @@
+"""Turns of the real Claude Code: text, thinking, tools and permissions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.agents.claude.stage import bash, stage, touch
+from turnwire.dialects.v2 import frames as f
+from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking
+
+
+async def test_text_and_thinking_in_several_turns_of_one_process(tmp_path: Path) -> None:
+    thought = Say([Thinking("Let me think.", cuts=3), RedactedThinking(), Text("42.", cuts=2)])
+    async with stage(tmp_path, "Hello.", thought, "Bye.") as it:
+        end = await it.says("hi")
+        assert (end.is_error, end.stop_reason, end.origin) == (False, "end_turn", "user")
+        assert end.usage is not None
+        assert (end.usage.input_tokens, end.usage.output_tokens) == (100, 20)
+        first = end.cost_usd
+        assert first
+        end = await it.says("what is it?")
+        assert end.cost_usd == first, "a turn's cost is its own"
+        await it.says("bye")
+        assert it.text == ["Hello.", "42.", "Bye."]
+        thinking = [frame.payload for frame in it.seen.of(f.AssistantThinking)]
+        assert "Let me think." in [each.text for each in thinking if not each.partial]
+        row = await it.store.conversation("talk")
+        assert row is not None
+        assert row.native_session_id
+        assert {request.lane for request in it.api.requests} == {""}
+
+
+async def test_a_tool_is_allowed_denied_changed_and_allowed_for_good(tmp_path: Path) -> None:
+    async with stage(
+        tmp_path,
+        *(Say([touch("a", "call_a")]), "Done."),
+        *(Say([touch("b", "call_b")]), "Then not."),
+        *(Say([touch("c", "call_c")]), "Done."),
+        *(Say([bash("rm a", "call_d")]), Say([bash("rm other", "call_e")]), "Done."),
+    ) as it:
+        await it.talk.send("make a")
+        asked = await it.wants()
+        assert (asked.tool_name, asked.tool_use_id) == ("Bash", "call_a")
+        assert asked.input == {"command": "touch a; echo made a"}
+        await it.talk.decide(asked.request_id, "allow", user="ann")
+        await it.ends()
+        assert (it.work / "a").exists()
+        assert it.told["call_a"] == "made a"
+
+        await it.talk.send("make b")
+        asked = await it.wants()
+        await it.talk.decide(asked.request_id, "deny", reason="Not that one.")
+        await it.ends()
+        assert not (it.work / "b").exists()
+        assert it.results["call_b"].is_error
+        assert "Not that one." in it.told["call_b"]
+
+        await it.talk.send("make c")
+        asked = await it.wants()
+        changed = {"command": "touch other; echo made other"}
+        await it.talk.decide(asked.request_id, "allow", updated_input=changed)
+        await it.ends()
+        assert (it.work / "other").exists()
+        assert not (it.work / "c").exists()
+
+        await it.talk.send("tidy up")
+        asked = await it.wants()
+        always = [{"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow"}]
+        assert {"addRules"} <= {each["type"] for each in asked.suggestions}
+        remember = [{**always[0], "destination": "session"}]
+        await it.talk.decide(asked.request_id, "allow", remember=remember)
+        end = await it.ends()
+        assert not end.is_error
+        assert not (it.work / "other").exists(), "the second time nobody was asked"
+        assert len(it.seen.of(f.AssistantPermissionRequest)) == 4
+
+
+async def test_parallel_tools_each_with_its_own_permission(tmp_path: Path) -> None:
+    both = Say(["Two at once.", touch("a", "call_a"), touch("b", "call_b"), bash("echo hi", "c")])
+    async with stage(tmp_path, both, "All done.") as it:
+        await it.talk.send("do three things")
+        for _ in range(2):
+            asked = await it.wants()
+            verdict = "allow" if asked.tool_use_id == "call_a" else "deny"
+            await it.talk.decide(asked.request_id, verdict)  # type: ignore[arg-type]
+        await it.ends()
+        assert {call: result.is_error for call, result in it.results.items()} == {
+            "call_a": False,
+            "call_b": True,
+            "c": False,
+        }
+        assert it.text == ["Two at once.", "All done."]
