@@ -48,7 +48,7 @@ endif
 check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
+	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
 
@@ -86,7 +86,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 	  .ruff_cache build dist
-	@find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
 

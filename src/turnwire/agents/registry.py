@@ -8,7 +8,7 @@ from typing import Any
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent
 
-__all__ = ["UnknownAgent", "make", "names", "unavailable"]
+__all__ = ["UnknownAgent", "default", "make", "names", "unavailable"]
 
 _AGENTS = {
     "claude": "turnwire.agents.claude:ClaudeAgent",
@@ -40,6 +40,12 @@ def make(name: str, **options: Any) -> Agent:
         raise UnknownAgent(f"The agent {name!r} cannot be imported: {error}.") from error
     agent: Agent = maker(**options)
     return agent
+
+
+def default() -> tuple[str, str | None]:
+    """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why."""
+    why = make("claude").unavailable()
+    return ("claude", None) if why is None else ("demo", why)
 
 
 def unavailable() -> dict[str, str | None]:

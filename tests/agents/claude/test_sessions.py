@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -146,8 +148,11 @@ async def test_an_answer_for_a_question_of_another_conversation_is_refused(tmp_p
 
 async def until_the_end(agent: ClaudeAgent, start: SessionStart) -> None:
     session = await agent.open(start)
-    async for _ in session.events():
-        pass
+    try:
+        async for _ in session.events():
+            pass
+    finally:
+        await session.close()
 
 
 async def test_a_session_works_below_its_roots_and_within_its_limits(tmp_path: Path) -> None:
@@ -190,3 +195,13 @@ async def test_a_permission_of_a_session_that_was_lost_needs_no_decision(tmp_pat
             await ear.session.deliver(
                 [Reply("gone", "permission", decision="allow")], resumed=False
             )
+
+
+def test_the_example_kills_everything_and_the_answer_is_that_tools_result() -> None:
+    example = Path(__file__).parents[3] / "examples" / "claude_live.py"
+    run = subprocess.run(
+        [sys.executable, str(example), "--offline"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "kill -9: the server is gone" in run.stdout
+    assert '"tool_use_id": "ask_1"' in run.stdout

@@ -158,7 +158,8 @@ class ClaudeSession(LocalSession):
 
     def _answer(self, request_id: str, response: Any) -> None:
         said = control.ControlSuccess(request_id, Raw(msgspec.json.encode(response)))
-        self._write(claude.encode(control.ControlResponse(said)) + b"\n")
+        with suppress(AgentGone):  # it asked on its way out
+            self._write(claude.encode(control.ControlResponse(said)) + b"\n")
 
     def _decide(self, reply: Reply) -> None:
         """Let a tool run, or not. One that was taken back meanwhile needs no answer."""
