@@ -120,6 +120,9 @@ class AgentRunner:
             case e.Deliver(replies=replies, resume=resume):
                 session = await self._open()
                 await session.deliver(replies, resumed=resume)
+            case e.Choose(model=model, permission_mode=mode):
+                if self._session is not None:  # the next one is opened with it
+                    await self._session.choose(model=model, permission_mode=mode)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     await self._is_gone("The agent was not needed and was closed.")

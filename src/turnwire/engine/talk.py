@@ -174,6 +174,30 @@ class Talk:
             lambda at, _: i.Renamed(at=at, title=title, by=user), "rename", title, user, None
         )
 
+    async def set_model(
+        self, model: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Go on with another model, in the middle of a turn as well."""
+        self._engine.check_able(self.row, "session.set_model")
+
+        def make(at: int, _: Outcome | None) -> i.Input:
+            return i.Chose(at=at, model=model, by=user, client_message_id=client_message_id)
+
+        return await self._ask(make, "session.set_model", model, user, client_message_id)
+
+    async def set_permission_mode(
+        self, mode: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Have the agent ask more, or less."""
+        self._engine.check_able(self.row, "session.set_permission_mode")
+
+        def make(at: int, _: Outcome | None) -> i.Input:
+            return i.Chose(
+                at=at, permission_mode=mode, by=user, client_message_id=client_message_id
+            )
+
+        return await self._ask(make, "session.set_permission_mode", mode, user, client_message_id)
+
     async def follow(
         self,
         *,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.agents.claude.stage import bash, stage, touch
 from turnwire.dialects.v2 import frames as f
-from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking
+from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking, ToolUse
 
 
 async def test_text_and_thinking_in_several_turns_of_one_process(tmp_path: Path) -> None:
@@ -73,6 +73,27 @@ async def test_a_tool_is_allowed_denied_changed_and_allowed_for_good(tmp_path: P
         assert not end.is_error
         assert not (it.work / "other").exists(), "the second time nobody was asked"
         assert len(it.seen.of(f.AssistantPermissionRequest)) == 4
+
+
+async def test_another_model_and_another_permission_mode_at_once_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
+    async with stage(tmp_path, "Hello.", made[0], "Done.", made[1], "Done.") as it:
+        await it.says("hi")
+        answer = await it.talk.set_model("claude-opus-4-5", user="ann")
+        assert answer.ack.model == "claude-opus-4-5"
+        await it.talk.set_permission_mode("acceptEdits")
+        await it.says("write a")
+        assert (it.work / "a").exists(), "nobody was asked"
+        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
+        status = await it.talk.status()
+        assert (status.model, status.permission_mode) == ("claude-opus-4-5", "acceptEdits")
+        await it.stop()
+        await it.start_again()
+        await it.says("write b")
+        assert (it.work / "b").exists()
+        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
 
 
 async def test_parallel_tools_each_with_its_own_permission(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class ClaudeAgent:
 
     name = "claude"
     capabilities = AgentCapabilities(
+        commands=["session.set_model", "session.set_permission_mode"],
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],

@@ -126,6 +126,20 @@ class ClaudeSession(LocalSession):
             self._prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._prompt))
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        """Another model, or another permission mode, from now on."""
+        self._check_open()
+        try:
+            if model is not None:
+                await self._client.set_model(model)
+            if permission_mode is not None:
+                await self._client.set_permission_mode(permission_mode)
+        except Exception as error:  # the SDK raises bare ones
+            said = {"type": "system", "subtype": "choice_refused", "message": str(error)}
+            raw = Raw(msgspec.json.encode(said))
+            session_id = self._adapter.session_id
+            self._say(ev.SystemEvent("claude", session_id, None, None, "choice_refused", raw))
+
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()

@@ -17,6 +17,7 @@ __all__ = [
     "Answered",
     "Came",
     "ChangedQueue",
+    "Chose",
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
@@ -92,6 +93,13 @@ class Renamed(_Asked, frozen=True, kw_only=True):
     title: str
 
 
+class Chose(_Asked, frozen=True, kw_only=True):
+    """Another model or another permission mode; what is absent stays."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+
+
 class AgentSaid(_Input, frozen=True, kw_only=True):
     """An event of the agent, and the entries of the log that it means.
 
@@ -160,6 +168,7 @@ Input: TypeAlias = (
     | Decided
     | Interrupted
     | Renamed
+    | Chose
     | AgentSaid
     | AgentLost
     | DeadlinePassed
