@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -57,6 +58,12 @@ def programs() -> dict[int, str]:
     return {each.pid: each.name for each in below if not each.dead}
 
 
+def kill_claude() -> None:
+    """kill -9 of the one program that runs."""
+    [pid] = [pid for pid, name in programs().items() if name == "claude"]
+    os.kill(pid, signal.SIGKILL)
+
+
 class Stage:
     """One conversation; the engine under it can be stopped and started again."""
 
@@ -80,6 +87,9 @@ class Stage:
     def make_agent(self) -> ClaudeAgent:
         settings = dict(self._agent)
         more = settings.pop("env", {})
+        if "TURNWIRE_RECORD_CLAUDE" in os.environ:  # see tools/record_claude.py
+            name = os.environ["PYTEST_CURRENT_TEST"].partition("::")[2].removesuffix(" (call)")
+            settings["record"] = Path(os.environ["TURNWIRE_RECORD_CLAUDE"]) / name
         return ClaudeAgent(
             settings.pop("options", {"model": "claude-sonnet-4-5"}),
             env={**claude_environment(self.api.url, self.home), **more},

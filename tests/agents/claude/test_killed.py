@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.claude.stage import RULES, Stage, ask, bash, programs, stage, touch
+from tests.agents.claude.stage import RULES, Stage, ask, bash, kill_claude, programs, stage, touch
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
@@ -26,11 +24,6 @@ RUNS = Say([bash("sh -c 'sleep 600'")])
 WAITS = Say([touch("a")])
 QUESTION = Say([ask()])
 INPUT = Say([ToolUse("mcp__turnwire__request_input", {"question": "Which?"}, id="ask_1")])
-
-
-def kill_claude() -> None:
-    [pid] = [pid for pid, name in programs().items() if name == "claude"]
-    os.kill(pid, signal.SIGKILL)
 
 
 async def until_it_runs(it: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import COLOURS, SIZES, ask, bash, stage
+from tests.agents.claude.stage import COLOURS, SIZES, ask, bash, kill_claude, stage
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Say, ToolUse
 
@@ -109,13 +109,15 @@ async def test_a_question_that_nobody_answers_any_more_is_taken_back(tmp_path: P
         assert "doesn't want" in it.told["ask_1"]
 
 
-async def test_a_question_is_answered_by_the_next_server(tmp_path: Path) -> None:
-    async with stage(tmp_path, Say([ask()]), "Blue it is.") as it:
+@pytest.mark.parametrize("hold", [0.0, 60.0], ids=["put_aside", "held"])
+async def test_a_question_is_answered_by_the_next_server(tmp_path: Path, hold: float) -> None:
+    async with stage(tmp_path, Say([ask()]), "Blue it is.", hold=hold) as it:
         await it.talk.send("ask me")
         await it.asked()
         await it.stop()
         await it.start_again()
-        await it.talk.answer("ask_1", "Blue")
+        answer = await it.talk.answer("ask_1", "Blue")
+        assert answer.ack.delivered_as == "tool_result"
         await it.ends()
         assert "Blue" in it.told["ask_1"]
 
@@ -123,11 +125,12 @@ async def test_a_question_is_answered_by_the_next_server(tmp_path: Path) -> None
 async def test_a_question_whose_process_was_lost_while_it_was_held_is_answered_in_words(
     tmp_path: Path,
 ) -> None:
-    async with stage(tmp_path, Say([ask()]), "I see.", hold=60.0) as it:
+    async with stage(tmp_path, "Hello.", Say([ask()]), "I see.", hold=60.0) as it:
+        await it.says("hi")
         await it.talk.send("ask me")
         await it.asked()
-        await it.stop()
-        await it.start_again()
+        kill_claude()
+        await it.sleeps()
         answer = await it.talk.answer("ask_1", "Blue")
         assert answer.ack.delivered_as == "prompt"
         end = await it.ends()

@@ -95,7 +95,7 @@ async def test_a_stop_before_the_first_sign_ends_what_is_being_started(tmp_path:
     async with stage(tmp_path, "Again.") as it:
         await it.talk.send("hi")
         await stop(it)
-        assert not programs()
+        assert not wait_until_gone(list(programs()))
         await it.says("go on")
         assert it.text == ["Again."]
 

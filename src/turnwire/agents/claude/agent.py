@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -14,6 +15,7 @@ from msgspec import structs
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.options import own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
+from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
 
@@ -48,6 +50,7 @@ class ClaudeAgent:
         max_sessions: int = 64,
         start_seconds: float = 60.0,
         grace: float = 3.0,
+        record: Path | str | None = None,
     ) -> None:
         self._given = options
         self._options: Any = None  # made when it is needed: the SDK takes long to import
@@ -59,6 +62,7 @@ class ClaudeAgent:
         self._max_sessions = max_sessions
         self._start_seconds = start_seconds
         self._grace = grace
+        self._record = record
         self._running: set[GuardedProcess] = set()
         self._starting = 0
 
@@ -96,6 +100,7 @@ class ClaudeAgent:
                 await session.begin(
                     partial(self._start, told.command, cwd, options),
                     partial(sdk.ClaudeSDKClient, told.client),
+                    self._recorder(start),
                 )
         except BaseException as error:
             await session.close()
@@ -104,6 +109,12 @@ class ClaudeAgent:
                 raise AgentGone(f"Claude gave no sign of life for {seconds}.") from None
             raise
         return session
+
+    def _recorder(self, start: SessionStart) -> Recorder | None:
+        if self._record is None:
+            return None
+        name = f"{start.conversation_id}.{time.time_ns()}.io.jsonl"
+        return Recorder(Path(self._record) / name)
 
     def _environment(self) -> dict[str, str]:
         return environment(plain_environment(), self._env)

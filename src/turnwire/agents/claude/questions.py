@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 from turnwire.core.conversation.state import Reply
@@ -69,6 +70,7 @@ class Gate:
         self._aside: str | None = None  # the call that waits, or was put aside, in this turn
         self._quiet = asyncio.Event()
         self._quiet.set()
+        self._leaving = asyncio.Event()
 
     def give(self, reply: Reply) -> None:
         """An answer. If its question does not wait yet, it is kept until it does."""
@@ -80,10 +82,15 @@ class Gate:
 
     def set_background(self, *, working: bool) -> None:
         """While something works in the background the process must stay, and so questions wait."""
-        if working:
+        if working and not self._leaving.is_set():
             self._quiet.clear()
         else:
             self._quiet.set()
+
+    def leave(self) -> None:
+        """The process is about to be closed: what waits is put aside, and what still comes."""
+        self._leaving.set()
+        self._quiet.set()
 
     def turn_ended(self) -> None:
         """The next turn may ask again."""
@@ -105,19 +112,22 @@ class Gate:
         try:
             if not can_defer:
                 return await answer
-            return await self._until_quiet(answer)
+            patience = asyncio.create_task(self._patience())
+            try:
+                either: set[asyncio.Future[Any]] = {answer, patience}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                patience.cancel()
+            return answer.result() if answer.done() else None
         finally:
             del self._open[call]
 
-    async def _until_quiet(self, answer: asyncio.Future[Reply]) -> Reply | None:
-        await asyncio.wait({answer}, timeout=self._hold)
-        quiet = asyncio.create_task(self._quiet.wait())
-        try:
-            either: set[asyncio.Future[Any]] = {answer, quiet}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            quiet.cancel()
-        return answer.result() if answer.done() else None
+    async def _patience(self) -> None:
+        """For as long as a question is held."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._hold):
+                await self._leaving.wait()
+        await self._quiet.wait()
 
 
 # --- what the hook says -------------------------------------------------------------------------

@@ -14,15 +14,16 @@ from msgspec import Raw
 from turnwire.agents.claude import questions
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
-from turnwire.agents.claude.transport import GuardedTransport
+from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
+from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import questions_of
+from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.dialects import claude
 from turnwire.dialects.claude import control, messages, system
 from turnwire.errors import BadLine
@@ -53,6 +54,9 @@ class ClaudeSession(LocalSession):
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions: dict[str, Any] = {}  # by request: the input that was shown
         self._in_turn = False
+        self._idle = asyncio.Event()  # no turn runs
+        self._asks = False  # a question of this turn is on its way to the gate, or there
+        self._closing = False
         self._prompt: str | None = None  # the uuid of one that the program has not begun with
         self._cause: str | None = None  # the word of the API's last error in this turn
         self._status: int | None = None  # and what HTTP says
@@ -68,10 +72,13 @@ class ClaudeSession(LocalSession):
         return self._adapter.session_id or self._name
 
     async def begin(
-        self, start: Callable[[], Awaitable[GuardedProcess]], connect: Callable[[Any], Any]
+        self,
+        start: Callable[[], Awaitable[GuardedProcess]],
+        connect: Callable[[Any], Any],
+        recorder: Recorder | None = None,
     ) -> None:
         """Start the program and shake hands with it. Raises AgentGone."""
-        self._transport = GuardedTransport(start, self._heard, self._ended)
+        self._transport = GuardedTransport(start, self._heard, self._ended, recorder)
         self._client = connect(self._transport)
         try:
             await self._client.connect()
@@ -148,6 +155,9 @@ class ClaudeSession(LocalSession):
 
     async def close(self) -> list[EndedProcess]:
         """End the program with everything that it started; an idle one may leave by itself."""
+        if not self._is_over and not self._closing:
+            self._closing = True
+            await self._put_question_aside()
         was_closed, self._closed = self._closed, True
         self._ready.set()
         ended: list[EndedProcess] = []
@@ -163,12 +173,19 @@ class ClaudeSession(LocalSession):
         await super().close()
         return ended
 
+    async def _put_question_aside(self) -> None:
+        """A question that is still held outlives the process only if it is put aside before."""
+        self._gate.leave()
+        if self._asks and self._in_turn:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LEAVE):
+                    await self._idle.wait()
+
     # --- to the program -----------------------------------------------------------------------
 
     def _write(self, line: bytes) -> None:
         assert self._transport is not None
-        assert self._transport.process is not None
-        self._transport.process.write(line)
+        self._transport.send(line)
 
     def _answer(self, request_id: str, response: Any) -> None:
         said = control.ControlSuccess(request_id, Raw(msgspec.json.encode(response)))
@@ -305,6 +322,9 @@ class ClaudeSession(LocalSession):
         match event:
             case ev.TurnStarted():
                 self._in_turn = True
+                self._idle.clear()
+            case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
+                self._asks = self._asks or asks_a_person(call.tool_name)
             case ev.TurnCompleted(interrupted=True) if self._hopeless:
                 failed = ev.TurnFailed(
                     *("claude", event.session_id, None, None),
@@ -321,7 +341,8 @@ class ClaudeSession(LocalSession):
         return event
 
     def _turn_ended(self, event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-        self._in_turn = self._hopeless = False
+        self._in_turn = self._hopeless = self._asks = False
+        self._idle.set()
         self._cause = self._status = None
         self._gate.turn_ended()
         return event

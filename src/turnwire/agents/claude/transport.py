@@ -8,15 +8,39 @@ to take messages out of the SDK's buffer.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from turnwire.agents.process import GuardedProcess
 from turnwire.agents.wire import LineSplitter
 
-__all__ = ["GuardedTransport"]
+__all__ = ["GuardedTransport", "Recorder"]
 
 _LONGEST = 256 << 20  # bytes of one line
+
+
+class Recorder:
+    """Writes down what goes in both directions, in the format that `turnwire inspect` reads."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+        self._began = time.monotonic()
+
+    def note(self, direction: str, lines: Iterable[bytes]) -> None:
+        """Lines that went `in` to the program, or came `out` of it."""
+        at = time.monotonic() - self._began
+        for line in lines:
+            if line.startswith(b"{"):
+                self._file.write(
+                    b'{"t":%.3f,"dir":"%s","msg":%s}\n' % (at, direction.encode(), line)
+                )
+
+    def close(self) -> None:
+        """No more is to come."""
+        self._file.close()
 
 
 class GuardedTransport:
@@ -27,10 +51,12 @@ class GuardedTransport:
         start: Callable[[], Awaitable[GuardedProcess]],
         heard: Callable[[list[bytes]], Awaitable[list[bytes]]],
         over: Callable[[], Awaitable[Exception | None]],
+        recorder: Recorder | None = None,
     ) -> None:
         self._start = start
         self._heard = heard
         self._over = over
+        self._recorder = recorder
         self.process: GuardedProcess | None = None
 
     async def connect(self) -> None:
@@ -39,15 +65,24 @@ class GuardedTransport:
 
     async def write(self, data: str) -> None:
         """To its standard input."""
+        self.send(data.encode())
+
+    def send(self, line: bytes) -> None:
+        """The same, without waiting. Raises AgentGone if nobody can read it."""
         assert self.process is not None
-        self.process.write(data.encode())
+        self.process.write(line)
+        if self._recorder is not None:
+            self._recorder.note("in", [line.rstrip(b"\n")])
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """What is for the SDK. Raises where the program ended although nobody had asked for it."""
         assert self.process is not None
         split = LineSplitter(_LONGEST)
         while data := await self.process.read():
-            for line in await self._heard(split.feed(data)):
+            lines = split.feed(data)
+            if self._recorder is not None:
+                self._recorder.note("out", lines)
+            for line in await self._heard(lines):
                 yield json.loads(line)
         gone = await self._over()
         if gone is not None:
@@ -57,6 +92,8 @@ class GuardedTransport:
         """End the program with everything that it started."""
         if self.process is not None:
             await self.process.end()
+        if self._recorder is not None:
+            self._recorder.close()
 
     def is_ready(self) -> bool:
         """Whether it can be written to."""
