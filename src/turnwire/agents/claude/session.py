@@ -170,6 +170,8 @@ class ClaudeSession(LocalSession):
         if self._client is not None and not was_closed:
             with suppress(Exception):  # it may never have been connected
                 await self._client.disconnect()
+        if self._transport is not None:
+            await self._transport.close()
         await super().close()
         return ended
 
