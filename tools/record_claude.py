@@ -1,7 +1,7 @@
 """Run the tests with the real Claude Code and keep what it said: `python -m tools.record_claude`.
 
-Each test becomes a recording `fixtures/claude/live_NAME.jsonl`, and one of both directions beside it.
-Paths of this machine and long lists that say nothing are taken out.
+Each test becomes recordings of both directions, `fixtures/claude_live/NAME_1.io.jsonl` and so on, one for
+each process that it began. Paths of this machine and long lists that say nothing are taken out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-FIXTURES = ROOT / "fixtures" / "claude"
+FIXTURES = ROOT / "fixtures" / "claude_live"
 _PLACE = re.compile(r"/[^\s\"'\\]*?/(?:test_\w+?0?)/(work|home)")
 _SLUG = re.compile(r"-tmp-[\w-]*?-work")
+_INSTALLED = re.compile(r"/[^\s\"']*/site-packages/")
+_SOCKET = re.compile(r"/tmp/cc-socks/\d+\.sock")
+# Too long to keep, or full of this machine.
+_LEFT_OUT = "not fifty and not promises and not very_long and not no_key"
 _LONG = ("commands", "models", "slash_commands", "skills", "agents", "terminal_slash_commands")
 
 
@@ -27,9 +31,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "tests/agents/claude"]
         env = {**os.environ, "TURNWIRE_RECORD_CLAUDE": folder}
-        if subprocess.run([*command, "-k", "not fifty"], cwd=ROOT, env=env, check=False).returncode:
+        if subprocess.run([*command, "-k", _LEFT_OUT], cwd=ROOT, env=env, check=False).returncode:
             return 1
-        for path in FIXTURES.glob("live_*"):
+        for path in FIXTURES.iterdir():
             path.unlink()
         for place in sorted(Path(folder).iterdir()):
             _keep(place)
@@ -42,11 +46,8 @@ def _keep(place: Path) -> None:
     for number, path in enumerate(sorted(place.glob("*.io.jsonl")), 1):
         lines = [json.loads(_PLACE.sub(r"/\1", line)) for line in path.read_text().splitlines()]
         lines = [_shortened(line) for line in lines]
-        kept = FIXTURES / f"live_{name}_{number}.io.jsonl"
+        kept = FIXTURES / f"{name}_{number}.io.jsonl"
         kept.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-        out = [line["msg"] for line in lines if line["dir"] == "out"]
-        said = "".join(json.dumps(m, ensure_ascii=False, separators=(",", ":")) + "\n" for m in out)
-        kept.with_name(f"live_{name}_{number}.jsonl").write_text(said)
 
 
 def _shortened(value: Any) -> Any:
@@ -59,6 +60,7 @@ def _shortened(value: Any) -> Any:
         case list():
             return [_shortened(item) for item in value]
         case str():
+            value = _SOCKET.sub("/tmp/agent.sock", _INSTALLED.sub("/site-packages/", value))
             return _SLUG.sub("-work", value)
         case _:
             return value
