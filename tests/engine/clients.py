@@ -86,19 +86,11 @@ class Client:
 def check_queue(frames: list[f.Frame]) -> None:
     """Queue order is run order: what starts was the first of those that waited."""
     waiting: list[str] = []
-    runs = False
     for frame in frames:
         if isinstance(frame, f.SessionState):
             waiting = [item.queue_id for item in frame.payload.queue]
-            runs = frame.payload.turn_id is not None
-        elif isinstance(frame, f.TurnStarted):
-            if frame.payload.origin == "user" and waiting:
-                assert frame.payload.queue_id == waiting.pop(0), "queue order is run order"
-            runs = True
-        elif isinstance(frame, f.AssistantComplete):
-            if not runs:
-                del waiting[:1]  # it had started before, and was stopped while it waited again
-            runs = False
+        elif isinstance(frame, f.TurnStarted) and frame.payload.origin == "user" and waiting:
+            assert frame.payload.queue_id == waiting.pop(0), "queue order is run order"
 
 
 def number_of(frame: f.Frame) -> int | None:

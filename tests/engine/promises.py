@@ -93,9 +93,7 @@ def check_turns(log: Log) -> None:
     """Every turn has exactly one end, but the one that waits for an answer or to be started."""
     ended = Counter(turn.turn_id for turn in log.turns)
     assert all(count == 1 for count in ended.values()), "every turn has one end"
-    waits = {w.turn_id for w in log.state.queue if w.turn_id is not None}
-    if log.state.turn is not None:
-        waits.add(log.state.turn.turn_id)
+    waits = {log.state.turn.turn_id} if log.state.turn else set()
     assert waits.isdisjoint(ended)
     assert waits | ended.keys() == set(range(1, log.state.turns + 1)), "every turn has an end"
     last = {turn.turn_id: turn.end.after_sequence for turn in log.turns}
@@ -162,7 +160,7 @@ def check_acknowledged(world: World, log: Log) -> None:
         if ack.turn_id is not None:
             assert turns[name] == ack.turn_id, "acknowledged input is in the log"
             continue
-        in_queue = name in queued and queued[name].turn_id is None
+        in_queue = name in queued
         removed = ack.queue_id in log.removed and name not in names
         assert (name in names) + in_queue + removed == 1, "acknowledged input is not lost"
 

@@ -15,7 +15,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import known_meta
-from turnwire.core.status import with_turn
+from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
@@ -127,11 +127,13 @@ class Channel:
                 out += self._partials.feed_all(some, turn_id, None, now)
         return out
 
-    def written(self, writes: Iterable[e.Write], now: str) -> list[f.Frame]:
-        """What was committed, as frames, in the order in which it was written."""
+    def step(
+        self, before: Conversation, after: Conversation, writes: Iterable[e.Moment], now: str
+    ) -> list[f.Frame]:
+        """What happened in one step, in its order; then the state, title and totals that changed."""
         out: list[f.Frame] = []
-        ended: e.EndTurn | None = None
-        conversation_id = self.state.conversation_id
+        conversation_id = before.conversation_id
+        told = status_of(before)
         for write in writes:
             match write:
                 case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
@@ -140,10 +142,8 @@ class Channel:
                     if meta.message_id is not None and meta.index is not None:
                         self._partials.closed(meta.message_id, meta.index)
                 case e.BeginTurn(turn=turn):
-                    if ended is not None:  # between two turns the state is told, too
-                        out.append(self._between(ended, now))
                     item = turn.item if turn.origin != "resume" else None
-                    waited = any(waiting.item == item for waiting in self.state.queue)
+                    waited = any(waiting.item == item for waiting in before.queue)
                     start = p.TurnStart(
                         turn.turn_id,
                         turn.origin,
@@ -155,43 +155,26 @@ class Channel:
                 case e.EndTurn(turn_id=turn_id, trace_id=trace_id, end=end):
                     ids = (conversation_id, turn_id, None, now, trace_id)
                     out.append(f.AssistantComplete(*ids, end))
-                    ended = write
+                case e.Tell(status=told):
+                    out.append(f.SessionState(conversation_id, None, None, now, None, told))
                 case _:
                     pass
-        return out
+        return out + self.changed(before, after, told, now)
 
-    def _between(self, ended: e.EndTurn, now: str) -> f.Frame:
-        """The state after a turn has ended and before the next one, which begins in the same step."""
-        before, end = status_of(self.state), ended.end
-        requests = [r for r in before.requests if r.turn_id != ended.turn_id]
-        state = "interrupted" if end.interrupted else "error" if end.is_error else "active"
-        status = structs.replace(
-            before,
-            state="waiting_input" if requests else state,
-            running=False,
-            requests=requests,
-            reason=None,
-            turn_id=None,
-            last_turn=end,
-            last_turn_id=ended.turn_id,
-            totals=with_turn(self.state.totals, end),
-        )
-        return f.SessionState(self.state.conversation_id, None, None, now, None, status)
-
-    def changed(self, after: Conversation, now: str) -> list[f.Frame]:
-        """The state, if it changed, and the title and totals, if they did."""
-        before, self.state = self.state, after
+    def changed(
+        self, before: Conversation, after: Conversation, told: Status, now: str
+    ) -> list[f.Frame]:
+        """The state, if it is not what was told, and the title and totals, if they are others."""
         out: list[f.Frame] = []
-        if after is before:  # almost always, while an answer streams
-            return out
-        if status_of(before) != status_of(after):
-            out.append(self.state_frame(now))
+        status = status_of(after)
+        if status != told:
+            out.append(f.SessionState(after.conversation_id, None, None, now, None, status))
         title = after.title if after.title != before.title else None
         totals = after.totals if after.totals != before.totals else None
         if title is not None or totals is not None:
-            told = p.ConversationNews(title, totals)
+            news = p.ConversationNews(title, totals)
             ids = (after.conversation_id, None, None, now, None)
-            out.append(f.ConversationUpdated(*ids, told))
+            out.append(f.ConversationUpdated(*ids, news))
         return out
 
     def cut_off(self) -> None:
@@ -199,8 +182,9 @@ class Channel:
         for subscriber in self._subscribers:
             subscriber.cut_off()
 
-    def publish(self, frames: Iterable[f.Frame]) -> None:
-        """Tell everyone."""
+    def publish(self, state: Conversation, frames: Iterable[f.Frame]) -> None:
+        """Tell everyone what has led to this state."""
+        self.state = state
         if not self._subscribers:
             return
         together = [Sent(frame) for frame in frames]

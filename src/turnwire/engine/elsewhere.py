@@ -6,50 +6,134 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
+from msgspec import structs
+
+from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.message import known_meta
+from turnwire.core.status import OpenRequest, Totals, with_turn
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import Channel
-from turnwire.ports import Bus, Clock, ConversationRow, StorageUnavailable, Store, Timer
+from turnwire.ports import (
+    Bus,
+    Clock,
+    ConversationRow,
+    StorageUnavailable,
+    Store,
+    StoredEntry,
+    StoredTurn,
+    Timer,
+)
 
 __all__ = ["Elsewhere", "catch_up"]
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
     """Tell a channel's followers what the log has and they have not."""
-    before = channel.state
-    name = row.conversation_id
-    ended = deque(
+    before, name = channel.state, row.conversation_id
+    ended = [
         turn
         for turn in await store.turns(name, since=before.head)
         if turn.turn_id > (before.last_turn_id or 0)
-    )
-    origins = {turn.turn_id: turn.end.origin for turn in ended}
-    frames: list[f.Frame] = []
-    started = before.turns
-
-    def end_turns(until: int) -> None:
-        while ended and ended[0].end.after_sequence < until:
-            turn = ended.popleft()
-            ids = (name, turn.turn_id, None, turn.ended_at, turn.trace_id)
-            frames.append(f.AssistantComplete(*ids, turn.end))
-
+    ]
+    news = _News(before, row.state, ended)
     after = before.head
     while after < row.head:
         for stored in await store.entries(name, after=after, before=row.head + 1):
             after = stored.sequence
-            end_turns(after)
-            if stored.turn_id is not None and stored.turn_id > started:
-                started = stored.turn_id
-                start = p.TurnStart(started, origins.get(started, "user"))
-                ids = (name, started, None, stored.entry.timestamp, stored.trace_id)
-                frames.append(f.TurnStarted(*ids, start))
-            frames.append(frame_of(stored.entry, after, name, stored.trace_id))
-    end_turns(row.head + 1)
+            news.end_turns(after)
+            news.add(stored)
+    news.end_turns(row.head + 1)
     if channel.state is before:  # nobody else has told it meanwhile
-        channel.publish([*frames, *channel.changed(row.state, now)])
+        told = channel.changed(before, row.state, news.status, now)
+        channel.publish(row.state, [*news.frames, *told])
+
+
+class _News:
+    """What happened elsewhere, as frames, with the states in between as far as the log shows them."""
+
+    def __init__(self, before: Conversation, after: Conversation, ended: list[StoredTurn]) -> None:
+        self.frames: list[f.Frame] = []
+        self.status = status_of(before)  # as it was last told
+        self._name = before.conversation_id
+        self._started = before.turns
+        self._after = after
+        self._open = {request.request_id: request for request in after.requests}
+        self._ended = deque(ended)
+        self._origins = {turn.turn_id: turn.end.origin for turn in ended}
+
+    def end_turns(self, until: int) -> None:
+        """Those that ended before this number."""
+        while self._ended and self._ended[0].end.after_sequence < until:
+            turn = self._ended.popleft()
+            end, status = turn.end, self.status
+            ids = (self._name, turn.turn_id, None, turn.ended_at, turn.trace_id)
+            self.frames.append(f.AssistantComplete(*ids, end))
+            state = "interrupted" if end.interrupted else "error" if end.is_error else "active"
+            self._tell(
+                turn.ended_at,
+                state="waiting_input" if status.requests else state,
+                running=False,
+                turn_id=None,
+                last_turn=end,
+                last_turn_id=turn.turn_id,
+                totals=with_turn(status.totals or Totals(), end),
+                queue_held=bool(status.queue) and (end.is_error or end.interrupted),
+            )
+
+    def add(self, stored: StoredEntry) -> None:
+        """An entry, and what it shows of the state."""
+        now = stored.entry.timestamp
+        starts = stored.turn_id is not None and stored.turn_id > self._started
+        queue = self.status.queue
+        if starts:
+            assert stored.turn_id is not None
+            self._started = stored.turn_id
+            said = known_meta(stored.entry).client_message_id
+            waited = bool(queue) and said is not None and queue[0].client_message_id == said
+            queue_id = queue[0].queue_id if waited else None
+            queue = queue[waited:]
+            origin = self._origins.get(self._started, "user")
+            start = p.TurnStart(self._started, origin, queue_id, said)
+            ids = (self._name, self._started, None, now, stored.trace_id)
+            self.frames.append(f.TurnStarted(*ids, start))
+        frame = frame_of(stored.entry, stored.sequence, self._name, stored.trace_id)
+        self.frames.append(frame)
+        if starts:
+            held = self.status.queue_held and bool(queue)
+            turn = {"running": True, "turn_id": self._started, "state": "streaming"}
+            self._tell(now, **turn, reason=None, queue=queue, queue_held=held)
+        requests = self.status.requests
+        match frame:
+            case f.AssistantRequestInput(payload=p.RequestInput(question_id=request_id)):
+                requests = [*requests, *self._opened(request_id)]
+            case f.AssistantPermissionRequest(payload=p.PermissionAsked(request_id=request_id)):
+                requests = [*requests, *self._opened(request_id)]
+            case f.AssistantRequestResolved(payload=end):
+                requests = [each for each in requests if each.request_id != end.request_id]
+            case f.SessionSystemEvent(payload=p.SystemNews(subtype="init")):
+                self._tell(
+                    now, model=self._after.model, permission_mode=self._after.permission_mode
+                )
+                return
+            case _:
+                return
+        state = "waiting_input" if requests else "active"
+        self._tell(now, state=state, requests=requests)
+
+    def _opened(self, request_id: str) -> list[OpenRequest]:
+        """One that still waits. Of one that does not, the log tells the end as well."""
+        return [self._open[request_id]] if request_id in self._open else []
+
+    def _tell(self, now: str, **changes: Any) -> None:
+        status = structs.replace(self.status, **changes)
+        if status != self.status:
+            self.status = status
+            self.frames.append(f.SessionState(self._name, None, None, now, None, status))
 
 
 class Elsewhere:

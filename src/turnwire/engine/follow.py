@@ -108,11 +108,11 @@ async def _missed(
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
     conversation_id, head = state.conversation_id, state.head
-    goes_on = {waiting.turn_id for waiting in state.queue}
-    if state.turn is not None:
-        goes_on.add(state.turn.turn_id)
-    ended_turns = await store.turns(conversation_id, since=after)
-    ends = iter(t for t in ended_turns if t.turn_id <= state.turns and t.turn_id not in goes_on)
+    ends = iter(
+        turn
+        for turn in await store.turns(conversation_id, since=after)
+        if turn.turn_id <= (state.last_turn_id or 0)
+    )
     end = next(ends, None)
 
     def replay(number: int | None, event: f.Frame) -> f.Frame:

@@ -39,7 +39,7 @@ class Heard(Struct):
     """What one batch comes to. Nothing of it is to be seen before its writes are committed."""
 
     state: Conversation
-    writes: list[e.Write]
+    writes: list[e.Moment]
     frames: list[f.Frame]
     effects: list[e.Effects]
 
@@ -95,10 +95,11 @@ class Hearing:
             inbox_item_id=self._new_id(),
             last=is_last,
         )
-        heard.state, effects = step(heard.state, said)
+        before = heard.state
+        heard.state, effects = step(before, said)
         heard.writes += effects.writes
         heard.effects.append(effects)
-        heard.frames += self._channel.written(effects.writes, now)
+        heard.frames += self._channel.step(before, heard.state, effects.writes, now)
         heard.frames += self._channel.stream([event], heard.state, now)
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:

@@ -240,37 +240,38 @@ class Live:
         ack = effects.ack or e.Ack()
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
-        frames = self.channel.written(effects.writes, iso(now))
+        frames = self.channel.step(self.state, after, effects.writes, iso(now))
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
         _accept(ask, Answer(ack))
-        self._publish(after, frames, now)
+        self._publish(after, frames)
         self._do(effects)
 
     async def _carry_out(self, happened: i.Input) -> None:
         after, effects = step(self.state, happened)
-        frames = self.channel.written(effects.writes, iso(happened.at))
+        frames = self.channel.step(self.state, after, effects.writes, iso(happened.at))
         await self._write(after, effects.writes, happened.at)
-        self._publish(after, frames, happened.at)
+        self._publish(after, frames)
         self._do(effects)
 
     async def _hear(self, heard: Heard, now: int) -> None:
         """What the agent said: one commit, then everything is told in its order."""
         with self.channel.telling():
             await self._write(heard.state, heard.writes, now)
-            self._publish(heard.state, heard.frames, now)
+            self._publish(heard.state, heard.frames)
         for effects in heard.effects:
             self._do(effects)
 
     # --- effects ------------------------------------------------------------------------------
 
     def _commit(
-        self, after: Conversation, writes: list[e.Write], now: int, receipt: Receipt | None = None
+        self, after: Conversation, writes: list[e.Moment], now: int, receipt: Receipt | None = None
     ) -> Commit:
         native = self._runner.native_session_id
         changed = native if native != self._native_session_id else None
-        return Commit(self.claim, after, writes, iso(now), receipt, changed)
+        kept = [write for write in writes if not isinstance(write, e.Tell)]
+        return Commit(self.claim, after, kept, iso(now), receipt, changed)
 
-    async def _write(self, after: Conversation, writes: list[e.Write], now: int) -> None:
+    async def _write(self, after: Conversation, writes: list[e.Moment], now: int) -> None:
         """What has happened cannot be refused: try until it is written."""
         if not writes and after == self.state:
             return
@@ -302,12 +303,12 @@ class Live:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, frames: list[f.Frame], now: int) -> None:
+    def _publish(self, after: Conversation, frames: list[f.Frame]) -> None:
         news = after is not self.state
         self.state = after
         if news:
             self._committed(after.head)
-        self.channel.publish([*frames, *self.channel.changed(after, iso(now))])
+        self.channel.publish(after, frames)
 
     def _do(self, effects: e.Effects) -> None:
         for command in effects.commands:

@@ -40,7 +40,7 @@ class Talk:
         self.state = Conversation("talk", Options(**options))
         self.now = START
         self.log: list[e.AddEntry] = []
-        self.writes: list[e.Write] = []
+        self.writes: list[e.Moment] = []
         self.timers: dict[str, int] = {}  # those that are set, by name
         self._entries = EntryStream()
         self._ids = 0
@@ -341,7 +341,7 @@ def at(milliseconds: int) -> str:
 # --- writes as lines ----------------------------------------------------------------------------
 
 
-def told(write: e.Write) -> list[str]:
+def told(write: e.Moment) -> list[str]:
     """What a write tells, in a line; nothing where it is for the store alone."""
     match write:
         case e.AddEntry():

@@ -92,18 +92,14 @@ class Model:
                     self.queue.remove(queue_id)
                     place = len(self.queue) if target is None else self.queue.index(target)
                     self.queue.insert(place, queue_id)
-            case i.Interrupted(turn_id=turn_id, queue=queue):
+            case i.Interrupted(queue=queue):
                 assert effects.ack is not None
-                for queue_id in [q for q in self.queue if self.started.get(q) == turn_id]:
-                    self._remove(queue_id)
                 if effects.ack.outcome == "requested" and queue == "clear":
                     for queue_id in list(self.queue):
                         self._remove(queue_id)
             case i.Recovered():
                 turn = before.turn
                 if turn is not None and turn.phase == "starting" and turn.origin == "user":
-                    assert turn.item is not None
-                    self.queue.insert(0, turn.item.queue_id)
                     self.handed_again += 1
             case i.AgentLost(forced=True):
                 turn = before.turn
@@ -116,7 +112,7 @@ class Model:
         self.queue.remove(queue_id)
         self.removed.add(queue_id)
 
-    def _count(self, write: e.Write) -> None:
+    def _count(self, write: e.Moment) -> None:
         match write:
             case e.AddEntry():
                 self._count_entry(write)
@@ -124,7 +120,7 @@ class Model:
                 assert self.turns_ended[turn.turn_id] == 0, "a turn begins after its end"
                 self.turns_begun.add(turn.turn_id)
                 queue_id = turn.item.queue_id if turn.item else ""
-                if turn.origin == "user" or queue_id in self.queue:
+                if turn.origin == "user":
                     assert self.queue.pop(0) == queue_id, "queue order is run order"
                     assert self.started.setdefault(queue_id, turn.turn_id) == turn.turn_id
             case e.EndTurn(turn_id=turn_id, end=end):
@@ -200,20 +196,18 @@ class Model:
     def check_turns(self, c: Conversation, before: Conversation) -> None:
         """Every turn ends exactly once; one that is suspended has not ended."""
         assert all(count == 1 for count in self.turns_ended.values())
-        waiting = {w.turn_id for w in c.queue if w.turn_id is not None}
         current = {c.turn.turn_id} if c.turn else set()
-        assert self.turns_begun - self.turns_ended.keys() == waiting | current
+        assert self.turns_begun - self.turns_ended.keys() == current
         assert c.turns == len(self.turns_begun), "turn ids are dense"
         assert before.turns <= c.turns
         if c.turn is not None and c.turn.phase == "suspended":
             waits_for = [r for r in c.requests if r.turn_id == c.turn.turn_id]
-            assert waits_for or c.replies, "a suspended turn waits for something"
+            assert waits_for or c.replies or c.turn.unheard, "a suspended turn waits for something"
 
     def check_queue(self, c: Conversation) -> None:
         """Bounded; in order; nothing that was accepted is lost or taken up twice."""
         assert [w.item.queue_id for w in c.queue] == self.queue, "the queue is in order"
-        again = any(w.turn_id is not None for w in c.queue)
-        assert len(c.queue) <= c.options.max_queue + again, "the queue is bounded"
+        assert len(c.queue) <= c.options.max_queue, "the queue is bounded"
         assert not c.held or c.queue, "an empty queue is not held"
         if not self.stopping:
             assert c.turn is not None or not c.queue or c.held, "nothing waits for nothing"
@@ -258,6 +252,7 @@ class Model:
             self.take(i.AgentLost(at=0, forced=True))
             assert self.turns_ended[turn.turn_id] == 1, "an interrupt ends"
         self.take(i.Recovered(at=0, stopping=True))
+        self.watcher = None  # the server has gone, and nobody is there any more
         while self.state.turn or self.queue:
             turn = self.state.turn
             if turn is None:

@@ -108,7 +108,7 @@ def test_what_it_asks_then_is_not_asked_by_the_new_turn() -> None:
     assert talk.pass_deadline("q1").commands == ["deliver q1=deny"]
     talk.asks("q2", "t1").forget().restart()
     assert talk.told[0] == "q2 cancelled by server_restart"
-    assert talk.queue == ["Next"]
+    assert (talk.phase(), talk.status.turn_id) == ("suspended", 1)
 
 
 # --- its words ----------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_its_question_takes_no_turn_along_at_its_deadline() -> None:
 
 
 def test_nor_a_turn_that_is_being_stopped() -> None:
-    talk = running().calls("t1", "Agent").gets("t1").asks("q1", "t1")
+    talk = running(question_seconds=60).calls("t1", "Agent").gets("t1").asks("q1", "t1")
     talk.stop()
     talk.forget().pass_deadline("q1")
     assert talk.told == ["q1 expired by deadline"]
@@ -275,6 +275,7 @@ def test_it_ends_with_its_agent() -> None:
     assert talk.told == [
         "p1 cancelled by agent_lost",
         "q1 cancelled by agent_lost",
+        "news: task_notification",
         "failed result t2: interrupted: agent_lost",
         "failed result q1: interrupted: agent_lost",
     ]
@@ -294,6 +295,7 @@ def test_it_ends_before_the_turn_that_runs_beside_it() -> None:
     talk.starts().forget().lose_agent()
     assert talk.told == [
         "p1 cancelled by agent_lost",
+        "news: task_notification",
         "failed result t2: interrupted: agent_lost",
         "stopped: agent_lost",
         "turn 2 failed: agent_lost",
@@ -305,6 +307,7 @@ def test_it_ends_with_an_agent_that_cannot_take_a_new_turn() -> None:
     talk.say("Next")
     talk.forget().lose_agent()
     assert talk.told == [
+        "news: task_notification",
         "failed result t2: interrupted: agent_lost",
         "turn 2 failed: AGENT_UNAVAILABLE",
     ]

@@ -130,7 +130,8 @@ class World:
 
     def pick_voice(self) -> str | None:
         """The agent itself, or one that works for one of its latest calls."""
-        return self.choose([None, *self.tools[-3:]])
+        heard = [tool for tool in self.tools if tool in self.model.calls]
+        return self.choose([None, *heard[-3:]])
 
     def pick_call(self) -> str:
         """A call that is open, or got its result from us: an agent may speak of it again."""
@@ -178,7 +179,7 @@ class World:
         self.hear(ev.QuestionAsked(*whose(voice), self.new_id("r"), tool, "request_input", []))
 
     def agent_wants(self) -> None:
-        request_id, tool, voice = self.new_id("p"), self.pick_call(), self.pick_voice()
+        request_id, voice, tool = self.new_id("p"), self.pick_voice(), self.pick_call()
         self.requests.append(request_id)
         self.hear(ev.PermissionRequested(*whose(voice), request_id, tool, "Bash", {}))
 
@@ -203,7 +204,7 @@ class World:
     def agent_has_news(self) -> None:
         data = {
             "task_id": self.choose(["task1", "task2"]),
-            "tool_use_id": self.pick_voice(),
+            "tool_use_id": self.choose([None, *self.model.state.tools]),
             "is_backgrounded": True,
             "tasks": [{"task_id": "task2"}],
             "state": "idle",
@@ -221,7 +222,7 @@ class World:
         self.take(i.Recovered(at=0, stopping=self.maybe()))
 
     def a_deadline_passes(self) -> None:
-        self.take(i.DeadlinePassed(at=0, request_id=self.pick_request()))
+        self.take(i.DeadlinePassed(at=60_000, request_id=self.pick_request()))
 
     def a_stop_is_overdue(self) -> None:
         self.take(i.StopOverdue(at=0, turn_id=self.model.state.turns))

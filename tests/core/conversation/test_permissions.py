@@ -39,10 +39,17 @@ def test_a_permission_shows_exactly_what_would_run() -> None:
     assert talk.state_name() == "waiting_input"
 
 
-def test_a_permission_for_nothing_in_particular_is_shown_too() -> None:
+def test_a_permission_for_a_call_that_the_agent_has_not_told_of_tells_of_it() -> None:
     talk = running().hear(ev.PermissionRequested(*whose(), "p1", "t1", "Bash", None))
-    assert talk.told == ["permission p1"]
+    assert talk.told == ["call t1", "permission p1"]
     assert talk.frame(f.AssistantPermissionRequest).input is None
+    assert talk.calls("t1").told == []  # and it is told once
+
+
+def test_a_permission_for_a_call_that_is_over_is_refused() -> None:
+    talk = running().calls("t1").ends().forget()
+    talk.wants("p1", "t1")
+    assert (talk.told, talk.commands) == ([], ["deliver p1=deny"])
 
 
 def test_an_allowed_call_runs() -> None:
@@ -103,7 +110,7 @@ def test_a_question_cannot_be_allowed() -> None:
 
 
 def test_of_two_at_once_one_may_be_withdrawn() -> None:
-    talk = wanting().calls("t2").wants("p2", "t2").forget().withdraws("p1")
+    talk = wanting(permission_seconds=60).calls("t2").wants("p2", "t2").forget().withdraws("p1")
     assert talk.told == ["p1 cancelled by agent"]
     assert talk.state_name() == "waiting_input"
     talk.decide("p2")
@@ -132,7 +139,7 @@ def test_the_result_of_one_call_ends_no_request_of_another() -> None:
 
 
 def test_the_deadline_of_one_is_not_the_deadline_of_another() -> None:
-    talk = wanting().calls("t2").wants("p2", "t2").forget().pass_deadline("p2")
+    talk = wanting(permission_seconds=60).calls("t2").wants("p2", "t2").forget().pass_deadline("p2")
     assert talk.told == ["p2 expired by deadline"]
 
 

@@ -232,12 +232,13 @@ def test_at_the_deadline_a_default_may_answer() -> None:
 
 
 def test_a_default_answers_a_suspended_question_too() -> None:
-    talk = suspended(question_policy="default", question_default="blue").pass_deadline()
+    talk = suspended(question_seconds=60, question_policy="default", question_default="blue")
+    talk.pass_deadline()
     assert talk.commands == ["resume q1=blue"]
 
 
 def test_a_default_that_nobody_gave_answers_nothing() -> None:
-    talk = asking(question_policy="default").pass_deadline()
+    talk = asking(question_seconds=60, question_policy="default").pass_deadline()
     assert talk.told == ["q1 expired by deadline"]
 
 
@@ -246,6 +247,11 @@ def test_at_the_deadline_a_question_may_go_on_waiting() -> None:
     assert (talk.told, talk.commands) == ([], [])
     assert talk.audited()[-1] == ("overdue", None)
     assert talk.answer().request_id == "q1"
+
+
+def test_a_question_without_a_deadline_never_runs_out() -> None:
+    talk = asking().pass_deadline()
+    assert (talk.told, talk.commands) == ([], [])
 
 
 def test_an_answer_in_the_same_moment_wins_over_the_deadline() -> None:
@@ -354,6 +360,13 @@ def test_a_message_does_not_wake_a_turn_whose_question_is_open() -> None:
 def test_an_agent_that_is_not_there_any_more_is_not_heard() -> None:
     talk = suspended().speaks("Late").calls("t9").gets("q1").wants("p9").fails()
     assert talk.told == []
+
+
+def test_what_it_took_until_it_was_gone_is_paid_for() -> None:
+    talk = suspended().fails()
+    talk.stop()
+    assert talk.status.last_turn is not None
+    assert talk.status.last_turn.cost_usd == 0.5
     assert talk.state.totals.cost_usd == 0.5
 
 

@@ -214,23 +214,37 @@ def test_with_continue_a_queue_that_a_person_has_not_continued_stays_held() -> N
     assert (talk.status.queue_held, talk.commands) == (True, [])
 
 
-def test_what_had_started_comes_first_and_cannot_be_moved_or_replaced() -> None:
+def test_what_had_started_waits_before_the_queue_and_is_no_part_of_it() -> None:
     talk = restarted()
-    assert talk.queue == ["One", "Two"]
-    first = talk.queue_id("One")
-    for change in (
-        lambda: talk.change("move", "One"),
-        lambda: talk.change("move", "Two", before=first),
-        lambda: talk.change("replace", "One", content=[TextContent("Else")]),
-    ):
-        assert refusal(change) == "QUEUE_ITEM_NOT_FOUND"
+    status = talk.status
+    assert (talk.queue, status.queue_held) == (["Two"], True)
+    assert (status.state, status.running, status.turn_id) == ("active", False, 1)
+    assert status.reason == "server_restart"
+    assert talk.commands == []
 
 
-def test_what_had_started_ends_in_the_log_when_it_is_removed() -> None:
+@pytest.mark.parametrize("go_on", [lambda t: t.change("resume"), lambda t: t.say("Three")])
+def test_what_had_started_goes_on_when_somebody_wants_it_to(go_on: Any) -> None:
     talk = restarted()
-    talk.change("remove", "One")
-    assert talk.told == ["stopped: user", "turn 1 interrupted"]
-    assert (talk.queue, talk.status.last_turn_id) == (["Two"], 1)
+    go_on(talk)
+    assert talk.commands == ["prompt 1: One"]
+    assert (talk.status.running, talk.status.turn_id) == (True, 1)
+
+
+def test_with_continue_what_had_started_goes_on_by_itself() -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say("One")
+    talk.forget().restart()
+    assert talk.commands == ["prompt 1: One"]
+
+
+def test_what_had_started_waits_through_every_restart() -> None:
+    talk = restarted()
+    talk.change("resume")
+    talk.restart().forget()
+    assert (talk.status.running, talk.status.turn_id) == (False, 1)
+    talk.change("resume")
+    assert talk.commands == ["prompt 1: One"]
 
 
 @pytest.mark.parametrize(
@@ -245,15 +259,11 @@ def test_what_had_started_can_be_stopped_where_it_waits(
     assert (talk.queue, len(talk.commands)) == (left, begins)
 
 
-def test_what_had_started_waits_beside_a_full_queue() -> None:
+def test_what_had_started_leaves_the_queue_its_room() -> None:
     talk = Talk(max_queue=1)
     talk.say("One")
-    talk.say("Two")
     talk.restart()
-    assert talk.queue == ["One", "Two"]
-    assert refusal(lambda: talk.say("Three")) == "TURN_QUEUE_FULL"
-    talk.change("resume")
-    assert talk.queue == ["Two"]
+    assert talk.say("Two").queue_id is not None
     assert refusal(lambda: talk.say("Three")) == "TURN_QUEUE_FULL"
 
 

@@ -29,12 +29,12 @@ def test_a_turn_that_was_dispatched_ends_as_interrupted() -> None:
     assert talk.status.state == "interrupted"
 
 
-def test_a_turn_that_was_not_dispatched_waits_again_and_is_in_the_log_once() -> None:
+def test_a_turn_that_was_not_dispatched_waits_and_is_in_the_log_once() -> None:
     talk = Talk()
     talk.say("Hello")
     talk.restart()
-    assert talk.queue == ["Hello"]
-    assert (talk.status.state, talk.status.queue_held) == ("active", True)
+    assert (talk.status.state, talk.status.running, talk.status.turn_id) == ("active", False, 1)
+    assert talk.queue == []
     talk.change("resume")
     assert talk.told == ["turn 1 begins: user", "user: Hello", "turn 1 begins: resume"]
     assert talk.commands == ["prompt 1: Hello", "prompt 1: Hello"]
@@ -47,13 +47,6 @@ def test_with_continue_it_is_handed_over_again_at_once() -> None:
     assert talk.commands == ["prompt 1: Hello"]
     assert talk.starts().ends().told == ["turn 1 begins: resume", "turn 1 completed"]
     assert talk.last_end().origin == "user"
-
-
-def test_it_waits_before_everything_else() -> None:
-    talk = Talk()
-    talk.say("One")
-    talk.say("Two")
-    assert talk.restart().queue == ["One", "Two"]
 
 
 def test_it_has_the_same_trace() -> None:
@@ -81,12 +74,12 @@ def test_also_where_a_question_is_open() -> None:
     assert talk.restart().told[-1] == "turn 1 completed"
 
 
-def test_a_turn_whose_background_work_was_asked_about_waits_again_too() -> None:
+def test_a_turn_whose_background_work_was_asked_about_waits_too() -> None:
     talk = running().calls("t1", "Agent").gets("t1").calls("t2", voice="t1")
     talk.wants("p1", "t2", "t1").ends()
     talk.say("Next")
-    assert talk.restart().queue == ["Next"]
-    assert talk.status.state == "active"
+    talk.restart()
+    assert (talk.status.state, talk.status.running, talk.status.turn_id) == ("active", False, 2)
 
 
 # --- stopping -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.asking import (
     ask_permission,
     ask_question,
+    call_of,
     question_of,
     settled,
     wait_for_answer,
@@ -65,7 +66,9 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             d.model = event.model or d.model
             d.permission_mode = event.permission_mode or d.permission_mode
         case ev.PermissionRequested():
-            ask_permission(d, event, turn_id, said.inbox_item_id)
+            if not was_called(d, event.tool_use_id):
+                _add(d, call_of(d, event), turn_id, said, None)
+            ask_permission(d, event, said.inbox_item_id)
         case ev.QuestionAsked():
             if not was_called(d, event.tool_use_id):
                 _add(d, question_of(d, event), turn_id, said, None)
@@ -90,6 +93,7 @@ def _notice(d: Draft, event: ev.NormalizedStreamEvent, trace_id: str) -> None:
     """A turn that was handed over has begun, or the agent begins one by itself."""
     if d.turn is not None and d.turn.ending is not None and not _is_figures(event):
         _finish(d, d.turn.ending)  # its figures never came
+        d.tell()
     turn = d.turn
     if turn is None:
         if isinstance(event, ev.TurnStarted):
@@ -163,8 +167,9 @@ def _end_of(event: ev.TurnCompleted | ev.TurnFailed) -> TurnEnd:
 
 def _figures(d: Draft, result: ev.ResultSummary) -> None:
     """What it took. A turn that the agent gave no sign of has taken nothing: they are another's."""
-    d.totals = add_to_totals(d.totals, result)
-    if d.turn is not None and d.turn.phase != "starting":
+    if d.turn is None or d.turn.phase == "starting":
+        d.totals = add_to_totals(d.totals, result)
+    else:
         d.turn = structs.replace(d.turn, spent=add_to_turn(d.turn.spent, result))
 
 

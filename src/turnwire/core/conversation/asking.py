@@ -19,6 +19,7 @@ from turnwire.core.status import OpenRequest
 __all__ = [
     "ask_permission",
     "ask_question",
+    "call_of",
     "question_of",
     "settled",
     "wait_for_answer",
@@ -74,13 +75,24 @@ def question_of(d: Draft, event: ev.QuestionAsked) -> Message:
     name, arguments = event.tool_name, event.input
     if not asks_a_person(name):
         name, arguments = "request_input", {"questions": [_as_input(q) for q in event.questions]}
-    call = ToolUseBlock(event.tool_use_id, name, "QUESTION", arguments, "in_progress")
+    return _call(
+        d, event, ToolUseBlock(event.tool_use_id, name, "QUESTION", arguments, "completed")
+    )
+
+
+def call_of(d: Draft, event: ev.PermissionRequested) -> Message:
+    """The call that a permission is for, where the agent asks before it tells of it."""
+    call = ToolUseBlock(event.tool_use_id, event.tool_name, "TOOL", event.input, "completed")
+    return _call(d, event, call)
+
+
+def _call(d: Draft, event: ev.NormalizedStreamEvent, call: ToolUseBlock) -> Message:
     return entry_of(
         "assistant",
         [call],
         run_id="",
         timestamp=d.now,
-        message_id=event.tool_use_id,
+        message_id=call.id,
         index=0,
         provider=event.provider,
         parent_tool_use_id=event.parent_tool_use_id,
@@ -111,16 +123,15 @@ def wait_for_answer(d: Draft, event: ev.QuestionAsked) -> None:
         refuse(d, question_id, "question", "The question was cancelled.")
 
 
-def ask_permission(
-    d: Draft, event: ev.PermissionRequested, turn_id: int | None, inbox_item_id: str | None
-) -> None:
+def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str | None) -> None:
     """The agent wants to run something and waits for leave. It is asked by whoever made the call."""
     if any(request.request_id == event.request_id for request in d.requests):
         return
-    voice, agent_id = event.parent_tool_use_id, event.agent_id
     call = d.tools.get(event.tool_use_id)
-    if call is not None:
-        turn_id, voice, agent_id = call.turn_id, call.parent_tool_use_id, call.agent_id
+    if call is None:
+        refuse(d, event.request_id, "permission", "The call has its result already.")
+        return
+    turn_id, voice, agent_id = call.turn_id, call.parent_tool_use_id, call.agent_id
     request = OpenRequest(
         event.request_id,
         "permission",

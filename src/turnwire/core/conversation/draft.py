@@ -16,15 +16,16 @@ from turnwire.core.conversation.effects import (
     Command,
     Effects,
     EndTurn,
+    Moment,
     Prompt,
     SetTimer,
-    Write,
+    Tell,
 )
-from turnwire.core.conversation.state import Conversation, Phase, Turn, Waiting
+from turnwire.core.conversation.state import Conversation, Phase, Turn, Waiting, status_of
 from turnwire.core.conversation.transitions import TRANSITIONS, Cause
 from turnwire.core.entries import event_entry
 from turnwire.core.message import EventName, Message, meta_of, run_id
-from turnwire.core.status import QueueItem, TurnEnd, TurnOrigin
+from turnwire.core.status import QueueItem, TurnEnd, TurnOrigin, with_turn
 from turnwire.core.times import iso
 
 __all__ = ["Draft"]
@@ -59,14 +60,29 @@ class Draft:
         self.last_turn_id = before.last_turn_id
         self.totals = before.totals
         self.title = before.title
-        self.writes: list[Write] = []
+        self.opened = False  # a request, and nobody was told yet that it waits
+        self.writes: list[Moment] = []
         self.ack: Ack | None = None
         self.commands: list[Command] = []
         self.timers: list[SetTimer | CancelTimer] = []
 
     def done(self) -> tuple[Conversation, Effects]:
         """The conversation as it is now, and what is to be done."""
-        after = Conversation(
+        return self.now_is(), Effects(self.writes, self.ack, self.commands, self.timers)
+
+    def tell(self) -> None:
+        """Let everyone know how things stand at this point of the step."""
+        if self.writes and isinstance(self.writes[-1], Tell):
+            return
+        self.opened = False
+        status = status_of(self.now_is())
+        # The step goes on, and these with it.
+        requests, tasks = list(self.requests), list(self.background)
+        self.writes.append(Tell(structs.replace(status, requests=requests, background_tasks=tasks)))
+
+    def now_is(self) -> Conversation:
+        """The conversation as it is now."""
+        return Conversation(
             self.before.conversation_id,
             self.options,
             self.state,
@@ -91,7 +107,6 @@ class Draft:
             self.totals,
             self.title,
         )
-        return after, Effects(self.writes, self.ack, self.commands, self.timers)
 
     def _kept_traces(self) -> dict[int, str]:
         """Of turns that are over only what goes on in the background can still be told."""
@@ -101,7 +116,6 @@ class Draft:
         kept.update(tool.turn_id for tool in self.tools.values())
         kept.update(request.turn_id for request in self.requests)
         kept.update(task.turn_id for task in self.background)
-        kept.update(waiting.turn_id for waiting in self.queue)
         return {turn_id: trace for turn_id, trace in self.traces.items() if turn_id in kept}
 
     def move(self, cause: Cause, reason: str | None = None) -> None:
@@ -138,28 +152,28 @@ class Draft:
     # --- turns --------------------------------------------------------------------------------
 
     def begin_turn(self, origin: TurnOrigin, trace_id: str, waiting: Waiting | None = None) -> None:
-        """A turn begins; a person's words go into the log now, unless they are there already."""
-        item = waiting.item if waiting else None
-        turn_id = waiting.turn_id if waiting else None
-        logged = turn_id is not None
-        if turn_id is None:
-            self.turns += 1
-            turn_id = self.turns
+        """A turn begins, and what a person said to begin it goes into the log."""
+        if any(isinstance(write, EndTurn) for write in self.writes):
+            self.tell()  # between two turns there is none
+        item = None
+        if waiting is not None:
+            self.queue.remove(waiting)
+            item = waiting.item
+        self.turns += 1
+        turn_id = self.turns
         phase: Phase = "starting" if origin == "user" else "running"
         turn = self.turn = Turn(turn_id, trace_id, origin, phase, item)
         self.traces[turn_id] = trace_id
-        # One that had begun before a restart is told as one that goes on: its id is not a new one.
-        self.writes.append(BeginTurn(structs.replace(turn, origin="resume") if logged else turn))
+        self.writes.append(BeginTurn(turn))
         if item is not None:
-            if not logged:
-                self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)
+            self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)
             self.commands.append(Prompt(turn, item.content))
         self.move("turn_started")
 
     def begin_next(self) -> None:
         """If nothing runs and somebody waits, it is their turn."""
         if self.turn is None and self.queue and not self.held:
-            waiting = self.queue.pop(0)
+            waiting = self.queue[0]
             self.begin_turn("user", waiting.trace_id, waiting)
 
     def phase(self, phase: Phase) -> None:
@@ -180,7 +194,12 @@ class Draft:
         )
         self.writes.append(EndTurn(turn.turn_id, turn.trace_id, end))
         self.turn = None
+        self.totals = with_turn(self.totals, end)
         self.last_turn, self.last_turn_id = end, turn.turn_id
+        self.rest(end, reason)
+
+    def rest(self, end: TurnEnd, reason: str | None) -> None:
+        """No turn is open: the state is what became of the last one."""
         if end.interrupted:
             self.move("turn_interrupted", reason)
         elif end.is_error:

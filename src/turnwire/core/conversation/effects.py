@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply, Turn
 from turnwire.core.message import Message
-from turnwire.core.status import OpenRequest, Outcome, TurnEnd
+from turnwire.core.status import OpenRequest, Outcome, Status, TurnEnd
 
 __all__ = [
     "Ack",
@@ -24,10 +24,12 @@ __all__ = [
     "Effects",
     "EndRequest",
     "EndTurn",
+    "Moment",
     "OpenRequestRow",
     "Prompt",
     "SetTimer",
     "StopAgent",
+    "Tell",
     "Write",
 ]
 
@@ -86,6 +88,15 @@ class Audit(_Effect, frozen=True):
 
 
 Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
+
+
+class Tell(_Effect, frozen=True):
+    """Only published: the state in the midst of a step that ends one thing and begins another."""
+
+    status: Status
+
+
+Moment: TypeAlias = Write | Tell
 
 
 # --- what the agent is told ---------------------------------------------------------------------
@@ -159,7 +170,7 @@ class CancelTimer(_Effect, frozen=True):
 class Effects(Struct, frozen=True, gc=False):
     """What one step asks for."""
 
-    writes: list[Write] = []
+    writes: list[Moment] = []
     ack: Ack | None = None
     commands: list[Command] = []
     timers: list[SetTimer | CancelTimer] = []

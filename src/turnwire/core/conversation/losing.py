@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import Deliver, Prompt
 from turnwire.core.conversation.requests import questions_of_turn
-from turnwire.core.conversation.state import Turn, Waiting
+from turnwire.core.conversation.state import Turn
 from turnwire.core.conversation.turns import (
     agent_gone,
     finish_turn,
+    hand_over,
     is_suspended,
     stopped_end,
     suspend_turn,
@@ -27,7 +29,7 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
     if turn is None or is_suspended(d):
         return
     if turn.phase == "starting" and gone.forced:
-        _hand_over_again(d, turn)  # it was ended for the sake of an earlier turn
+        hand_over(d, turn)  # it was ended for the sake of an earlier turn
     elif _goes_on(turn) and questions_of_turn(d):
         suspend_turn(d, gone.reason)
     else:
@@ -38,23 +40,14 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
         finish_turn(d, end, gone=gone.reason, forced=gone.forced, processes=gone.processes)
 
 
-def _hand_over_again(d: Draft, turn: Turn) -> None:
-    if turn.origin == "resume":
-        d.commands.append(Deliver(turn, list(d.replies), True))
-    else:
-        assert turn.item is not None  # an agent's own turn is never handed over
-        d.commands.append(Prompt(turn, turn.item.content))
-
-
 def recovered(d: Draft, back: i.Recovered) -> None:
-    """The server starts again. What the agent never knew of waits again; the rest is ended."""
+    """The server starts again. What the agent never knew of waits; the rest is ended."""
     agent_gone(d, back.reason)
     turn = d.turn
     held = d.held
-    if turn is not None and turn.phase == "starting" and turn.item and turn.origin == "user":
-        d.queue.insert(0, Waiting(turn.item, turn.trace_id, turn.turn_id))
-        d.turn = None
-        d.move("turn_requeued")
+    if turn is not None and turn.phase == "starting" and turn.origin == "user":
+        d.turn = structs.replace(turn, phase="suspended", unheard=True, meanwhile=None)
+        d.move("turn_suspended", back.reason)
     elif turn is not None and not is_suspended(d):
         if _goes_on(turn) and (questions_of_turn(d) or d.replies):
             suspend_turn(d, back.reason)
@@ -62,11 +55,13 @@ def recovered(d: Draft, back: i.Recovered) -> None:
             finish_turn(d, _end(turn, back.reason, "The server stopped."), gone=back.reason)
             # That the turn failed is no reason to wait here: a restart has its own rule.
             held = d.held if turn.stopping else held
-    if d.turn is None:
-        held = held or d.options.on_disconnect == "converge"
+    unheard = d.turn is not None and d.turn.unheard
+    stays = d.options.on_disconnect == "converge"
+    if d.turn is None or unheard:
+        held = held or stays
     d.held = held and bool(d.queue)
-    if not back.stopping:
-        wake(d)  # a person has answered: that must not be lost
+    if not back.stopping:  # a person has answered: that must not be lost
+        wake(d, anyway=unheard and not stays)
 
 
 def _goes_on(turn: Turn) -> bool:

@@ -80,15 +80,19 @@ def turn_of_task(d: Draft, tool_use_id: str) -> int | None:
 
 def _known(d: Draft, task: _Task) -> BackgroundTask:
     """What is known of a task, with what is new."""
+    call = d.tools.get(task.tool_use_id or "")
     for known in d.background:
         if known.task_id == task.task_id:
+            if known.tool_use_id is None and call is not None:
+                known = structs.replace(known, turn_id=call.turn_id)
             return structs.replace(
                 known,
-                tool_use_id=task.tool_use_id or known.tool_use_id,
+                tool_use_id=known.tool_use_id or task.tool_use_id,
                 kind=task.task_type or known.kind,
                 description=task.description or known.description,
             )
-    turn_id = d.turn.turn_id if d.turn else d.last_turn_id
+    current = d.turn.turn_id if d.turn else d.last_turn_id
+    turn_id = call.turn_id if call else current
     return BackgroundTask(
         task.task_id, turn_id, task.tool_use_id, task.task_type, task.description, "running"
     )

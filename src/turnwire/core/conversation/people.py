@@ -12,7 +12,6 @@ from turnwire.core.conversation.state import Reply, Stopping
 from turnwire.core.conversation.tools import give_result
 from turnwire.core.conversation.turns import (
     clear_queue,
-    drop,
     is_suspended,
     stop_turn,
     survives,
@@ -85,31 +84,19 @@ def interrupted(d: Draft, stop: i.Interrupted) -> None:
     """Stop this turn and no other."""
     turn = d.turn
     d.ack = Ack(turn_id=stop.turn_id, outcome="requested")
-    if turn is not None and turn.turn_id == stop.turn_id:
-        d.audit("stop_requested", stop.by, turn_id=turn.turn_id)
-        if turn.stopping is None:
-            stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
-            return
-        # It is on its way already; what becomes of the queue is for the last one to say.
-        d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue=stop.queue))
-    elif not _unqueue(d, stop):
+    if turn is None or turn.turn_id != stop.turn_id:
         if not 1 <= stop.turn_id <= d.turns:
             raise Refused("INVALID_PAYLOAD", f"There is no turn {stop.turn_id}.")
         d.ack = Ack(turn_id=stop.turn_id, outcome="already_ended")
         return
+    d.audit("stop_requested", stop.by, turn_id=turn.turn_id)
+    if turn.stopping is None:
+        stop_turn(d, Stopping("user", d.now, stop.queue, stop.by))
+        return
+    # It is on its way already; what becomes of the queue is for the last one to say.
+    d.turn = structs.replace(turn, stopping=structs.replace(turn.stopping, queue=stop.queue))
     if stop.queue == "clear":
         clear_queue(d, stop.by)
-
-
-def _unqueue(d: Draft, stop: i.Interrupted) -> bool:
-    """A turn that had started may wait again, after a restart. It ends where it waits."""
-    for waiting in d.queue:
-        if waiting.turn_id == stop.turn_id:
-            d.queue.remove(waiting)
-            drop(d, waiting, stop.by, stop.queue)
-            d.held = stop.queue == "hold" and bool(d.queue)
-            return True
-    return False
 
 
 def renamed(d: Draft, name: i.Renamed) -> None:

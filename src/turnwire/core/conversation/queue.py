@@ -9,7 +9,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack
 from turnwire.core.conversation.state import Waiting
-from turnwire.core.conversation.turns import drop, wake
+from turnwire.core.conversation.turns import wake
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import QueueItem
 
@@ -71,10 +71,7 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
     if change.action == "remove":
         del d.queue[place]
         d.held = d.held and bool(d.queue)
-        drop(d, waiting, change.by)
-        return
-    _check_waits(waiting)
-    if change.action == "replace":
+    elif change.action == "replace":
         _check_content(change.content or [])
         item = structs.replace(waiting.item, content=change.content)
         d.queue[place] = structs.replace(waiting, item=item)
@@ -82,7 +79,6 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         target = len(d.queue)
         if change.before is not None:
             target = _place(d, change.before)
-            _check_waits(d.queue[target])
         d.queue.insert(target, waiting)
         del d.queue[place + (target <= place)]
     d.audit(f"queue_{change.action}", change.by, queue_id=change.queue_id)
@@ -93,10 +89,3 @@ def _place(d: Draft, queue_id: str | None) -> int:
         if waiting.item.queue_id == queue_id:
             return place
     raise Refused("QUEUE_ITEM_NOT_FOUND", queue_id=queue_id)
-
-
-def _check_waits(waiting: Waiting) -> None:
-    """One that had started is in the log already, so it is the next and stays as it is."""
-    if waiting.turn_id is not None:
-        message = "It has started: it is in the log already."
-        raise Refused("QUEUE_ITEM_NOT_FOUND", message, queue_id=waiting.item.queue_id)

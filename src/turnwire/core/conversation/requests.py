@@ -49,6 +49,7 @@ def deadline_of(d: Draft, kind: RequestKind) -> str | None:
 def open_request(d: Draft, request: OpenRequest) -> None:
     """A person is needed. The log has told of it already."""
     d.requests.append(request)
+    d.opened = True
     d.writes.append(OpenRequestRow(request))
     d.audit("asked", None, request_id=request.request_id, kind=request.kind)
     if request.deadline_at is not None:
@@ -78,6 +79,8 @@ def end_request(
     d: Draft, request: OpenRequest, outcome: Outcome, by: str | None, **particulars: Any
 ) -> None:
     """It is over: in the log, in the inbox, in the audit, and for the state."""
+    if d.opened:
+        d.tell()  # one opened in this very step
     d.requests.remove(request)
     d.asked = {theirs: ours for theirs, ours in d.asked.items() if ours != request.request_id}
     data = {"request_id": request.request_id, "outcome": outcome, "by": by}
@@ -96,7 +99,13 @@ def end_request(
     if request.deadline_at is not None:
         d.timers.append(CancelTimer(f"deadline:{request.request_id}"))
     if not d.requests:
+        reason = d.reason
         d.move("last_request_ended")
+        if d.turn is not None:
+            if by == "agent":  # it took its request back: that is a word
+                d.move("agent_spoke")
+        elif d.last_turn is not None:
+            d.rest(d.last_turn, reason)
 
 
 def cancel_requests(d: Draft, by: str, which: Callable[[OpenRequest], bool]) -> None:

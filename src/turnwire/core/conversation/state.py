@@ -37,7 +37,7 @@ __all__ = [
 # starting:  handed to the agent, which has given no sign of it yet
 # running:   the agent works on it
 # stopping:  the agent was told to stop
-# suspended: it waits for an answer, and no agent is needed for that
+# suspended: it waits for an answer, or to be handed over, and no agent is needed for that
 Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
 
 # What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
@@ -68,7 +68,6 @@ class Waiting(_State, frozen=True):
 
     item: QueueItem
     trace_id: str
-    turn_id: int | None = None  # it had started, and the server fell before the agent knew of it
 
 
 class Stopping(_State, frozen=True):
@@ -99,6 +98,7 @@ class Turn(_State, frozen=True):
     item: QueueItem | None = None  # what a person said to start it
     stopping: Stopping | None = None
     ending: TurnEnd | None = None  # the agent said how it ended; its figures may follow
+    unheard: bool = False  # suspended, because the server fell before the agent knew of it
     deferred: bool = False  # the agent itself put its question aside, and will know the answer
     meanwhile: TurnEnd | None = None  # the agent was at something else first: how that ended
     spent: Spent = Spent()
@@ -168,7 +168,8 @@ def needs_recovery(c: Conversation) -> bool:
     open_questions = {r.request_id for r in c.requests}
     answered = {reply.request_id for reply in c.replies}
     return (
-        bool(c.background)
+        (c.turn.unheard and c.options.on_disconnect == "continue")
+        or bool(c.background)
         or any(r.kind == "permission" or r.turn_id != c.turn.turn_id for r in c.requests)
         or not c.tools.keys() <= open_questions | answered
         or (not open_questions and any(reply.wake for reply in c.replies))

@@ -44,7 +44,7 @@ def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
 
 def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
     for request in d.requests:
-        if request.request_id == passed.request_id:
+        if request.request_id == passed.request_id and request.deadline_at is not None:
             break
     else:
         return  # answered in the same moment

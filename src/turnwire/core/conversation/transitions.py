@@ -17,8 +17,7 @@ Cause: TypeAlias = Literal[
     "turn_completed",
     "turn_failed",
     "turn_interrupted",
-    "turn_suspended",  # its agent is gone, and it waits for an answer, or for being woken up
-    "turn_requeued",  # it had started, but the server fell before the agent knew of it
+    "turn_suspended",  # its agent is gone, and it waits for an answer, or to be woken up
 ]
 
 # A cause that is not listed for a state cannot happen in it. While a request is open its state
@@ -32,7 +31,6 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_failed": "error",
         "turn_interrupted": "interrupted",
         "turn_suspended": "active",
-        "turn_requeued": "active",
     },
     "streaming": {
         "agent_spoke": "streaming",
@@ -41,7 +39,6 @@ TRANSITIONS: Mapping[RunState, Mapping[Cause, RunState]] = {
         "turn_failed": "error",
         "turn_interrupted": "interrupted",
         "turn_suspended": "active",
-        "turn_requeued": "active",
     },
     "waiting_input": {
         "turn_started": "waiting_input",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import structs
 
@@ -12,7 +12,7 @@ from turnwire.core.conversation.effects import (
     CancelTimer,
     CloseAgent,
     Deliver,
-    EndTurn,
+    Prompt,
     SetTimer,
     StopAgent,
 )
@@ -23,7 +23,7 @@ from turnwire.core.conversation.requests import (
     of_turn,
     questions_of_turn,
 )
-from turnwire.core.conversation.state import Stopping, Waiting
+from turnwire.core.conversation.state import Stopping, Turn
 from turnwire.core.conversation.tools import close_tools, give_result
 from turnwire.core.message import to_json
 from turnwire.core.status import TurnEnd
@@ -33,8 +33,8 @@ __all__ = [
     "clear_queue",
     "close_agent",
     "close_work",
-    "drop",
     "finish_turn",
+    "hand_over",
     "is_suspended",
     "stop_turn",
     "stopped_end",
@@ -55,10 +55,10 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
     turn = d.turn
     assert turn is not None
     waits = is_suspended(d)
-    cancel_requests(d, stopping.by or "interrupt", lambda r: waits or of_turn(d, r))
-    d.turn = structs.replace(turn, stopping=stopping)
     if stopping.queue == "clear":
         clear_queue(d, stopping.by)
+    cancel_requests(d, stopping.by or "interrupt", lambda r: waits or of_turn(d, r))
+    d.turn = structs.replace(turn, stopping=stopping)
     if waits:
         finish_turn(d, stopped_end(stopping), gone=stopping.reason)
         return
@@ -70,26 +70,13 @@ def stop_turn(d: Draft, stopping: Stopping) -> None:
 
 def clear_queue(d: Draft, by: str | None) -> None:
     """What waits is removed when the stop is asked for: what comes later was not meant."""
+    if not d.queue:
+        return
     for waiting in d.queue:
-        drop(d, waiting, by, "clear")
+        d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
     d.queue.clear()
     d.held = False
-
-
-def drop(
-    d: Draft,
-    waiting: Waiting,
-    by: str | None,
-    queue: Literal["hold", "continue", "clear"] = "hold",
-) -> None:
-    """A message will not run. One that the log has already needs an end there."""
-    d.audit("queue_remove", by, queue_id=waiting.item.queue_id)
-    if waiting.turn_id is None:
-        return
-    _tell_interrupted(d, waiting.turn_id, "user", Stopping("user", d.now, queue, by))
-    end = TurnEnd(False, True, after_sequence=d.head)
-    d.writes.append(EndTurn(waiting.turn_id, waiting.trace_id, end))
-    d.last_turn, d.last_turn_id = end, waiting.turn_id
+    d.tell()
 
 
 def stopped_end(stopping: Stopping) -> TurnEnd:
@@ -131,10 +118,23 @@ def wake(d: Draft, *, anyway: bool = False) -> None:
         return
     if not anyway and not any(reply.wake for reply in d.replies):
         return
-    d.turn = structs.replace(d.turn, origin="resume", phase="starting")
-    d.writes.append(BeginTurn(d.turn))
-    d.commands.append(Deliver(d.turn, list(d.replies), True))
+    if d.before.turn is None or d.before.turn.phase != "suspended":
+        d.tell()  # it was suspended in this very step
+    turn = structs.replace(d.turn, origin="resume", phase="starting", unheard=False)
+    d.writes.append(BeginTurn(turn))
+    # What the agent never heard of is still what a person began.
+    d.turn = structs.replace(turn, origin="user") if d.turn.unheard else turn
+    hand_over(d, d.turn)
     d.move("turn_started")
+
+
+def hand_over(d: Draft, turn: Turn) -> None:
+    """Give a turn to the agent: what a person said, or the answers that it waits for."""
+    if turn.origin == "user":
+        assert turn.item is not None
+        d.commands.append(Prompt(turn, turn.item.content))
+    else:
+        d.commands.append(Deliver(turn, list(d.replies), True))
 
 
 # --- without the agent --------------------------------------------------------------------------
@@ -145,6 +145,10 @@ def agent_gone(d: Draft, by: str) -> None:
     cancel_requests(d, by, lambda r: r.kind == "permission" or not is_waited_for(d, r))
     d.asked.clear()
     d.voices.clear()
+    for task in d.background:
+        news = {"task_id": task.task_id, "tool_use_id": task.tool_use_id, "status": "stopped"}
+        data = {"subtype": "task_notification", "data": {**news, "summary": f"interrupted: {by}"}}
+        d.add_event("system", f"Background work ended: {by}", task.turn_id, data)
     d.background.clear()
     if d.turn is None or d.turn.phase in ("suspended", "starting"):
         close_tools(d, f"interrupted: {by}", background=True)  # else with the turn

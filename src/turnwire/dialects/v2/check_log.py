@@ -110,7 +110,7 @@ class LogCheck:
                 self.tools.result(result.tool_use_id)
             case f.ConversationInterrupted(payload=receipt):
                 self.turns.interrupted(frame.turn_id)
-                self.queue.interrupted(receipt.queue)
+                self.queue.interrupted(receipt)
             case _:
                 pass
 

@@ -15,6 +15,8 @@ from turnwire.dialects.v2.check_content import same_content
 
 __all__ = ["QueueCheck", "Waiting"]
 
+_FALLS = ("server_restart", "server_stopped")  # what waits may go on by itself after these
+
 
 class Waiting(Struct, frozen=True, gc=False):
     """A message that waits."""
@@ -22,6 +24,7 @@ class Waiting(Struct, frozen=True, gc=False):
     queue_id: str
     client_message_id: str | None
     content: str | Sequence[Content]
+    created_at: str = ""  # empty: nobody has said it
 
 
 class QueueCheck:
@@ -33,8 +36,11 @@ class QueueCheck:
         self.held = False
         self._seen: set[str] = set()
         self._gone: set[str] = set()  # started, removed or cleared: they never wait again
-        self._fate = "hold"
+        self._receipt: p.Interrupted | None = None  # of the turn that ends next
         self._started: Waiting | None = None  # the latest that started from here
+        self._may_go_on = (
+            False  # it may have been let go on, by whom or what is not in the recording
+        )
 
     # --- what changes it ----------------------------------------------------------------------
 
@@ -70,6 +76,7 @@ class QueueCheck:
         """turn.started: whatever waits comes first, in its order."""
         first = self.items[0] if self.items else None
         self._started = None
+        self._may_go_on = start.origin == "resume"
         if start.origin != "user":
             if start.queue_id is not None or start.client_message_id is not None:
                 self._say("turn_started_wrongly", f"a turn of origin {start.origin} has no message")
@@ -91,18 +98,23 @@ class QueueCheck:
         item = self._started
         return item.content if item and item.client_message_id == client_message_id else None
 
-    def interrupted(self, fate: str) -> None:
+    def interrupted(self, receipt: p.Interrupted) -> None:
         """conversation.interrupted: what becomes of the queue when its turn ends."""
-        self._fate = fate
+        self._receipt = receipt
 
     def ended(self, end: TurnEnd) -> None:
         """The turn that ran has ended."""
-        fate, self._fate = self._fate, "hold"
-        if end.interrupted and fate == "clear":
-            self._gone |= {item.queue_id for item in self.items}
-            self.items = []
+        receipt, self._receipt = self._receipt, None
+        fate = receipt.queue if receipt else "hold"
+        if receipt is not None and fate == "clear":  # what came after the stop was not meant
+            until = receipt.requested_at
+            stay = [item for item in self.items if until and item.created_at >= until]
+            self._gone |= {item.queue_id for item in self.items if item not in stay}
+            self.items = stay
         if end.is_error or end.interrupted:  # else it is as it was
-            self.held = end.is_error or fate == "hold"
+            self.held = fate == "hold"
+            # Somebody may have spoken while it was on its way to fail.
+            self._may_go_on = receipt is None or receipt.reason in _FALLS
 
     # --- what session.state says --------------------------------------------------------------
 
@@ -122,9 +134,13 @@ class QueueCheck:
             fault = self._difference(status, started=started)
         if fault is not None:
             self._say("wrong_queue", fault)
-        self.items = [Waiting(i.queue_id, i.client_message_id, i.content) for i in status.queue]
+        self.items = [
+            Waiting(item.queue_id, item.client_message_id, item.content, item.created_at or "")
+            for item in status.queue
+        ]
         self._seen.update(listed)
         self.held = status.queue_held
+        self._may_go_on = False
 
     def _difference(self, status: Status, *, started: bool) -> str | None:
         told = list(status.queue)
@@ -138,6 +154,7 @@ class QueueCheck:
                 return f"{mine.queue_id} is {mine.client_message_id}"
             if not same_content(mine.content, theirs.content):
                 return f"{mine.queue_id} says something else"
-        if told and status.queue_held is not self.held:
+        released = self._may_go_on and not status.queue_held
+        if told and status.queue_held is not self.held and not released:
             return f"queue_held is {str(status.queue_held).lower()}"
         return None

@@ -40,7 +40,8 @@ class StateCheck:
         self._told: Status | None = None  # the latest one of this connection
         self.running: bool | None = None  # the agent works; None: nobody can know
         self._causes: set[str] = set()  # what has changed the state since
-        # What news since then may have changed: `mode`, `tasks`, `model`, or to `model=` which one.
+        # What news since then may have changed: `mode`, `model`, or to `model=` which one; `tasks`,
+        # and `task` where the news was of one.
         self._changeable: set[str] = set()
         self._spoke: bool | None = True  # since the last request ended; None: nobody can know
         self._model: str | None = None
@@ -163,10 +164,9 @@ class StateCheck:
         self._queue.told(status, max_queue, exact=exact, started="start" in self._causes)
         if first and status.turn_id is not None:
             self._turns.goes_on(status.turn_id)
-        # After a restart a turn that had started, and that its agent did not know of, waits again.
-        self._turns.may_wait = bool(status.queue) and not self._turns.whole
         self._told, self.running = status, status.running
-        self._spoke = self._spoke or status.state == "streaming"
+        if status.state != "waiting_input":
+            self._spoke = self._spoke or status.state == "streaming"
         self._model, self._mode = status.model, status.permission_mode
         self._totals = status.totals or self._totals
         self._title = self._title if status.title is None else status.title
@@ -196,8 +196,10 @@ class StateCheck:
         if status.requests:
             return ("waiting_input",)
         if status.turn_id is not None:
-            if not status.running or self._spoke is False:
+            if not status.running or (self._spoke is False and self._causes):
                 return ("active",)
+            if self._spoke is False:  # nothing was shown, but an agent also says what is not
+                return ("active", "streaming")
             return ("active", "streaming") if self._spoke is None else ("streaming",)
         last = status.last_turn or _NO_END
         return ("interrupted" if last.interrupted else "error" if last.is_error else "active",)
@@ -233,6 +235,8 @@ class StateCheck:
         ids = [task.task_id for task in status.background_tasks]
         for task in status.background_tasks:
             known = before.get(task.task_id, task)
+            if known.tool_use_id is None and task.tool_use_id is not None:
+                known = task  # only now it shows which call has started it
             if (task.turn_id, task.tool_use_id) != (known.turn_id, known.tool_use_id):
                 return f"{task.task_id} belongs to turn {known.turn_id}"
             turn_id = self._tools.turn_of.get(task.tool_use_id or "", task.turn_id)
@@ -240,7 +244,9 @@ class StateCheck:
                 return f"{task.task_id} was started in turn {turn_id}"
             if (task.turn_id or 0) > max(self._turns.latest, status.turn_id or 0):
                 return f"{task.task_id} belongs to turn {task.turn_id}, which never was"
-        if set(ids) != set(before) and (exact or (before and "tasks" not in self._changeable)):
+        changed = set(ids) != set(before)
+        unheard = exact and "task" not in self._changeable
+        if changed and (unheard or (before and "tasks" not in self._changeable)):
             return "background work has come or gone without news of it"
         return None
 
@@ -254,6 +260,8 @@ class StateCheck:
             return f"title is {status.title!r}, not {self._title!r}"
         return None
 
+
+_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 
 _WORDS = {
     "start": "turn.started",
@@ -271,6 +279,8 @@ def _changeable(news: p.SystemNews) -> set[str]:
     """What a system event may change: all that it names; anything, if it is kept and not ours."""
     names = news.data if isinstance(news.data, dict) else {}
     may = {"tasks"}
+    if news.subtype in _TASKS:
+        may.add("task")
     if "model" in names:
         may.add(f"model={names['model']}")
     if {"permission_mode", "permissionMode"} & names.keys():

@@ -27,7 +27,6 @@ class TurnCheck:
         self.count = 0
         self.latest = 0  # the greatest number
         self.open: int | None = None
-        self.may_wait = False  # one may have started in a part of the log that is not here
         self.ends: dict[int, End] = {}
         self.expected: tuple[int | None, str | None] | None = (
             None  # acknowledged: that turn starts next
@@ -100,7 +99,7 @@ class TurnCheck:
         turn_id = frame.turn_id
         if turn_id is None:
             return False
-        unheard = live and turn_id > self.latest and not self.may_wait
+        unheard = live and turn_id > self.latest
         if unheard:
             self._say("turn_not_started", f"turn {turn_id}")
             self.open = turn_id
@@ -126,7 +125,7 @@ class TurnCheck:
             elif self.ends[turn_id].mark != mark:
                 self._say("replay_differs", f"the end of turn {turn_id}")
             return False
-        if live and turn_id > self.latest and not self.may_wait:
+        if live and turn_id > self.latest:
             self._say("turn_not_started", f"turn {turn_id}")
         self._note(turn_id)
         self.ends[turn_id] = End(mark, end)
