@@ -12,18 +12,17 @@ import msgspec
 from msgspec import Raw
 
 from turnwire.agents.claude import questions
-from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
+from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
-from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.dialects import claude
 from turnwire.dialects.claude import control, messages, system
 from turnwire.errors import BadLine
@@ -53,14 +52,8 @@ class ClaudeSession(LocalSession):
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions: dict[str, Any] = {}  # by request: the input that was shown
-        self._in_turn = False
-        self._idle = asyncio.Event()  # no turn runs
-        self._asks = False  # a question of this turn is on its way to the gate, or there
+        self._turn = TurnWatch()
         self._closing = False
-        self._prompt: str | None = None  # the uuid of one that the program has not begun with
-        self._cause: str | None = None  # the word of the API's last error in this turn
-        self._status: int | None = None  # and what HTTP says
-        self._hopeless = False  # the turn was stopped because the API will not answer
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
         self._muted.set()
@@ -105,9 +98,10 @@ class ClaudeSession(LocalSession):
         try:
             line = prompt_line(content, name)
         except TooLarge as problem:
-            self._say(*self._failed("image_error", str(problem)))
+            session_id = self._adapter.session_id
+            self._say(*self._turn.failed("image_error", str(problem), session_id))
             return
-        self._prompt = name
+        self._turn.prompt = name
         if self._resumes:
             # The question that was put aside was cancelled meanwhile.
             self._resumes = False
@@ -130,8 +124,8 @@ class ClaudeSession(LocalSession):
         if words:
             names = ":".join(reply.request_id for reply in words)
             said: list[Content] = [TextContent(questions.in_words(words))]
-            self._prompt = prompt_uuid(f"answer:{names}")
-            self._write(prompt_line(said, self._prompt))
+            self._turn.prompt = prompt_uuid(f"answer:{names}")
+            self._write(prompt_line(said, self._turn.prompt))
 
     async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
         """Another model, or another permission mode, from now on."""
@@ -150,7 +144,7 @@ class ClaudeSession(LocalSession):
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()
-        if self._in_turn or self._prompt is not None:
+        if self._turn.is_busy:
             await self._stop()
 
     async def close(self) -> list[EndedProcess]:
@@ -163,7 +157,7 @@ class ClaudeSession(LocalSession):
         ended: list[EndedProcess] = []
         process = self._transport.process if self._transport else None
         if process is not None:
-            idle = not self._in_turn and self._prompt is None and not self._resumes
+            idle = not self._turn.is_busy and not self._resumes
             if idle:
                 process.hang_up()
             ended = await process.end(leave=_LEAVE if idle else 0.0)
@@ -178,10 +172,10 @@ class ClaudeSession(LocalSession):
     async def _put_question_aside(self) -> None:
         """A question that is still held outlives the process only if it is put aside before."""
         self._gate.leave()
-        if self._asks and self._in_turn:
+        if self._turn.asks:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVE):
-                    await self._idle.wait()
+                    await self._turn.idle.wait()
 
     # --- to the program -----------------------------------------------------------------------
 
@@ -240,119 +234,49 @@ class ClaudeSession(LocalSession):
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
                 events += self._adapter.feed(line)  # most lines are these
                 continue
-            if self._is_for_sdk(line.message):
+            if _is_for_sdk(line.message):
                 for_sdk.append(line.raw)
-            if self._is_ours_alone(line.message):
-                continue
-            for event in [*self._before(line.message), *self._adapter.feed(line)]:
-                if self._muted.is_set():
-                    events.append(self._changed(event))
-                elif isinstance(event, ev.ResultSummary):
-                    self._muted.set()  # behind the end of the turn that nobody wanted
+            events += self._meaning(line)
         if events:
             self._say(*events)
             await self._let_read()
         return for_sdk
 
-    def _is_for_sdk(self, message: claude.ClaudeMessage) -> bool:
-        match message:
-            case control.ControlResponse() | control.ControlCancelRequest():
-                return True
-            case control.ControlRequest(request=control.CanUseTool()):
-                return False
-            case control.ControlRequest(request=control.McpMessage(server_name=questions.SERVER)):
-                return False
-            case control.ControlRequest():
-                return True
-            case _:
-                return False
-
-    def _is_ours_alone(self, message: claude.ClaudeMessage) -> bool:
-        """What is settled between us and the program, and means nothing to anybody else."""
-        match message:
-            case control.ControlRequest(
-                request_id=request_id,
-                request=control.McpMessage(server_name=questions.SERVER, message=said),
-            ):
-                self._answer(
-                    request_id, {"mcp_response": questions.answer_call(said, self._answered)}
-                )
-                return True
-            case _:
-                return False
-
-    def _before(self, message: claude.ClaudeMessage) -> list[NormalizedStreamEvent]:
-        """Remember what matters later; whatever follows from it at once is returned."""
-        match message:
-            case control.ControlRequest(
-                request_id=request_id, request=control.CanUseTool() as asked
-            ):
-                self._permissions[request_id] = asked.input
-            case control.ControlCancelRequest(request_id=request_id):
-                self._permissions.pop(request_id, None)
-            case messages.AssistantMessage(error=str(error), parent_tool_use_id=None):
-                self._cause = error
-            case messages.ResultMessage(is_error=True):
-                self._status = message.api_error_status
-                self._last_error = "; ".join(message.errors or []) or message.result
-            case system.ApiRetry(error=error) if is_hopeless(error) and not self._hopeless:
-                self._hopeless, self._cause = True, error
-                self._start(self._stop())
-            case system.BackgroundTasksChanged(tasks=tasks):
-                self._gate.set_background(working=bool(tasks))
-            case messages.CommandLifecycle(command_uuid=name, state=state) if name == self._prompt:
-                return self._dispatched(state)
-            case _:
-                pass
+    def _meaning(self, line: claude.Line) -> list[NormalizedStreamEvent]:
+        match line.message:
+            case control.ControlRequest(request_id, control.McpMessage(questions.SERVER, said)):
+                answer = questions.answer_call(said, self._answered)
+                self._answer(request_id, {"mcp_response": answer})
+                return []  # it is between us and the program
+            case message:
+                was_hopeless = self._turn.is_hopeless
+                at_once = self._turn.hear(message, self._adapter.session_id)
+                self._note(message)
+        if self._turn.is_hopeless and not was_hopeless:
+            self._start(self._stop())
+        events = [*at_once, *self._adapter.feed(line)]
+        ends = any(isinstance(event, ev.ResultSummary) for event in events)
+        if ends:
+            self._gate.turn_ended()
+        if self._muted.is_set():
+            return [self._turn.follow(event) for event in events]
+        if ends:
+            self._muted.set()  # that was the end of the turn that nobody wanted
         return []
 
-    def _dispatched(self, state: str | None) -> list[NormalizedStreamEvent]:
-        """The program has begun with the prompt, or says that it never will."""
-        if state not in ("started", "completed", "cancelled", "discarded"):
-            return []
-        self._prompt = None
-        if state == "started":
-            return []
-        if state == "completed":  # it knows this prompt from a process before this one
-            said = "Claude had begun with this before, and was interrupted. Say `go on`."
-            return self._failed("already_begun", said)
-        end = ev.TurnCompleted("claude", self._adapter.session_id, None, None, None, True)
-        return _whole_turn(end, "interrupted")
-
-    def _changed(self, event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-        """Follow the turn, and say more about a failure than the program does."""
-        match event:
-            case ev.TurnStarted():
-                self._in_turn = True
-                self._idle.clear()
-            case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
-                self._asks = self._asks or asks_a_person(call.tool_name)
-            case ev.TurnCompleted(interrupted=True) if self._hopeless:
-                failed = ev.TurnFailed(
-                    *("claude", event.session_id, None, None),
-                    *("api_error", "The API does not take Claude's credential"),
-                    event.origin,
-                )
-                return self._turn_ended(explain(failed, self._cause))
-            case ev.TurnFailed():
-                return self._turn_ended(explain(event, self._cause, self._status))
-            case ev.TurnCompleted():
-                return self._turn_ended(event)
+    def _note(self, message: claude.ClaudeMessage) -> None:
+        """Remember what is needed later, and do what has to be done at once."""
+        match message:
+            case control.ControlRequest(request_id, control.CanUseTool(input=shown)):
+                self._permissions[request_id] = shown
+            case control.ControlCancelRequest(request_id):
+                self._permissions.pop(request_id, None)
+            case messages.ResultMessage(is_error=True) if not self._turn.runs:
+                self._last_error = "; ".join(message.errors or []) or message.result
+            case system.BackgroundTasksChanged(tasks=tasks):
+                self._gate.set_background(working=bool(tasks))
             case _:
                 pass
-        return event
-
-    def _turn_ended(self, event: NormalizedStreamEvent) -> NormalizedStreamEvent:
-        self._in_turn = self._hopeless = self._asks = False
-        self._idle.set()
-        self._cause = self._status = None
-        self._gate.turn_ended()
-        return event
-
-    def _failed(self, code: str, message: str) -> list[NormalizedStreamEvent]:
-        """A turn that ends before it has begun."""
-        failed = ev.TurnFailed("claude", self._adapter.session_id, None, None, code, message)
-        return _whole_turn(explain(failed, None), "error")
 
     async def _ended(self) -> Exception | None:
         """The program has ended; if nobody had asked for that, this says why."""
@@ -376,7 +300,7 @@ class ClaudeSession(LocalSession):
         tool_input, agent_id = asked.get("tool_input"), asked.get("agent_id")
         if not self._gate.admits(call):
             return questions.deny(_ONE_AT_A_TIME)
-        if not self._resumes and self._in_turn:
+        if not self._resumes and self._turn.runs:
             self._say(self._question(call, str(asked.get("tool_name")), tool_input, agent_id))
         reply = await self._gate.wait(call, can_defer=agent_id is None and not self._resumes)
         if reply is None:
@@ -393,10 +317,19 @@ class ClaudeSession(LocalSession):
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
 
 
-def _whole_turn(end: ev.TurnCompleted | ev.TurnFailed, subtype: str) -> list[NormalizedStreamEvent]:
-    who = ("claude", end.session_id, None, None)
-    failed = isinstance(end, ev.TurnFailed)
-    return [ev.TurnStarted(*who), end, ev.ResultSummary(*who, subtype, failed)]
+def _is_for_sdk(message: claude.ClaudeMessage) -> bool:
+    """The control protocol is the SDK's, but for permissions and for our own tool."""
+    match message:
+        case control.ControlResponse() | control.ControlCancelRequest():
+            return True
+        case control.ControlRequest(request=control.CanUseTool()):
+            return False
+        case control.ControlRequest(request=control.McpMessage(server_name=questions.SERVER)):
+            return False
+        case control.ControlRequest():
+            return True
+        case _:
+            return False
 
 
 def _unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEvent:
