@@ -8,7 +8,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -72,6 +72,9 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()  # the guard has
         self.last = bytearray()
         self.paused = False
+        self.receive: Callable[[bytes], None] | None = (
+            None  # who gets output without waiting for it
+        )
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -83,12 +86,26 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.last += data
             del self.last[:-_LAST]
             return
+        if self.receive is not None:
+            self.receive(data)
+            return
         self.output.append(data)
         self.waiting += len(data)
         self.ready.set()
-        if self.waiting > _MOST and not self.paused:
+        if self.waiting > _MOST:
+            self.pause()
+
+    def pause(self) -> None:
+        """Let the command wait with what it has to say."""
+        if not self.paused and not self.over.is_set():
             self._stdout.pause_reading()
             self.paused = True
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.paused:
+            self.paused = False
+            self._stdout.resume_reading()
 
     def take(self) -> bytes:
         """All that has come."""
@@ -97,9 +114,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.waiting = 0
         if not self.over.is_set():
             self.ready.clear()
-        if self.paused:
-            self.paused = False
-            self._stdout.resume_reading()
+        self.resume()
         return data
 
     @property
@@ -187,6 +202,25 @@ class GuardedProcess:
         """All output that is there, at least a byte of it; empty: there will be no more."""
         await self._pipes.ready.wait()
         return self._pipes.take()
+
+    def listen(self, receive: Callable[[bytes], None]) -> None:
+        """Have output handed over as soon as it is there, instead of reading it. That is faster."""
+        data = self._pipes.take()
+        self._pipes.receive = receive
+        if data:
+            receive(data)
+
+    async def silence(self) -> None:
+        """Until there will be no more output."""
+        await self._pipes.over.wait()
+
+    def pause(self) -> None:
+        """Take no output for a while, so that the command waits."""
+        self._pipes.pause()
+
+    def resume(self) -> None:
+        """Take it again."""
+        self._pipes.resume()
 
     def write(self, data: bytes) -> None:
         """To its standard input. Raises AgentGone if nobody can read it."""

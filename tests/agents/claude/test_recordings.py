@@ -173,10 +173,10 @@ async def test_a_recording_is_played_again(
     count, news = 0, asyncio.Event()
     original = ClaudeSession._heard
 
-    async def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
+    def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
         nonlocal count
         try:
-            return await original(self, lines)
+            return original(self, lines)
         finally:
             count += len(lines)
             news.set()

@@ -31,6 +31,7 @@ from turnwire.ports import AgentGone
 __all__ = ["ClaudeSession", "Forgotten"]
 
 _log = logging.getLogger("turnwire.claude")
+_MOST = 2048  # events that may wait for the reader before the program waits for it
 _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 _FORGOTTEN = "No conversation found"  # so the program says it
 _ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
@@ -219,7 +220,7 @@ class ClaudeSession(LocalSession):
 
     # --- from the program ---------------------------------------------------------------------
 
-    async def _heard(self, lines: list[bytes]) -> list[bytes]:
+    def _heard(self, lines: list[bytes]) -> list[bytes]:
         """All lines that are there together. Returns those that are the SDK's to answer."""
         events: list[NormalizedStreamEvent] = []
         for_sdk: list[bytes] = []
@@ -239,8 +240,17 @@ class ClaudeSession(LocalSession):
             events += self._meaning(line)
         if events:
             self._say(*events)
-            await self._let_read()
+            if len(self._out) > _MOST:
+                self._start(self._hold_back())
         return for_sdk
+
+    async def _hold_back(self) -> None:
+        """Let a reader that is behind catch up, so that memory stays bounded."""
+        process = self._transport.process if self._transport else None
+        if process is not None:
+            process.pause()
+            await self._let_read(_MOST // 2)
+            process.resume()
 
     def _meaning(self, line: claude.Line) -> list[NormalizedStreamEvent]:
         match line.message:

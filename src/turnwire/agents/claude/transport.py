@@ -7,6 +7,7 @@ to take messages out of the SDK's buffer.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -15,6 +16,7 @@ from typing import Any
 
 from turnwire.agents.process import GuardedProcess
 from turnwire.agents.wire import LineSplitter
+from turnwire.ports import AgentGone
 
 __all__ = ["GuardedTransport", "Recorder"]
 
@@ -44,12 +46,16 @@ class Recorder:
 
 
 class GuardedTransport:
-    """A `Transport` in the sense of the SDK. `heard` gets lines and returns those that are its own."""
+    """A `Transport` in the sense of the SDK.
+
+    `heard` gets lines, as soon as they are there, and returns those that are the SDK's. `over` is
+    told when there will be no more, and says what was wrong with that.
+    """
 
     def __init__(
         self,
         start: Callable[[], Awaitable[GuardedProcess]],
-        heard: Callable[[list[bytes]], Awaitable[list[bytes]]],
+        heard: Callable[[list[bytes]], list[bytes]],
         over: Callable[[], Awaitable[Exception | None]],
         recorder: Recorder | None = None,
     ) -> None:
@@ -57,11 +63,33 @@ class GuardedTransport:
         self._heard = heard
         self._over = over
         self._recorder = recorder
+        self._broken: Exception | None = None
+        self._ending: asyncio.Task[None] | None = None
+        self._split = LineSplitter(_LONGEST)
+        self._for_sdk: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.process: GuardedProcess | None = None
 
     async def connect(self) -> None:
         """Start the program."""
         self.process = await self._start()
+        self.process.listen(self._receive)
+        self._ending = asyncio.create_task(self._until_silence(self.process))
+
+    def _receive(self, data: bytes) -> None:
+        try:
+            lines = self._split.feed(data)
+        except AgentGone as too_long:
+            self._for_sdk.put_nowait(None)
+            self._broken = too_long
+            return
+        if self._recorder is not None:
+            self._recorder.note("out", lines)
+        for line in self._heard(lines):
+            self._for_sdk.put_nowait(line)
+
+    async def _until_silence(self, process: GuardedProcess) -> None:
+        await process.silence()
+        self._for_sdk.put_nowait(None)
 
     async def write(self, data: str) -> None:
         """To its standard input."""
@@ -76,15 +104,9 @@ class GuardedTransport:
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         """What is for the SDK. Raises where the program ended although nobody had asked for it."""
-        assert self.process is not None
-        split = LineSplitter(_LONGEST)
-        while data := await self.process.read():
-            lines = split.feed(data)
-            if self._recorder is not None:
-                self._recorder.note("out", lines)
-            for line in await self._heard(lines):
-                yield json.loads(line)
-        gone = await self._over()
+        while (line := await self._for_sdk.get()) is not None:
+            yield json.loads(line)
+        gone = self._broken or await self._over()
         if gone is not None:
             raise gone
 
@@ -92,6 +114,8 @@ class GuardedTransport:
         """End the program with everything that it started."""
         if self.process is not None:
             await self.process.end()
+        if self._ending is not None:
+            self._ending.cancel()
         if self._recorder is not None:
             self._recorder.close()
 
