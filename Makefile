@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fix bench bench-core schema docs requirements clean
+.PHONY: help run test check fix bench bench-claude bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -59,6 +59,9 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 bench: .venv/base.stamp ## measure the store and the engine (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
+
+bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
+	@$(BIN)/python -m benchmarks.claude $(ARGS)
 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)

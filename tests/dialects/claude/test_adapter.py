@@ -1012,6 +1012,7 @@ OF_THE_MOMENT: list[Frame] = [
     {"type": "system", "subtype": "status"},
     {"type": "system", "subtype": "task_progress"},
     {"type": "system", "subtype": "thinking_tokens"},
+    {"type": "attachment"},
     {"type": "auth_status"},
     {"type": "command_lifecycle"},
     {"type": "prompt_suggestion"},

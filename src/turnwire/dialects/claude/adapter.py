@@ -52,6 +52,7 @@ _SUBTYPES = {
 _EPHEMERAL = frozenset(
     [
         "api_retry",
+        "attachment",
         "auth_status",
         "background_tasks_changed",
         "command_lifecycle",
