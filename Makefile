@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check fix bench bench-claude bench-core schema docs requirements clean
+.PHONY: help run test check prove soak fix bench bench-claude bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,12 @@ check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
+
+prove: .venv/test.stamp ## kill a day of conversations at every crash point and check what is left
+	@$(BIN)/python -m tests.prove.sweep $(ARGS)
+
+soak: .venv/test.stamp ## the same with 5,000 kills at any moment; takes an hour (ARGS="--kills 100")
+	@$(BIN)/python -m tests.prove.sweep --kills 5000 $(ARGS)
 
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .

@@ -278,6 +278,21 @@ def test_a_page_says_how_the_shell_finds_the_program_before_it_uses_it(page: str
     assert text.index("source .venv/bin/activate") < text.index("$ turnwire")
 
 
+def test_the_map_of_the_house_shows_every_room() -> None:
+    page = PAGES["docs/design.md"].read_text()
+    drawn = page.partition("```text\nsrc/turnwire/\n")[2].partition("```")[0]
+    shown = set(re.findall(r"[\w/]+/(?=\s)", drawn))
+    house = ROOT / "src" / "turnwire"
+    # A room is named below its own room, and so is every file where a room shows any of its files.
+    rooms = {
+        path.parent.name + "/" for path in house.rglob("*.*") if "__pycache__" not in str(path)
+    }
+    assert rooms - {"turnwire/"} <= shown
+    for room in ("core", "engine", "agents", "stores", "stores/sqlite", "dialects/claude"):
+        files = {file.name for file in (house / room).glob("*.py")} - {"__init__.py"}
+        assert files <= set(re.findall(r"\w+\.py", drawn)), room
+
+
 def test_the_changelog_begins_with_the_version_that_this_is() -> None:
     first, *_ = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert first.split()[0] == turnwire.__version__

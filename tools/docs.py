@@ -325,8 +325,10 @@ class Vocabulary:
                 return f"{self._type(values, between)} or another {said}"
             case ast.Call(keywords=[ast.keyword(arg="min_length", value=ast.Constant(value=1))]):
                 return f"non-empty {said}"
-            case ast.Call(keywords=[ast.keyword(arg="ge", value=least)]):
+            case ast.Call(keywords=[ast.keyword(arg="ge", value=least), *_]):
                 return f"{said} from {ast.unparse(least)}"
+            case ast.Call(keywords=[ast.keyword(arg="pattern")]):
+                return said  # the comment behind the field says what it looks like
             case _:
                 raise ValueError(f"no words for {ast.unparse(more)}")
 

@@ -106,6 +106,9 @@ class AgentSession(Protocol):
     A turn that no prompt asked for is a turn like any other. A sub-agent's events may come at any
     time, also after the turn that started it.
 
+    Ids: those of messages and tool calls are unique in the conversation, over all processes. Those
+    of requests have to be so in one process only: the engine tells processes apart.
+
     Loss: what was not handed out when the process dies is lost; the engine ends the turn truthfully.
     Nothing is said twice.
     """
@@ -337,6 +340,9 @@ class Store(Protocol):
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
+    async def abandoned(self, *, now: int) -> list[str]:
+        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
+
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
     ) -> None:
@@ -438,3 +444,6 @@ class Clock(Protocol):
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
         """Run this when `now` has reached `at`; at once if it has. Returns what cancels it."""
+
+    def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
+        """Run this when so much time has passed, wherever `now` has jumped meanwhile."""

@@ -48,6 +48,28 @@ async def pids_of(process: GuardedProcess, count: int) -> list[int]:
 # --- ending -------------------------------------------------------------------------------------
 
 
+def test_a_server_that_stands_still_loses_what_it_started() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(STUBBORN), grace=0.1, lease=0.5)
+        pids = await pids_of(process, 1)
+        assert wait_until_gone([*pids, process.guard_pid]) == []  # nothing else happens meanwhile
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+        assert [each.pid for each in await process.end()] == pids
+
+    asyncio.run(run())
+
+
+def test_a_server_that_goes_on_keeps_it_for_as_long_as_it_likes() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(["sh", "-c", "sleep 1; echo still here"], lease=0.3)
+        async with asyncio.timeout(SECONDS):
+            assert await process.read() == b"still here\n"
+        await process.end()
+
+    asyncio.run(run())
+
+
 @ONLY_LINUX
 def test_the_whole_family_ends_and_is_named_with_its_signals() -> None:
     async def run() -> None:

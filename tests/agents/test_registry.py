@@ -49,6 +49,12 @@ def test_an_agent_that_cannot_be_imported_says_why(name: str) -> None:
         registry.make(name)
 
 
+@pytest.mark.parametrize("name", ["os:path", "os:mkdir", "builtins:dict"])
+def test_what_is_no_agent_is_told(name: str) -> None:
+    with pytest.raises(registry.UnknownAgent, match=f"{name}' (cannot be made|is no agent)"):
+        registry.make(name)
+
+
 def test_what_is_not_available_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._AGENTS, "gone", "no.such.module:Agent")
     reasons = registry.unavailable()

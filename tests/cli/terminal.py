@@ -6,6 +6,7 @@ import codecs
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -23,6 +24,7 @@ from tests.streams import FIXTURES
 __all__ = ["Terminal", "environment"]
 
 _PATIENCE = 30.0  # seconds; only a failure takes that long
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -53,6 +55,7 @@ class Terminal:
         )
         os.close(theirs)
         self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._drawn: list[str] = []
 
     def __enter__(self) -> Self:
         return self
@@ -69,7 +72,7 @@ class Terminal:
         os.close(self._ours)
 
     def wait_for(self, text: str) -> None:
-        """Read until this is on the screen, or was."""
+        """Read until this is on the screen, or has scrolled away."""
         self._read(lambda: text in self.screen.text, f"{text!r} to come")
 
     def end(self) -> int:
@@ -77,6 +80,10 @@ class Terminal:
         while self._receive(time.monotonic() + _PATIENCE, "the end"):
             pass
         return self.process.wait(_PATIENCE)
+
+    def drew(self, text: str) -> bool:
+        """Whether this was ever drawn, also if it was wiped away before anybody could look."""
+        return text in _ESCAPES.sub("", "".join(self._drawn))
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
@@ -106,7 +113,9 @@ class Terminal:
             data = os.read(self._ours, 65536)
         except OSError:  # how Linux says that the other side is closed
             return False
-        self.screen.feed(self._decode(data))
+        drawn = self._decode(data)
+        self._drawn.append(drawn)
+        self.screen.feed(drawn)
         return bool(data)
 
 

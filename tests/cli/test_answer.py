@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from tests.cli.agents import QUICK, SCRIPTED
-from tests.cli.conftest import Tell, lines
+from tests.cli.conftest import Start, Tell, lines
 from tests.cli.terminal import Terminal
 
 
@@ -142,6 +143,8 @@ class TestWhatCannotBeAnswered:
         [
             (["x"], "There are 2 questions; answer them as JSON: "),
             (['{"Which size?": "9", "Which extras?": "milk"}'], "There is no option '9'"),
+            ([" "], "the answer is empty. Say it in words"),
+            (['{"Which size?": "", "Which extras?": []}'], "this one is empty"),
             (["--allow"], "this is a question. Answer it in words"),
             (["x", "--question-id", "y"], "no question 'y' waits. There is: call-q"),
             (["x", "--deny"], "A permission is answered with --allow or --deny alone."),
@@ -153,6 +156,15 @@ class TestWhatCannotBeAnswered:
         assert answered.exit_code == 2
         assert said in answered.stderr
         assert len(lines(tell("inbox", "--json"))) == 1
+
+    def test_but_bytes_that_are_no_text_can(self, start: Start, home: Path, tell: Tell) -> None:
+        here = {"TURNWIRE_DATA_DIR": str(home)}
+        ran = start("run", "--agent", QUICK, os.fsdecode(b"ask \xff"), env=here)
+        assert ran.returncode == 3
+        (item,) = lines(tell("inbox", "--json"))
+        answered = start("answer", item["conversation_id"], os.fsdecode(b"caf\xe9"), env=here)
+        assert answered.returncode == 0
+        assert "caf\N{REPLACEMENT CHARACTER} it is".encode() in answered.stdout.replace(b"*", b"")
 
     def test_because_nothing_waits(self, tell: Tell) -> None:
         tell("run", "--agent", QUICK, "think")

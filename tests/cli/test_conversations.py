@@ -126,24 +126,6 @@ def test_it_is_where_this_machine_keeps_such_things(monkeypatch: pytest.MonkeyPa
     assert default_path() == Path("/home/somebody/Library/Application Support/turnwire")
 
 
-def test_one_that_cannot_be_made_is_told_with_the_way_out(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        ran = run("run", "--data-dir", place, "--agent", QUICK, "x")
-        assert ran.exit_code == 2
-        assert ran.stderr.endswith(
-            "Name a directory that you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
-        )
-
-
-def test_a_database_that_is_none_is_told(tell: Tell, home: Path) -> None:
-    home.mkdir()
-    (home / "turnwire.db").write_text("not a database, but long enough to look like one" * 9)
-    listed = tell("list")
-    assert listed.exit_code == 2
-    assert listed.stderr.startswith("turnwire: the log cannot be used: ")
-
-
 # --- nothing yet ----------------------------------------------------------------------------------
 
 
@@ -298,6 +280,15 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
         (lambda good: [*good[:2], "{", *good[2:]], "Input data was truncated"),
         (lambda good: [*good[:2], good[0], *good[2:]], "it is not in its place"),
         (lambda good: [], "it does not begin with a conversation"),
+        (lambda good: [good[0].replace('"version":1', '"version":2')], "a newer Turnwire wrote it"),
+        (lambda good: [good[0].replace("T", " ", 1), *good[1:]], "matching regex"),
+        (
+            lambda good: [good[0].replace('"rules":{', '"rules":{"max_queue":"x",')],
+            "Expected `int`",
+        ),
+        (lambda good: [s.replace('"role":"user"', '"role":7') for s in good], "Expected `str`"),
+        (lambda good: [s.replace("think tool", "\udcff") for s in good], "can't decode byte 0xff"),
+        (lambda good: [s.replace('_tokens":', '_tokens":9' + "0" * 30) for s in good], "too big"),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
@@ -305,9 +296,10 @@ def test_a_file_that_is_not_whole_leaves_nothing_behind(
 ) -> None:
     good = tell("export", talked, "--to", "jsonl").stdout.splitlines()
     file = tmp_path / "broken.jsonl"
-    file.write_text("\n".join(cut(good)))
+    file.write_bytes("\n".join(cut(good)).encode(errors="surrogateescape"))
     imported = tell("import", file)
     assert imported.exit_code == 2
+    assert imported.stderr.count("\n") == 1
     assert said in imported.stderr
     assert "Nothing was imported." in imported.stderr
     assert len(lines(tell("list", "--json"))) == 1
@@ -319,6 +311,16 @@ def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
 
 
+@pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
+def test_where_nothing_can_be_written_is_told(
+    place: str, said: str, talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    told = tell("export", talked, "--to", "jsonl", "--out", tmp_path / place)
+    assert told.exit_code == 2
+    (line,) = told.stderr.splitlines()
+    assert said in line
+
+
 def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
     page = tell("export", talked, "--to", "markdown").stdout
     assert page.startswith("# think tool subagent plan\n")
@@ -326,6 +328,15 @@ def test_as_markdown_everything_is_in_it(talked: str, tell: Tell) -> None:
     assert "**Bash**: List the files\n\n```json\n" in page
     assert "> There are 48 words in notes.txt.\n" in page
     assert "- [x] See that it works\n" in page
+
+
+def test_the_options_of_a_question_keep_their_lines_in_the_document(tell: Tell) -> None:
+    assert tell("run", "--agent", QUICK, "ask").exit_code == 3
+    (talk,) = lines(tell("list", "--json"))
+    page = tell("export", talk["conversation_id"], "--to", "markdown").stdout
+    assert (
+        "? Which colour shall it be?  (Colour)  \n1  Red    like a fire engine  \n2  Green" in page
+    )
 
 
 def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Tell) -> None:
@@ -362,8 +373,8 @@ def test_a_large_import_and_a_large_backup_show_that_they_are_at_work(
             print(json.dumps({**entry, "sequence": number}), file=file)
         print(json.dumps({"kind": "end", "entries": 900, "turns": 0}), file=file)
     with Terminal("import", large, home=home) as terminal:
-        terminal.wait_for("large.jsonl ━")
         assert terminal.end() == 0
+        assert terminal.drew("large.jsonl ━")
     with Terminal("backup", tmp_path / "copy.db", home=home) as terminal:
-        terminal.wait_for("copying to copy.db")
         assert terminal.end() == 0
+        assert terminal.drew("copying to copy.db")

@@ -160,7 +160,7 @@ class TestAPermission:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
             terminal.wait_for("a: always")
             terminal.type("maybe\n")
-            terminal.wait_for("Please answer: y: allow")
+            terminal.wait_for("Please answer with one of the letters.")
             terminal.type("a\n")
             assert terminal.end() == 0
             assert "→ always allowed: Bash(rm -r build)" in terminal.screen.text

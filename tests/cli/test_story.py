@@ -134,6 +134,10 @@ class TestTheEnd:
         assert line.plain == "✓ 3.2 s · 1,034 tokens in, 200 out · $0.5000"
         assert next_step(end) is None
 
+    def test_says_nothing_of_what_was_not_spent(self) -> None:
+        end = TurnEnd(False, False, usage=Usage(0, 0, 0, 0), cost_usd=0.0, duration_ms=3210)
+        assert [line.plain for line in figures(end)] == ["✓ 3.2 s"]
+
     @pytest.mark.parametrize(
         ("code", "step"),
         [("rate_limit", "Wait a while"), ("max_turns", "Say `go on`"), ("x", "Say how to go on")],

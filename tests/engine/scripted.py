@@ -80,6 +80,7 @@ class ScriptedSession(LocalSession):
         self.calls: list[str] = []  # without a result
         self.asked: dict[str, tuple[str, str]] = {}  # by what a reply names: our id, the call
         self.closed = asyncio.Event()
+        self._requests = 0
         self._message: str | None = None  # one that grows
         self._text = ""
 
@@ -169,7 +170,7 @@ class ScriptedSession(LocalSession):
         if self.in_turn:
             self._finish_message()
             call = self._call("request_input")
-            request_id = self.agent.new_id("ask")
+            request_id = self._new_request_id()
             self.asked[call] = request_id, call
             self._say(ev.QuestionAsked(*whose(), request_id, call, "request_input", []))
 
@@ -178,7 +179,7 @@ class ScriptedSession(LocalSession):
         if self.in_turn:
             self._finish_message()
             call = self._call("Bash")
-            request_id = self.agent.new_id("leave")
+            request_id = self._new_request_id()
             self.asked[request_id] = request_id, call
             self._say(ev.PermissionRequested(*whose(), request_id, call, "Bash", {"command": "rm"}))
 
@@ -220,6 +221,11 @@ class ScriptedSession(LocalSession):
         self._die("It was killed.")
 
     # --- how it is said -----------------------------------------------------------------------
+
+    def _new_request_id(self) -> str:
+        """Every process begins with one again."""
+        self._requests += 1
+        return f"ask{self._requests}"
 
     def _call(self, name: str) -> str:
         message, call = self.agent.new_id("m"), self.agent.new_id("t")

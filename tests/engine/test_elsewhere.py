@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.watching import Watcher
+from tests.engine.scripted import ScriptedAgent
+from tests.engine.watching import Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
+from turnwire.engine.channel import Channel, Subscriber
+from turnwire.engine.elsewhere import catch_up
 from turnwire.ports import Bus
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -47,5 +50,35 @@ def test_a_follower_sees_what_another_engine_writes(tmp_path: Path, bus: Bus) ->
                 assert far.view().turns == near.view().turns
         await mine.close()
         await theirs.close()
+
+    asyncio.run(scene())
+
+
+def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            before = talk.row.state
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.speaks("Hello.", finishes=True)
+                await seen.until(f.AssistantChunk, lambda frame: not frame.payload.partial)
+                running = await engine.store.conversation(talk.id)
+                session.ends()
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+            over = await engine.store.conversation(talk.id)
+            assert running is not None
+            assert over is not None
+            channel = Channel(before)
+            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+            channel.subscribe(subscriber)
+            for row, ends in [(running, 0), (over, 1)]:
+                await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
+                told = list(iter(subscriber.take, None))
+                assert sum(isinstance(sent.frame, f.AssistantComplete) for sent in told) == ends
 
     asyncio.run(scene())

@@ -67,6 +67,17 @@ def test_sending_again_under_the_same_id_gets_the_first_answer_again(path: Path)
     run(scene())
 
 
+def test_half_a_character_is_refused(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            with pytest.raises(Refused, match="half of a character") as refused:
+                await talk.send("caf\udce9")
+            assert refused.value.code == "INVALID_PAYLOAD"
+
+    run(scene())
+
+
 def test_whoever_comes_later_sees_the_same_conversation(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:
@@ -199,5 +210,22 @@ def test_an_idle_conversation_costs_no_task(path: Path) -> None:
                 await seen.until(f.AssistantComplete)
             assert asyncio.all_tasks() - before  # the agent is still open
         assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    run(scene())
+
+
+def test_words_from_the_background_carry_the_trace_of_the_turn_that_began_it(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("background")
+                complete = await seen.until(f.AssistantComplete)
+                growing = await seen.until(
+                    f.AssistantChunk,
+                    lambda chunk: bool(chunk.payload.partial and chunk.payload.parent_tool_use_id),
+                )
+                assert (growing.turn_id, growing.trace_id) == (1, complete.trace_id)
+                await seen.until(f.AssistantComplete)
 
     run(scene())

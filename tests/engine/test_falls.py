@@ -73,12 +73,31 @@ def test_a_clock_that_jumps_back_only_makes_deadlines_come_later(path: Path) -> 
     asyncio.run(scene())
 
 
+def test_a_clock_that_jumps_back_does_not_keep_a_stop_from_ending(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock()
+        async with engine_on(path, clock=clock) as engine:
+            options = {"delay": 0.001, "obey_interrupt": False}
+            talk = await engine.create("demo", options=options)
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                await talk.interrupt(1)
+                clock.jump(-3600)
+                clock.forward(6)  # more than it is given to obey
+                assert (await seen.until(f.ConversationInterrupted)).payload.forced
+                await seen.state("interrupted")
+
+    asyncio.run(scene())
+
+
 def test_a_follower_that_was_cut_off_comes_again_and_misses_nothing(path: Path) -> None:
     async def scene() -> None:
-        async with engine_on(path, settings=EngineSettings(buffer=4)) as engine:
+        async with engine_on(path) as engine:
             talk = await talk_with(engine)
             client = Client()
             async with Watcher(talk) as seen:
+                engine.settings = EngineSettings(buffer=4)  # of those who come from now on
                 for prompt in ("think tool plan", "long", "subagent"):
                     if not client.is_there:
                         client.come(talk)
@@ -213,6 +232,31 @@ def test_who_was_taken_over_notices_by_itself_and_ends_its_agent(path: Path) -> 
                 clock.forward(4)  # it would renew its lease now
                 await session.closed.wait()
             assert not agent.live
+
+    asyncio.run(scene())
+
+
+def test_a_server_that_is_back_before_the_lease_is_over_makes_the_log_true_when_it_is(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        fallen, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, clock=fallen, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as owner:
+                await talk.send("hello")
+                (await agent.opened()).begins()
+                await owner.state("streaming")
+            clock = ManualClock(fallen.now())
+            async with (
+                engine_on(path, clock=clock) as back,
+                Watcher(await back.open(talk.id)) as seen,
+            ):
+                clock.forward(8)
+                assert seen.of(f.SessionState)[-1].payload.running  # its owner may live
+                clock.forward(4)  # it has not renewed its lease, so it does not
+                assert (await seen.until(f.AssistantComplete)).payload.interrupted
+                assert (await seen.state("interrupted")).payload.reason == "server_restart"
 
     asyncio.run(scene())
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on, talk_with
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
@@ -116,6 +117,144 @@ def test_nobody_left_stops_the_turn_after_the_grace(path: Path) -> None:
                 async with Watcher(talk) as seen:
                     ends = [turn.end for turn in seen.view().turns]
             assert ends[0].interrupted
+
+    asyncio.run(scene())
+
+
+def test_who_comes_back_in_time_stops_nothing(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk):
+                await talk.send("hello")
+                (await agent.opened()).begins()
+            live = engine._live[talk.id]
+            await live.settle()
+            clock.forward(29)
+            async with Watcher(talk):
+                clock.forward(60)
+                await live.settle()
+                assert (await talk.status()).running
+                # They go, and the grace begins anew.
+            await live.settle()
+            clock.forward(29)
+            await live.settle()
+            assert (await talk.status()).running
+            clock.forward(1)
+            await live.settle()
+            assert live.state.turn is None or live.state.turn.stopping
+
+    asyncio.run(scene())
+
+
+def test_who_comes_back_in_the_moment_in_which_the_grace_ends_stops_nothing(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk):
+                await talk.send("hello")
+                (await agent.opened()).begins()
+            live = engine._live[talk.id]
+            await live.settle()
+            following = talk.follow()
+            coming = asyncio.ensure_future(anext(following))
+            clock.forward(31)  # the time is over, and they are on their way
+            assert not coming.done()
+            await coming
+            await live.settle()
+            assert live.state.turn is not None
+            assert live.state.turn.stopping is None
+            await following.aclose()
+
+    asyncio.run(scene())
+
+
+def test_who_waits_to_be_told_the_state_is_there_already(path: Path) -> None:
+    async def scene() -> None:
+        clock, agent = ManualClock(), ScriptedAgent()
+        async with engine_on(path, agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            first, second = talk.follow(), talk.follow()
+            await anext(first)
+            await talk.send("hello")
+            session = await agent.opened()
+            session.begins()
+            session.speaks("some words", finishes=False)
+            live = engine._live[talk.id]
+            async for frame in first:  # until the agent is heard
+                if isinstance(frame, f.AssistantChunk):
+                    break
+            await live.settle()
+            with live.channel.telling():
+                coming = asyncio.ensure_future(anext(second))
+                await asyncio.sleep(0)
+                await first.aclose()
+                await live.settle()
+                clock.forward(31)
+                await live.settle()
+            assert isinstance(await coming, f.SessionConnected)
+            assert live.state.turn is not None
+            assert live.state.turn.stopping is None
+            await second.aclose()
+
+    asyncio.run(scene())
+
+
+def test_a_late_decision_never_meets_what_another_process_asks_under_the_same_id(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("one")
+                first = await agent.opened()
+                first.begins()
+                first.wants()
+                old = (await seen.until(f.AssistantPermissionRequest)).payload
+                first.dies()
+                await seen.until(f.AssistantComplete)
+                await talk.send("two")
+                second = await agent.opened()
+                second.begins()
+                second.wants()
+                new = (await seen.until(f.AssistantPermissionRequest)).payload
+                assert list(second.asked) == list(first.asked)  # to them it is the same id
+                with pytest.raises(Refused) as refused:
+                    await talk.decide(old.request_id, "allow")
+                assert refused.value.code == "CONVERSATION_INTERRUPTED"
+                await talk.decide(new.request_id, "allow")
+                result = await seen.until(f.AssistantToolResult)
+                assert result.payload.tool_use_id == new.tool_use_id
+
+    asyncio.run(scene())
+
+
+def test_an_answer_to_an_agent_that_dies_in_that_moment_reaches_the_next_one(path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                first = await agent.opened()
+                first.begins()
+                first.asks()
+                asked = (await seen.until(f.AssistantRequestInput)).payload
+                first.dies()  # nobody knows it yet
+                await talk.answer(asked.question_id, "blue")
+                went_on = await seen.until(f.TurnStarted, lambda frame: frame.turn_id == 1)
+                assert went_on.payload.origin == "resume"
+                result = (await seen.until(f.AssistantToolResult)).payload
+                assert (result.tool_use_id, result.is_error) == (asked.question_id, False)
+                assert "blue" in str(result.content)
+                agent.live[0].ends()
+                complete = (await seen.until(f.AssistantComplete)).payload
+                assert not complete.is_error
+                assert len(agent.sessions) == 2
 
     asyncio.run(scene())
 

@@ -116,3 +116,28 @@ def test_a_killed_process_leaves_whole_commits_and_all_that_had_returned(
     assert rows_of(path, "SELECT count(*) FROM messages") == rows_of(
         path, "SELECT count(*) FROM search"
     )
+
+
+def test_a_process_that_comes_and_goes_takes_nothing_away_from_who_stays(tmp_path: Path) -> None:
+    """The last one to close the file clears it up. Who is not the last must not take itself for it."""
+    path = tmp_path / "log.db"
+
+    def visit() -> int:
+        look = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1])\n"
+        look += "print(db.execute('SELECT count(*) FROM messages').fetchone()[0]); db.close()"
+        ended = subprocess.run(
+            [sys.executable, "-c", look, str(path)], capture_output=True, check=True
+        )
+        return int(ended.stdout)
+
+    async def here() -> None:
+        store = await SqliteStore.open(path)
+        talk = await begin(store)
+        for number in range(1, 4):
+            await talk.say(str(number))
+            assert len(await store.entries("c")) == number  # readers come while the writer is there
+            assert await asyncio.to_thread(visit) == number
+        await store.close()
+
+    asyncio.run(here())
+    assert rows_of(path, "SELECT count(*) FROM messages") == [(3,)]

@@ -40,12 +40,14 @@ class ChildAgent:
         env: Mapping[str, str] | None = None,
         start_seconds: float = 30.0,
         grace: float = 3.0,
+        lease: float = 10.0,
         **options: Any,
     ) -> None:
         self._target = agent
         self._env = env
         self._start_seconds = start_seconds
         self._grace = grace
+        self._lease = lease
         self._options = options
         self._agent: Agent = make(agent, **options)  # for what it says about itself
         self.name = self._agent.name
@@ -64,7 +66,7 @@ class ChildAgent:
         # -P: nothing in the conversation's folder may take the place of a module.
         command = [sys.executable, "-P", "-m", "turnwire.agents.run_child"]
         process = await GuardedProcess.start(
-            command, cwd=start.cwd, env=self._env, grace=self._grace
+            command, cwd=start.cwd, env=self._env, grace=self._grace, lease=self._lease
         )
         session = ChildSession(process)
         try:

@@ -8,7 +8,9 @@ control socket, when that socket closes because the server is gone, when the com
 when all of it together uses more memory or more processes than it may.
 `FD` is an inherited socket, or the path of a Unix socket to connect to.
 
-On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}.
+On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}, and
+{"lease": 10}: end everything unless this is said again within so many seconds. A server that stands
+still may have been replaced by another one, which must not meet this one's agent.
 The guard: {"started": pid} or {"failed": why}; {"exited": {pid, code, signal}} when the command has
 ended; {"over": why} when it uses too much; at last {"ended": [{pid, name, signal}], "left": [...]}.
 
@@ -139,6 +141,7 @@ class Guard:
         self._leave = 0.0
         self._heard = b""
         self._asked = False  # to end
+        self._deadline: float | None = None  # by then the server has to speak again
         self._subreaper = subreaper and _prctl(_SUBREAPER, 1)
         self._child = 0
         self._seen: dict[tuple[int, str], Running] = {}  # where there is no subreaper
@@ -257,6 +260,9 @@ class Guard:
 
     def _wait(self, seconds: float | None) -> None:
         """Until something happens: a child ends, a signal comes, the server speaks or is gone."""
+        if self._deadline is not None and not self._asked:
+            left = max(self._deadline - time.monotonic(), 0.0)
+            seconds = left if seconds is None else min(seconds, left)
         for fd, _ in self._poll.poll(None if seconds is None else max(1, round(seconds * 1000))):
             if fd == self._wake:
                 self._on_signals()
@@ -265,6 +271,8 @@ class Guard:
                 self._asked = True
             else:
                 self._listen()
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            self._asked = True
         self._reap()
         if not self._subreaper and not self._asked:
             self._descendants()  # a look, so that they are known when their parents are gone
@@ -287,7 +295,11 @@ class Guard:
         import json
 
         for line in lines:
-            how = json.loads(line)["end"]
+            said = json.loads(line)
+            if "lease" in said:
+                self._deadline = time.monotonic() + said["lease"]
+                continue
+            how = said["end"]
             self._asked = True
             self._leave = how.get("leave", 0.0)
             self._grace = how.get("grace", self._grace)

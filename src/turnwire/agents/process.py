@@ -18,12 +18,14 @@ from msgspec import Struct
 
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentGone
 
 __all__ = ["GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
 _LAST = 4096  # bytes of its standard error that are remembered
+_LEASE = 10.0  # seconds that a server may stand still before its agents are ended
 _TOKEN = "TURNWIRE_AGENT_TOKEN"  # in the environment of everything that the command starts
 _PLAIN = (
     *("HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL"),
@@ -147,6 +149,7 @@ class GuardedProcess:
         self._begun: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._ending: asyncio.Task[list[EndedProcess]] | None = None
         self._ended: list[EndedProcess] | None = None  # none: the guard has not told yet
+        self._holding: asyncio.TimerHandle | None = None
         self._exited: dict[str, Any] | None = None
         self._over: str | None = None  # what it used too much of
 
@@ -159,9 +162,13 @@ class GuardedProcess:
         env: Mapping[str, str] | None = None,
         grace: float = 3.0,
         subreaper: bool = True,
+        lease: float = _LEASE,
         limits: Limits | None = None,
     ) -> Self:
-        """Start it; `env` is all that it knows. Raises AgentGone if there is no such program."""
+        """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
+
+        If this process stands still for `lease` seconds, all of it is ended.
+        """
         ours, theirs = socket.socketpair()
         token = secrets.token_hex(16)
         environment = dict(plain_environment() if env is None else env)
@@ -179,6 +186,7 @@ class GuardedProcess:
                     env={**environment, _TOKEN: token},
                     pass_fds=[theirs.fileno()],
                 )
+            self._hold(lease)
             await self._begun
         except BaseException as error:
             await self.end()
@@ -190,11 +198,21 @@ class GuardedProcess:
     async def _spawn(self, command: list[str], **how: Any) -> None:
         reader, self._guard = await asyncio.open_connection(sock=self._control, limit=_MOST)
         loop = asyncio.get_running_loop()
+        reach(CrashPoint.SPAWNS)
         transport, _ = await loop.subprocess_exec(
             lambda: self._pipes, *command, start_new_session=True, **how
         )
+        reach(CrashPoint.SPAWNED)
         self._transport = transport
         self._listener = asyncio.create_task(self._listen(reader))
+
+    def _hold(self, lease: float) -> None:
+        """Tell the guard that its server is alive, and soon again."""
+        assert self._guard is not None
+        if not self._guard.is_closing():
+            self._guard.write(msgspec.json.encode({"lease": lease}) + b"\n")
+            again = asyncio.get_running_loop().call_later
+            self._holding = again(lease / 3, self._hold, lease)
 
     # --- talking ------------------------------------------------------------------------------
 
@@ -281,6 +299,8 @@ class GuardedProcess:
             await asyncio.wait([self._listener])
 
     async def _end(self, leave: float, grace: float | None) -> list[EndedProcess]:
+        if self._holding is not None:
+            self._holding.cancel()
         if self._transport is not None and self._guard is not None:
             how = {"leave": leave} if grace is None else {"leave": leave, "grace": grace}
             self._guard.write(msgspec.json.encode({"end": how}) + b"\n")

@@ -38,7 +38,12 @@ def make(name: str, **options: Any) -> Agent:
         maker = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise UnknownAgent(f"The agent {name!r} cannot be imported: {error}.") from error
-    agent: Agent = maker(**options)
+    try:
+        agent: Agent = maker(**options)
+    except TypeError as error:
+        raise UnknownAgent(f"The agent {name!r} cannot be made: {error}.") from error
+    if not hasattr(agent, "capabilities"):
+        raise UnknownAgent(f"{name!r} is no agent. Name a class that keeps the agent port.")
     return agent
 
 

@@ -8,6 +8,7 @@ import click
 
 from turnwire.cli.conversations import find, id_argument, take_over
 from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.options import typed
 from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
 
@@ -22,11 +23,13 @@ __all__ = ["command"]
 @click.option("--question-id", metavar="ID", help="Which one, if several wait.")
 @click.option("--allow", "decision", flag_value="allow", help="Allow what is asked for.")
 @click.option("--deny", "decision", flag_value="deny", help="Deny what is asked for.")
-@click.option("--reason", metavar="WORDS", help="With --deny: what the agent is told.")
+@click.option(
+    "--reason", metavar="WORDS", callback=typed, help="With --deny: what the agent is told."
+)
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @data_dir_option
 @id_argument
-@click.argument("answer", required=False)
+@click.argument("answer", required=False, callback=typed)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -94,6 +97,8 @@ class _Given:
             raise TurnwireError("this is a question. Answer it in words: turnwire answer ID ANSWER")
         if self.answer is None:
             return None
+        if request.required and not self.answer.strip():
+            raise TurnwireError("the answer is empty. Say it in words, or the number of an option.")
         try:
             return read_given(request.questions, self.answer)
         except NotUnderstood as problem:

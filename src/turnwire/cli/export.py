@@ -12,6 +12,7 @@ import click
 
 from turnwire.cli.conversations import find, id_argument
 from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
     from turnwire.ports import ConversationRow, Store, StoredEntry
@@ -35,6 +36,10 @@ def command(*, home: Home, conversation: str, form: str, out: Path | None) -> No
 
     ID is the conversation's; its first letters will do.
     """
+    if out is not None and not out.absolute().parent.is_dir():
+        raise TurnwireError(f"{out.parent} is no directory. Make it, or name another place.")
+    if out is not None and out.is_dir():
+        raise TurnwireError(f"{out} is a directory. Name a file in it.")
     run_async(_export(home, conversation, form, out))
     if out is not None:
         click.echo(out)

@@ -55,7 +55,7 @@ class Home:
         """The database, open. Raises NothingYet where there is none and none is to be made."""
         if create:
             self._make()
-        elif not self.database.exists():
+        elif not self._is_there():
             start = self.command("run", "hello")
             raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
 
@@ -65,11 +65,22 @@ class Home:
         try:
             store = await SqliteStore.open(self.database)
         except StorageUnavailable as failure:
-            raise self._cannot(failure.message.rstrip(".")) from failure
+            raise self._cannot(f"{self.database}: {_lower(failure.message)}") from failure
         try:
             yield store
         finally:
             await store.close()
+
+    def _is_there(self) -> bool:
+        try:
+            self.database.stat()
+        except FileNotFoundError:
+            return False
+        except NotADirectoryError:
+            raise self._cannot(f"{self.path} is a file, not a directory") from None
+        except OSError as failure:
+            raise self._cannot(f"cannot look into {self.path}: {_cause(failure)}") from None
+        return True
 
     def _make(self) -> None:
         try:
@@ -77,14 +88,22 @@ class Home:
         except FileExistsError:
             raise self._cannot(f"{self.path} is a file, not a directory") from None
         except OSError as failure:
-            cause = failure.strerror or str(failure)
-            raise self._cannot(f"cannot make the directory {self.path}: {cause}") from None
+            cause = f"cannot make the directory {self.path}: {_cause(failure)}"
+            raise self._cannot(cause) from None
 
     def _cannot(self, cause: str) -> TurnwireError:
         return TurnwireError(
-            f"{cause[:1].lower()}{cause[1:]}. "
-            f"Name a directory that you may write to: --data-dir DIR, or {_VARIABLE}."
+            f"{cause.rstrip('.')}. "
+            f"Name another directory, which you may write to: --data-dir DIR, or {_VARIABLE}."
         )
+
+
+def _cause(failure: OSError) -> str:
+    return failure.strerror or str(failure)
+
+
+def _lower(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:]}"
 
 
 def default_path() -> Path:
@@ -104,7 +123,7 @@ data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.opti
     "--data-dir",
     "home",
     envvar=_VARIABLE,
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),  # whether it can be read is seen when it is
     callback=_home,
     metavar="DIR",
     help=f"Where conversations are kept; also {_VARIABLE}. Otherwise with this user's data.",

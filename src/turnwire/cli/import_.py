@@ -51,33 +51,26 @@ async def _import(home: Home, path: Path) -> tuple[str, int]:
 async def _add(
     store: Store, name: str, first: Line | None, lines: Iterator[Line], path: Path
 ) -> int:
-    from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, TurnLine, entry_of
+    from turnwire.cli.record import VERSION, HeadLine
     from turnwire.cli.restore import Restorer
 
     if not isinstance(first, HeadLine):
         raise _broken(path, 1, "it does not begin with a conversation")
-    restorer = await Restorer.begin(store, name, first)
+    if first.version > VERSION:
+        raise _broken(path, 1, "a newer Turnwire wrote it: update this one")
     number = 1
-    for number, line in enumerate(lines, 2):
-        match line:
-            case EntryLine():
-                if line.sequence != restorer.head + 1:
-                    raise _broken(path, number, f"entry {restorer.head + 1} is missing")
-                await restorer.add(entry_of(line))
-            case TurnLine():
-                await restorer.end_turn(line)
-            case BlobLine():
-                await store.put_blob(line.blob_id, line.data, line.mime_type, at=first.created_at)
-            case EndLine(entries=entries) if entries == restorer.head:
-                await restorer.finish()
-                return entries
-            case _:
-                raise _broken(path, number, "it is not in its place")
+    try:
+        restorer = await Restorer.begin(store, name, first)
+        for line in lines:
+            number += 1
+            if await restorer.take(line):
+                return restorer.head
+    except (ValueError, OverflowError, RecursionError) as problem:
+        raise _broken(path, number, str(problem)) from None
     raise _broken(path, number, "the end is missing: the file was cut off")
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    import msgspec
 
     from turnwire.cli.bars import reading
     from turnwire.cli.record import read_line
@@ -87,7 +80,7 @@ def _lines(path: Path) -> Iterator[Line]:
             for number, raw in enumerate(file, 1):
                 try:
                     yield read_line(raw)
-                except (msgspec.DecodeError, RecursionError) as problem:
+                except (ValueError, RecursionError) as problem:  # also of msgspec, and of UTF-8
                     raise _broken(path, number, str(problem)) from None
                 count(len(raw))
     except OSError as problem:

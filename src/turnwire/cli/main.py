@@ -76,7 +76,10 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except TurnwireError as error:
-            raise Failure(error.message) from None
+            message = error.message
+            if error.code == "STORAGE_UNAVAILABLE":  # which says only what is wrong
+                message = f"{message.rstrip('.')}. See to the disk, then try again."
+            raise Failure(message) from None
         except KeyboardInterrupt:
             ctx.exit(130)  # 128 + SIGINT, as shells count
         except BrokenPipeError:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
 from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
@@ -24,6 +24,7 @@ __all__ = [
     "as_frame",
     "as_line",
     "blobs_in",
+    "entry_of",
     "head_of",
     "read_line",
     "told",
@@ -31,6 +32,9 @@ __all__ = [
 
 VERSION = 1
 _PAGE = 500
+
+_Number: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 53)]
+_Time: TypeAlias = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
 
 class _Line(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
@@ -43,8 +47,8 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     version: int  # of this format
     conversation_id: str
     agent: str
-    created_at: str
-    updated_at: str
+    created_at: _Time  # ISO 8601, UTC
+    updated_at: _Time
     state: str  # a RunState
     title: str | None = None
     cwd: str | None = None
@@ -58,18 +62,18 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
 class EntryLine(_Line, frozen=True, tag="entry"):
     """An entry of the log."""
 
-    sequence: int
+    sequence: _Number
     message: Raw  # as on the page about messages
-    turn_id: int | None = None
+    turn_id: _Number | None = None
     trace_id: str | None = None
 
 
 class TurnLine(_Line, frozen=True, tag="turn"):
     """The end of a turn, behind the entry that it follows."""
 
-    turn_id: int
+    turn_id: _Number
     trace_id: str
-    ended_at: str
+    ended_at: _Time
     end: TurnEnd
 
 
@@ -155,8 +159,9 @@ def as_frame(item: StoredEntry | StoredTurn, conversation_id: str) -> Frame:
 
 
 def entry_of(line: EntryLine) -> StoredEntry:
-    """The opposite of `as_line`."""
+    """The opposite of `as_line`. Raises ValueError where it is no entry."""
     message = decode_message(bytes(line.message))
+    msgspec.convert(message.timestamp, _Time)
     return StoredEntry(line.sequence, message, line.turn_id, line.trace_id)
 
 

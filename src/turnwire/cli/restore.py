@@ -6,7 +6,7 @@ import time
 
 from msgspec import convert, structs
 
-from turnwire.cli.record import HeadLine, TurnLine
+from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
 from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
@@ -18,7 +18,7 @@ _LEASE = 600_000  # milliseconds; nobody else knows its name yet
 
 
 class Restorer:
-    """Made with `begin`; `finish` lets others have the conversation."""
+    """Made with `begin`. Others can have the conversation when its last line was taken."""
 
     def __init__(self, store: Store, claim: Claim, head: HeadLine, state: Conversation) -> None:
         self._store = store
@@ -30,7 +30,7 @@ class Restorer:
 
     @classmethod
     async def begin(cls, store: Store, name: str, head: HeadLine) -> Restorer:
-        """A new conversation, without a word in it."""
+        """A new conversation, without a word in it. Raises ValueError where that cannot be."""
         state = Conversation(
             name,
             convert(head.rules, Options),
@@ -46,7 +46,26 @@ class Restorer:
         claim = await store.claim(name, f"import:{name}", now=now, lease=_LEASE)
         return cls(store, claim, head, state)
 
-    async def add(self, stored: StoredEntry) -> None:
+    async def take(self, line: Line) -> bool:
+        """The next line; returns whether it was the last. Raises ValueError where it does not fit."""
+        match line:
+            case EntryLine(sequence=sequence):
+                if sequence != self.head + 1:
+                    raise ValueError(f"entry {self.head + 1} is missing")
+                await self._add(entry_of(line))
+            case TurnLine():
+                await self._end_turn(line)
+            case BlobLine():
+                at = self._told.created_at
+                await self._store.put_blob(line.blob_id, line.data, line.mime_type, at=at)
+            case EndLine(entries=entries) if entries == self.head:
+                await self._finish()
+                return True
+            case _:
+                raise ValueError("it is not in its place")
+        return False
+
+    async def _add(self, stored: StoredEntry) -> None:
         """The next entry. Its run has the name of the new conversation."""
         entry = stored.entry
         old = f"{self._told.conversation_id}:"
@@ -61,7 +80,7 @@ class Restorer:
         if len(self._writes) >= _BATCH:
             await self._commit(self._told.updated_at)
 
-    async def end_turn(self, line: TurnLine) -> None:
+    async def _end_turn(self, line: TurnLine) -> None:
         """A turn was over here."""
         self._writes.append(EndTurn(line.turn_id, line.trace_id, line.end))
         end = line.end
@@ -74,7 +93,7 @@ class Restorer:
         )
         await self._commit(line.ended_at)
 
-    async def finish(self) -> None:
+    async def _finish(self) -> None:
         """It is whole."""
         self._state = structs.replace(self._state, totals=self._told.totals)
         await self._commit(self._told.updated_at)

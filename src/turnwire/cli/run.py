@@ -12,6 +12,7 @@ import click
 
 from turnwire.cli.conversations import find, new_id, take_over
 from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.options import typed
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _VARIABLE = "TURNWIRE_AGENT"
 @click.option("--cwd", metavar="DIR", help="Where the agent works.  [default: here]")
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @data_dir_option
-@click.argument("prompt", required=False)
+@click.argument("prompt", required=False, callback=typed)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -133,7 +134,10 @@ def _whom(agent: str | None) -> tuple[str, str | None]:
 
 
 def _directory(cwd: str | None) -> str:
-    path = Path(cwd).expanduser().absolute() if cwd is not None else Path.cwd()
+    try:
+        path = Path(cwd or ".").expanduser().absolute()
+    except FileNotFoundError:
+        raise TurnwireError("this directory is gone. Go to another one.") from None
     if not path.is_dir():
         raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
     return str(path)

@@ -72,6 +72,11 @@ class Subscriber:
             self._size += sum(sent.size for sent in together)
             self._wake()
 
+    def begin(self) -> None:
+        """From this moment on: what came before is in the state."""
+        self._waiting.clear()
+        self._size = 0
+
     def take(self) -> Sent | None:
         """The next that waits."""
         if not self._waiting:
@@ -124,7 +129,8 @@ class Channel:
             if turn is not None and turn_id in (None, turn.turn_id):
                 out += self._partials.feed_all(some, turn.turn_id, turn.trace_id, now)
             else:  # background work, whose turn is over
-                out += self._partials.feed_all(some, turn_id, None, now)
+                trace_id = None if turn_id is None else state.traces.get(turn_id)
+                out += self._partials.feed_all(some, turn_id, trace_id, now)
         return out
 
     def step(

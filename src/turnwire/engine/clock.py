@@ -36,3 +36,7 @@ class SystemClock:
         left = max((at - self.now()) / 1000, 0)
         handle = loop.call_later(min(left, _LOOK_AGAIN), look)
         return lambda: handle.cancel()
+
+    def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
+        """Run this when so much time has passed; returns what cancels it."""
+        return asyncio.get_running_loop().call_later(max(milliseconds, 0) / 1000, run).cancel

@@ -12,8 +12,9 @@ from msgspec import structs
 
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.message import known_meta
-from turnwire.core.status import OpenRequest, Totals, with_turn
+from turnwire.core.status import Totals, with_turn
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
@@ -22,6 +23,7 @@ from turnwire.ports import (
     Bus,
     Clock,
     ConversationRow,
+    RequestRow,
     StorageUnavailable,
     Store,
     StoredEntry,
@@ -35,10 +37,10 @@ __all__ = ["Elsewhere", "catch_up"]
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
     """Tell a channel's followers what the log has and they have not."""
     before, name = channel.state, row.conversation_id
-    ended = [
+    ended = [  # not those that have ended since the row was read: they come next time
         turn
         for turn in await store.turns(name, since=before.head)
-        if turn.turn_id > (before.last_turn_id or 0)
+        if (before.last_turn_id or 0) < turn.turn_id <= (row.state.last_turn_id or 0)
     ]
     news = _News(before, row.state, ended)
     after = before.head
@@ -46,11 +48,16 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
         for stored in await store.entries(name, after=after, before=row.head + 1):
             after = stored.sequence
             news.end_turns(after)
-            news.add(stored)
+            asked = news.add(stored)
+            if asked is not None:
+                request = await store.request(name, asked)
+                news.opened(stored.entry.timestamp, request)
     news.end_turns(row.head + 1)
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
+        reach(CrashPoint.CATCH_UP_PUBLISHES)
         channel.publish(row.state, [*news.frames, *told])
+        reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
 class _News:
@@ -62,7 +69,6 @@ class _News:
         self._name = before.conversation_id
         self._started = before.turns
         self._after = after
-        self._open = {request.request_id: request for request in after.requests}
         self._ended = deque(ended)
         self._origins = {turn.turn_id: turn.end.origin for turn in ended}
 
@@ -85,8 +91,8 @@ class _News:
                 queue_held=bool(status.queue) and (end.is_error or end.interrupted),
             )
 
-    def add(self, stored: StoredEntry) -> None:
-        """An entry, and what it shows of the state."""
+    def add(self, stored: StoredEntry) -> str | None:
+        """An entry, and what it shows of the state. Returns what was asked with it, if anything."""
         now = stored.entry.timestamp
         starts = stored.turn_id is not None and stored.turn_id > self._started
         queue = self.status.queue
@@ -107,27 +113,27 @@ class _News:
             held = self.status.queue_held and bool(queue)
             turn = {"running": True, "turn_id": self._started, "state": "streaming"}
             self._tell(now, **turn, reason=None, queue=queue, queue_held=held)
-        requests = self.status.requests
         match frame:
-            case f.AssistantRequestInput(payload=p.RequestInput(question_id=request_id)):
-                requests = [*requests, *self._opened(request_id)]
-            case f.AssistantPermissionRequest(payload=p.PermissionAsked(request_id=request_id)):
-                requests = [*requests, *self._opened(request_id)]
+            case f.AssistantRequestInput(payload=p.RequestInput(question_id=asked)):
+                return asked
+            case f.AssistantPermissionRequest(payload=p.PermissionAsked(request_id=asked)):
+                return asked
             case f.AssistantRequestResolved(payload=end):
-                requests = [each for each in requests if each.request_id != end.request_id]
+                left = [each for each in self.status.requests if each.request_id != end.request_id]
+                self._tell(now, state="waiting_input" if left else "active", requests=left)
             case f.SessionSystemEvent(payload=p.SystemNews(subtype="init")):
                 self._tell(
                     now, model=self._after.model, permission_mode=self._after.permission_mode
                 )
-                return
             case _:
-                return
-        state = "waiting_input" if requests else "active"
-        self._tell(now, state=state, requests=requests)
+                pass
+        return None
 
-    def _opened(self, request_id: str) -> list[OpenRequest]:
-        """One that still waits. Of one that does not, the log tells the end as well."""
-        return [self._open[request_id]] if request_id in self._open else []
+    def opened(self, now: str, row: RequestRow | None) -> None:
+        """A person was needed, and may still be."""
+        if row is not None:
+            requests = [*self.status.requests, row.request]
+            self._tell(now, state="waiting_input", requests=requests)
 
     def _tell(self, now: str, **changes: Any) -> None:
         status = structs.replace(self.status, **changes)
@@ -183,7 +189,7 @@ class Elsewhere:
             self._task = None
 
     def _wait(self) -> None:
-        self._timer = self._clock.call_at(self._clock.now() + self._recheck, self._tick)
+        self._timer = self._clock.call_after(self._recheck, self._tick)
 
     def _tick(self) -> None:
         self.look()

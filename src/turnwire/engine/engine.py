@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -21,6 +21,7 @@ from turnwire.core.conversation.state import Conversation, Options, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import Channel, Sent
 from turnwire.engine.clock import SystemClock
@@ -38,12 +39,14 @@ from turnwire.ports import (
     Owned,
     StorageUnavailable,
     Store,
+    Timer,
 )
 
 __all__ = ["Engine", "EngineSettings"]
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
+_TOGETHER = 100  # conversations that are looked after at once, when an engine starts
 
 
 class EngineSettings(Struct, frozen=True):
@@ -99,6 +102,7 @@ class Engine:
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._watching: Timer | None = None
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -114,14 +118,39 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        for conversation_id in await self.store.unsettled():
+        await self._look_after(await self.store.unsettled())
+        self._watch()
+
+    async def _look_after(self, conversation_ids: list[str]) -> None:
+        """Many at a time: then they are written together."""
+
+        async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
                 await self._activate(conversation_id)
 
+        for first in range(0, len(conversation_ids), _TOGETHER):
+            await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
+
+    def _watch(self) -> None:
+        """Another process may die at any time: what it leaves is looked after, too."""
+
+        async def look() -> None:
+            with suppress(StorageUnavailable):
+                await self._look_after(await self.store.abandoned(now=self.clock.now()))
+
+        def due() -> None:
+            self._do_beside(look())
+            self._watch()
+
+        if not self._stopping:
+            self._watching = self.clock.call_after(round(self.settings.recheck * 1000), due)
+
     async def stop(self) -> None:
         """End every agent; the log says truthfully what became of their turns."""
         self._stopping = True
+        if self._watching is not None:
+            self._watching()
         await asyncio.gather(*(live.stop() for live in list(self._live.values())))
         for live in list(self._live.values()):
             await self._release(live.claim)
@@ -158,7 +187,10 @@ class Engine:
         new = NewConversation(
             name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
         )
-        return Talk(self, await self.store.create(new))
+        reach(CrashPoint.CREATES)
+        row = await self.store.create(new)
+        reach(CrashPoint.CREATED)
+        return Talk(self, row)
 
     async def open(self, conversation_id: str) -> Talk:
         """A conversation that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
@@ -203,9 +235,11 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
+        reach(CrashPoint.CLAIMS)
         claim = await self.store.claim(
             conversation_id, self.owner, now=self.clock.now(), lease=self._lease
         )
+        reach(CrashPoint.CLAIMED)
         row = await self.store.conversation(conversation_id)
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
@@ -230,12 +264,17 @@ class Engine:
             new_id=self.new_id,
             idle_seconds=self.settings.agent_idle,
             ended=self._rest,
-            committed=lambda head: self.bus.publish(conversation_id, head),
+            committed=lambda head: self._hint(conversation_id, head),
         )
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         live.recover()
         return live
+
+    def _hint(self, conversation_id: str, head: int) -> None:
+        reach(CrashPoint.HINTS)
+        self.bus.publish(conversation_id, head)
+        reach(CrashPoint.HINTED)
 
     def _check_running(self) -> None:
         if self._stopping:
@@ -250,13 +289,19 @@ class Engine:
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
             del self._channels[live.row.conversation_id]
-        releasing = asyncio.create_task(self._release(live.claim))
-        self._releasing.add(releasing)
-        releasing.add_done_callback(self._releasing.discard)
+        self._do_beside(self._release(live.claim))
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._releasing.add(task)
+        task.add_done_callback(self._releasing.discard)
+        return task
 
     async def _release(self, claim: Claim) -> None:
         with suppress(StorageUnavailable):  # then the lease runs out by itself
+            reach(CrashPoint.RELEASES)
             await self.store.release(claim)
+            reach(CrashPoint.RELEASED)
 
     @property
     def _lease(self) -> int:
@@ -266,16 +311,18 @@ class Engine:
         """Hold on to what is ours, for as long as there is something."""
         while self._live:
             over = asyncio.Event()
-            cancel = self.clock.call_at(self.clock.now() + self._lease // 3, over.set)
+            cancel = self.clock.call_after(self._lease // 3, over.set)
             try:
                 await over.wait()
             finally:
                 cancel()
             ours = list(self._live.values())
             with suppress(StorageUnavailable):  # a claim holds until another one takes it
+                reach(CrashPoint.RENEWS)
                 held = await self.store.renew(
                     [live.claim for live in ours], now=self.clock.now(), lease=self._lease
                 )
+                reach(CrashPoint.RENEWED)
                 for live in ours:
                     if (
                         live.claim not in held
@@ -296,8 +343,9 @@ class Engine:
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`."""
-        fresh = await self.store.conversation(row.conversation_id)
-        channel = self._channel(fresh or row)
+        channel = self._channels.get(row.conversation_id)
+        if channel is None:
+            channel = self._channel(await self.store.conversation(row.conversation_id) or row)
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))

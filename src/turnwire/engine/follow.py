@@ -64,14 +64,15 @@ async def follow(
 ) -> AsyncGenerator[Sent, None]:
     """The seam: subscribe, take the head, replay up to it, then let go what came meanwhile.
 
-    The state and the snapshots are those of the moment of subscribing, because all that happened
-    since waits behind them.
+    The state and the snapshots are those of one moment, and all that happens from then on waits
+    behind them. Whoever waits for that moment is there already, so that nothing stops for them.
     """
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
-    await channel.until_told()
     channel.subscribe(subscriber)
     try:
+        await channel.until_told()
+        subscriber.begin()
         now = iso(clock.now())
         state = channel.state
         head = state.head

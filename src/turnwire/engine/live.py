@@ -19,6 +19,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.channel import Channel
 from turnwire.engine.hearing import Heard, Hearing
@@ -98,7 +99,7 @@ class Live:
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(
-            agent, self._session_start, self.post, self._agent_lost, self._rest
+            agent, self._session_start, self.post, self._agent_lost, self._rest, new_id
         )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
@@ -180,6 +181,8 @@ class Live:
                 raise item
             if isinstance(item, Ask):
                 await self._answer(item)
+            elif isinstance(item, i.GraceOver) and self.channel.is_followed:
+                pass  # somebody came back in the last moment
             elif isinstance(item, list):
                 now = self._clock.now()
                 await self._hear(self._hearing.take(self.state, self._ready(item), now), now)
@@ -241,8 +244,11 @@ class Live:
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
         frames = self.channel.step(self.state, after, effects.writes, iso(now))
+        reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
+        reach(CrashPoint.ASK_WRITTEN)
         _accept(ask, Answer(ack))
+        reach(CrashPoint.ASK_ACKNOWLEDGED)
         self._publish(after, frames)
         self._do(effects)
 
@@ -278,7 +284,9 @@ class Live:
         attempt = 0
         while True:
             try:
+                reach(CrashPoint.STEP_MADE)
                 await self._store.commit(self._commit(after, writes, now))
+                reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:
                 self._refuse_waiting(down)
@@ -298,7 +306,7 @@ class Live:
 
     async def _pause(self, milliseconds: int) -> None:
         """A while, or until the server stops."""
-        again = self._clock.call_at(self._clock.now() + milliseconds, self._try_again.set)
+        again = self._clock.call_after(milliseconds, self._try_again.set)
         await self._try_again.wait()
         self._try_again.clear()
         again()
@@ -308,7 +316,9 @@ class Live:
         self.state = after
         if news:
             self._committed(after.head)
+        reach(CrashPoint.PUBLISHES)
         self.channel.publish(after, frames)
+        reach(CrashPoint.PUBLISHED)
 
     def _do(self, effects: e.Effects) -> None:
         for command in effects.commands:
@@ -325,7 +335,11 @@ class Live:
 
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
-        self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+        if name.startswith("deadline:"):  # a time of day
+            self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+        else:  # a while, which a clock that is set back does not make longer
+            left = at - self._clock.now()
+            self._timers[name] = self._clock.call_after(left, lambda: self._fire(name))
 
     def _cancel_timer(self, name: str) -> None:
         cancel = self._timers.pop(name, None)

@@ -12,6 +12,8 @@ from typing import Any
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.naming import RequestNames
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
@@ -36,13 +38,16 @@ class AgentRunner:
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
+        new_id: Callable[[], str],
     ) -> None:
         self._agent = agent
         self._start = start
         self._heard = heard
         self._lost = lost
         self._rested = rested
+        self._new_id = new_id
         self._session: AgentSession | None = None
+        self._names = RequestNames("")  # the session's
         self._reader: asyncio.Task[None] | None = None
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
@@ -116,10 +121,14 @@ class AgentRunner:
             case e.Prompt(turn=turn, content=content):
                 session = await self._open()
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
+                reach(CrashPoint.PROMPTS)
                 await session.prompt(content, turn_uuid=uuid)
+                reach(CrashPoint.PROMPTED)
             case e.Deliver(replies=replies, resume=resume):
                 session = await self._open()
-                await session.deliver(replies, resumed=resume)
+                reach(CrashPoint.DELIVERS)
+                await session.deliver(self._names.replies(replies), resumed=resume)
+                reach(CrashPoint.DELIVERED)
             case e.Choose(model=model, permission_mode=mode):
                 if self._session is not None:  # the next one is opened with it
                     await self._session.choose(model=model, permission_mode=mode)
@@ -133,16 +142,19 @@ class AgentRunner:
         if self._ending is not None:
             await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
+            reach(CrashPoint.AGENT_OPENS)
             self._session = await self._agent.open(self._start())
-            self._reader = asyncio.create_task(self._read(self._session))
+            reach(CrashPoint.AGENT_OPENED)
+            self._names = RequestNames(self._new_id()[:8])
+            self._reader = asyncio.create_task(self._read(self._session, self._names))
         return self._session
 
-    async def _read(self, session: AgentSession) -> None:
+    async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent never waits for us."""
         message: str | None = None
         try:
             async for batch in session.events():
-                self._heard(batch)
+                self._heard(names.heard(batch))
         except AgentGone as gone:
             message = gone.message
         except Exception as error:
@@ -170,7 +182,10 @@ class AgentRunner:
         self, session: AgentSession, reader: asyncio.Task[None] | None
     ) -> list[i.EndedProcess]:
         try:
-            return await session.close()
+            reach(CrashPoint.CLOSES)
+            ended = await session.close()
+            reach(CrashPoint.CLOSED)
+            return ended
         except Exception:
             _log.exception("An agent could not be closed.")
             return []
@@ -196,7 +211,9 @@ class AgentRunner:
 
     async def _ask(self, session: AgentSession) -> None:
         with suppress(AgentGone):  # then its reader says so
+            reach(CrashPoint.INTERRUPTS)
             await session.interrupt()
+            reach(CrashPoint.INTERRUPTED)
 
     async def _force(self) -> None:
         """End it with everything it started; also one that is just being opened."""

@@ -10,6 +10,7 @@ import msgspec
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
@@ -223,12 +224,18 @@ class Talk:
         client_message_id: str | None,
         request_id: str | None = None,
     ) -> Answer:
+        try:
+            encoded = msgspec.json.encode([kind, body])
+        except UnicodeEncodeError:
+            raise Refused(
+                "INVALID_PAYLOAD", "It is no text: half of a character is in it."
+            ) from None
         return await self._engine.ask(
             self.id,
             make,
             user=user,
             client_message_id=client_message_id,
-            body=msgspec.json.encode([kind, body]),
+            body=encoded,
             request_id=request_id,
         )
 

@@ -18,6 +18,7 @@ class ManualClock:
         self._now = now
         self._timers: list[tuple[int, int, Callable[[], None]]] = []
         self._cancelled: set[int] = set()
+        self._whiles: set[int] = set()  # timers that take a while, however the clock is set
         self._numbers = count()
 
     def now(self) -> int:
@@ -28,6 +29,13 @@ class ManualClock:
         """Run this when the clock is moved to `at` or beyond."""
         number = next(self._numbers)
         heapq.heappush(self._timers, (at, number, run))
+        return lambda: self._cancelled.add(number)
+
+    def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
+        """Run this when the clock was moved so far, wherever it has jumped meanwhile."""
+        number = next(self._numbers)
+        self._whiles.add(number)
+        heapq.heappush(self._timers, (self._now + milliseconds, number, run))
         return lambda: self._cancelled.add(number)
 
     def forward(self, seconds: float) -> None:
@@ -42,4 +50,10 @@ class ManualClock:
 
     def jump(self, seconds: float) -> None:
         """Set the clock, as people and machines do, forward or back; nothing runs by itself."""
-        self._now += round(seconds * 1000)
+        by = round(seconds * 1000)
+        self._now += by
+        self._timers = [
+            (at + by if number in self._whiles else at, number, run)
+            for at, number, run in self._timers
+        ]
+        heapq.heapify(self._timers)

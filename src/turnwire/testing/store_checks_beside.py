@@ -108,6 +108,8 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
         idle = talk.state
         await store.commit(talk.prepare(state=state))
         expect(await store.unsettled() == ["c"], f"{what} makes it unsettled")
+        expect(await store.abandoned(now=NOW) == [], f"{what} of a live owner is not abandoned")
+        expect(await store.abandoned(now=10**15) == ["c"], f"without its owner {what} is")
         await store.commit(talk.prepare(state=idle))
         expect(await store.unsettled() == [], f"without {what} it is settled")
 

@@ -47,6 +47,7 @@ class Model:
         self.in_log: Counter[str] = Counter()  # by queue id: how often the log has it
         self.prompts: Counter[int] = Counter()
         self.handed_again = 0  # how often a turn was rightly handed over again
+        self.died_with: set[str] = set()  # the answers that an agent took along, once
         self.timers: set[str] = set()
         self.stopping = False  # the server is about to stop
         self.watcher: Watcher | None = None  # whoever is told of every step
@@ -61,6 +62,7 @@ class Model:
             return None
         self.stopping = isinstance(happened, i.Recovered) and happened.stopping
         self._expect(before, happened, effects)
+        self.check_answers(before, happened, after)
         self.state = after
         for write in effects.writes:
             self._count(write)
@@ -162,6 +164,18 @@ class Model:
         if refused.code == "TURN_QUEUE_FULL":
             waits = len(self.queue) - (before.turn is None)
             assert waits >= before.options.max_queue, "a queue that is not full refuses nothing"
+
+    def check_answers(self, before: Conversation, happened: i.Input, after: Conversation) -> None:
+        """An answer that a running turn's agent died with is kept for another one, once."""
+        turn = before.turn
+        if not isinstance(happened, i.AgentLost) or turn is None or turn.phase != "running":
+            return
+        answers = {reply.request_id for reply in before.replies}
+        if turn.ending is None and answers - self.died_with:
+            assert after.replies == before.replies, "an answer is not lost"
+            assert after.turn is not None
+            assert after.turn.turn_id == turn.turn_id, "its turn goes on"
+        self.died_with |= answers
 
     def check(self, before: Conversation) -> None:
         """Everything that holds after every step."""

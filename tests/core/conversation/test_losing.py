@@ -60,14 +60,70 @@ def test_an_agent_that_cannot_be_started_again_fails_the_turn_that_it_was_to_go_
     assert talk.state.replies == []
 
 
-def test_an_agent_that_dies_with_an_answer_takes_the_turn_along() -> None:
+def test_an_answer_that_the_agent_died_with_reaches_another_one() -> None:
+    talk = asking(questions_survive=True).calls("t1")
+    talk.answer()
+    talk.forget().lose_agent()
+    assert talk.told == ["failed result t1: interrupted: agent_lost", "turn 1 begins: resume"]
+    assert talk.commands == ["resume q1=blue"]
+    talk.starts().gets("q1", "blue").ends()
+    assert talk.told == ["result q1: blue", "turn 1 completed"]
+    assert talk.state.replies == []
+
+
+def test_where_it_cannot_be_a_result_there_it_is_told_in_words() -> None:
     talk = asking()
     talk.answer()
     talk.forget().lose_agent()
+    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_it_waits_for_the_other_questions_and_goes_with_their_answers() -> None:
+    talk = asking(questions_survive=True).asks("q2")
+    talk.answer("q1")
+    talk.forget().lose_agent()
+    assert (talk.told, talk.commands, talk.phase()) == ([], [], "suspended")
+    talk.answer("q2", "red")
+    assert talk.commands == ["resume q1=blue q2=red"]
+
+
+def test_one_that_nobody_is_to_be_woken_up_for_waits() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer(resume_task=False)
+    talk.forget().lose_agent()
+    assert (talk.told, talk.commands, talk.phase()) == ([], [], "suspended")
+    talk.say("Go on")
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_two_agents_that_die_with_the_same_answer_take_the_turn_along() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.lose_agent().starts().forget().lose_agent()
     assert talk.told == [
         "failed result q1: interrupted: agent_lost",
         "stopped: agent_lost",
         "turn 1 failed: agent_lost",
+    ]
+
+
+def test_but_not_if_the_second_one_died_with_another_answer() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.lose_agent().starts().gets("q1", "blue").asks("q2")
+    talk.answer("q2", "red")
+    assert talk.forget().lose_agent().commands == ["resume q2=red"]
+
+
+def test_a_turn_that_is_being_stopped_goes_nowhere_with_its_answer() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    assert talk.forget().lose_agent().told == [
+        "failed result q1: interrupted: agent_lost",
+        "stopped: user",
+        "turn 1 interrupted",
     ]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended
+from tests.streams import FIXTURES
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.payloads import Process
@@ -286,3 +288,28 @@ def test_stopping_a_suspended_turn_lets_the_queue_go_on_if_that_was_wished() -> 
     talk.say("Next")
     talk.forget().stop(queue="continue")
     assert talk.commands == ["prompt 2: Next"]
+
+
+def test_the_reasons_that_the_page_names_are_those_that_there_are() -> None:
+    """A question that was not answered in time is none of them: its turn fails."""
+    ways = [
+        stopping().ends(interrupted=True),
+        running().pass_grace().ends(interrupted=True),
+        running().ends(interrupted=True),
+        running().lose_agent(),
+        running().restart(),
+        running().restart(reason="server_stopped", stopping=True),
+    ]
+    reasons = [talk.frame(f.ConversationInterrupted).reason for talk in ways]
+    assert ", ".join(f"`{reason}`" for reason in reasons) == _described("Interrupted", "reason")
+    late = asking(question_seconds=60)
+    late.now += 60_000
+    late.pass_deadline().ends(interrupted=True)
+    assert "stopped" not in " ".join(late.told)
+    assert not late.last_end().interrupted
+
+
+def _described(kind: str, field: str) -> str:
+    schema = json.loads((FIXTURES.parent / "schema" / "v2.schema.json").read_bytes())
+    description: str = schema["$defs"][kind]["properties"][field]["description"]
+    return description

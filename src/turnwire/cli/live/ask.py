@@ -92,7 +92,7 @@ async def ask_permission(painter: TerminalPainter, request: OpenRequest) -> Deci
             case "e" | "edit":
                 given = await _edit(painter, request, given)
             case _:
-                painter.note([Text(f"Please answer: {_choices(request, given)}", "yellow")])
+                painter.note([Text("Please answer with one of the letters.", "yellow")])
 
 
 def _choices(request: OpenRequest, given: Any) -> str:

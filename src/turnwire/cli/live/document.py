@@ -91,8 +91,13 @@ class MarkdownPainter:
 
     def _put(self, text: str, voice: Voice) -> None:
         margin = "> " * voice.depth
-        lines = [f"{margin}{line}".rstrip() for line in text.strip("\n").split("\n")]
+        # Two spaces at the end of a line mean something here: only empty lines lose theirs.
+        lines = [f"{margin}{line}" if line else margin.rstrip() for line in _lines(text)]
         self._write("\n" + "\n".join(lines) + "\n")
+
+
+def _lines(text: str) -> list[str]:
+    return text.strip("\n").split("\n")
 
 
 def _fenced(text: str, language: str = "") -> str:

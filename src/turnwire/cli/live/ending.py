@@ -14,7 +14,6 @@ __all__ = ["figures", "next_step", "receipt"]
 _REASONS = {
     "user": "you stopped it",
     "disconnect": "nobody was there",
-    "deadline": "a question was not answered in time",
     "server_restart": "the process that ran it is gone",
     "server_stopped": "the program ended",
     "agent_lost": "the agent is gone",
@@ -51,8 +50,10 @@ def figures(end: TurnEnd) -> list[Text]:
     if usage is not None:
         read = (usage.input_tokens or 0) + (usage.cache_read_input_tokens or 0)
         read += usage.cache_creation_input_tokens or 0
-        parts.append(f"{amount(read)} tokens in, {amount(usage.output_tokens or 0)} out")
-    if end.cost_usd is not None:
+        wrote = usage.output_tokens or 0
+        if read or wrote:
+            parts.append(f"{amount(read)} tokens in, {amount(wrote)} out")
+    if end.cost_usd:  # what costs nothing need not be told
         parts.append(money(end.cost_usd))
     word = "interrupted" if end.interrupted else "failed" if end.is_error else ""
     text = " · ".join([word, *parts] if word else parts) or "done"

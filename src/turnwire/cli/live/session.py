@@ -22,6 +22,12 @@ from turnwire.engine.follow import SlowReader
 
 __all__ = ["Left", "Session"]
 
+# It has ended in another way. Whatever is refused otherwise stays open.
+_TOO_LATE = {
+    "DUPLICATE_INPUT_RESPONSE": "Somebody was faster: it is answered already.",
+    "INPUT_TIMEOUT": "That was too late: the time for an answer is over.",
+    "CONVERSATION_INTERRUPTED": "That was too late: the turn was stopped.",
+}
 _REPORT = 1.0  # seconds in which an agent begins to speak of background work that has ended
 
 
@@ -161,10 +167,14 @@ class Session:
         if reply is None:
             raise Left(3, request)
         self._view.status("Working")
-        await self.give(request, reply)
+        try:
+            await self.give(request, reply)
+        except Refused as refused:  # and they are asked again
+            self._view.status(None)
+            self._view.note([Text(refused.message, "yellow")])
 
     async def give(self, request: OpenRequest, reply: Any) -> None:
-        """Hand in an answer or a decision, and wait until it counts."""
+        """Hand in an answer or a decision, and wait until it counts. Raises Refused."""
         try:
             if request.kind == "question":
                 await self._talk.answer(request.request_id, reply)
@@ -177,7 +187,9 @@ class Session:
                     remember=reply.remember,
                 )
         except Refused as refused:
-            self._view.note([Text(f"{refused.message} {refused.what_to_do}", "yellow")])
+            if refused.code not in _TOO_LATE:
+                raise
+            self._view.note([Text(_TOO_LATE[refused.code], "yellow")])
         await self._until(lambda: not self._is_open(request))
 
     def _is_open(self, request: OpenRequest) -> bool:

@@ -23,15 +23,21 @@ __all__ = ["agent_lost", "recovered"]
 
 
 def agent_lost(d: Draft, gone: i.AgentLost) -> None:
-    """Its turn ends truthfully; only a question stays open, because it can still be answered."""
+    """Its turn ends truthfully. A question stays open, because it can still be answered, and an
+    answer that the agent died with is given to another one; but only once, for it may be the cause.
+    """
     agent_gone(d, gone.reason)
     turn = d.turn
     if turn is None or is_suspended(d):
         return
+    died_with = [reply.request_id for reply in d.replies]
+    is_tried_again = turn.phase != "starting" and not set(died_with) <= set(turn.died_with)
     if turn.phase == "starting" and gone.forced:
         hand_over(d, turn)  # it was ended for the sake of an earlier turn
-    elif _goes_on(turn) and questions_of_turn(d):
+    elif _goes_on(turn) and (questions_of_turn(d) or is_tried_again):
+        d.turn = structs.replace(turn, died_with=died_with)
         suspend_turn(d, gone.reason)
+        wake(d)
     else:
         end = _end(turn, gone.reason, gone.message or "The agent's process is gone.")
         if turn.phase == "starting":

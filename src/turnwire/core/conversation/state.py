@@ -102,6 +102,7 @@ class Turn(_State, frozen=True):
     deferred: bool = False  # the agent itself put its question aside, and will know the answer
     meanwhile: TurnEnd | None = None  # the agent was at something else first: how that ended
     spent: Spent = Spent()
+    died_with: list[str] = []  # the answers that an agent had not shown to have when it died
 
 
 class OpenTool(_State, frozen=True):

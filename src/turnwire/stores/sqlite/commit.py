@@ -247,7 +247,8 @@ def audit_row(
 
 def is_unsettled(state: Conversation) -> bool:
     """Whether somebody has to look after it when the server starts again."""
-    return bool(state.turn or state.queue or state.requests or state.replies or state.tools)
+    asked = state.requests or state.replies
+    return bool(state.turn or state.queue or asked or state.tools or state.background)
 
 
 def _trace_of(commit: Commit) -> str | None:

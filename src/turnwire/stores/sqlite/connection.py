@@ -43,11 +43,16 @@ def storage_errors() -> Iterator[None]:
 
 def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection:
     """Open the file, or make it. Only its owner may read it: it holds what people said."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    # Only a file that is not there yet: to close one that is gives up every lock that this process
+    # has on it. Another process would then take itself for the last one, and take the log away.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         os.close(os.open(path, flags, 0o600))
+    except FileExistsError:
+        pass
     except OSError as failure:
-        raise StorageUnavailable(f"The log cannot be opened: {failure}") from failure
+        cause = failure.strerror or str(failure)
+        raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
     with storage_errors():
         connection = apsw.Connection(path)
         try:

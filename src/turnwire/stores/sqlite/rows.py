@@ -24,6 +24,7 @@ from turnwire.stores.text import clean
 from turnwire.stores.words import match_expression, snippet, text_of
 
 __all__ = [
+    "find_abandoned",
     "find_audit",
     "find_blob",
     "find_conversation",
@@ -89,6 +90,16 @@ def find_conversations(
 def find_unsettled(db: apsw.Connection) -> list[str]:
     """Those that somebody has to look after."""
     found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
+    return [conversation_id for (conversation_id,) in found]
+
+
+def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
+    """Those that somebody looked after who is gone."""
+    found = db.execute(
+        "SELECT conversation_id FROM conversations"
+        " WHERE unsettled AND owner IS NOT NULL AND lease_until <= ?",
+        (now,),
+    )
     return [conversation_id for (conversation_id,) in found]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from turnwire.core.message_codec import decode_message
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.words import indexed, text_of
 
@@ -50,6 +51,9 @@ def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
 
 
 def _begin_meta(connection: apsw.Connection) -> None:
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and _version(connection) < 0:
+        raise _foreign()
     connection.execute(
         "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT"
     )
@@ -70,11 +74,20 @@ def read_meta(connection: apsw.Connection, name: str) -> str:
 
 
 def _version(connection: apsw.Connection) -> int:
-    """-1: there is nothing at all."""
+    """-1: there is nothing of ours."""
     if not connection.table_exists("main", "meta"):
         return -1
-    version: int = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    try:
+        version = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").get
+    except apsw.SQLError:  # other columns
+        version = None
+    if not isinstance(version, int):
+        raise _foreign()
     return version
+
+
+def _foreign() -> StorageUnavailable:
+    return StorageUnavailable("The file is a database of another program.")
 
 
 @contextmanager
@@ -83,7 +96,9 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
+        reach(CrashPoint.SQLITE_COMMITS)
         connection.execute("COMMIT")
+        reach(CrashPoint.SQLITE_COMMITTED)
     except BaseException:
         if connection.in_transaction:  # SQLite may have rolled back by itself
             connection.execute("ROLLBACK")

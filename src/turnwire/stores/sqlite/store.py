@@ -113,6 +113,9 @@ class SqliteStore:
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
 
+    async def abandoned(self, *, now: int) -> list[str]:
+        return await self._reader.read(lambda db: rows.find_abandoned(db, now))
+
     async def change(
         self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
     ) -> None:

@@ -1,0 +1,49 @@
+"""The machine's clock, where it is set while something waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from turnwire.engine.clock import SystemClock
+from turnwire.testing.clock import ManualClock
+
+
+def test_a_while_passes_though_the_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        clock = SystemClock()
+        passed = asyncio.Event()
+        clock.call_after(20, passed.set)
+        set_back = clock.now() - 3_600_000
+        monkeypatch.setattr(SystemClock, "now", lambda self: set_back)
+        async with asyncio.timeout(10):
+            await passed.wait()
+
+    asyncio.run(scene())
+
+
+def test_a_while_can_be_called_off() -> None:
+    async def scene() -> None:
+        clock = SystemClock()
+        rung: list[str] = []
+        over = asyncio.Event()
+        clock.call_after(1, lambda: rung.append("called off"))()
+        clock.call_after(5, over.set)
+        await over.wait()
+        assert not rung
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("jump", [-3600, 3600])
+def test_a_clock_for_tests_that_jumps_makes_a_while_neither_longer_nor_shorter(jump: int) -> None:
+    clock = ManualClock()
+    rung: list[str] = []
+    clock.call_after(1000, lambda: rung.append("a while"))
+    clock.call_at(clock.now() + 1000, lambda: rung.append("a time of day"))
+    clock.jump(jump)
+    clock.forward(0.999)
+    assert rung == ([] if jump < 0 else ["a time of day"])
+    clock.forward(0.001)
+    assert rung[-1] == "a while"

@@ -1,0 +1,144 @@
+"""What clients received, held against the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.engine.clients import number_of
+from tests.prove import journal as j
+from tests.prove.history import Connection, History
+from turnwire.core.view import View
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.project import frame_of
+
+# Who follows what another process writes looks at the log now and then: of what has come and gone in
+# between the log tells the entries, but not every state.
+NOT_SEEN_ELSEWHERE = {
+    "state_missing",
+    "turn_started_wrongly",
+    "wrong_queue",
+    "wrong_requests",
+    "wrong_state",
+}
+
+
+def persist_before_publish(history: History) -> Iterator[str]:
+    """What anybody received is in the log, and was there when they received it."""
+    for client, connections in history.clients.items():
+        for connection in connections:
+            log = history.logs[connection.came.talk]
+            entries = {entry.sequence: entry for entry in log.entries}
+            for received in connection.received:
+                frame = received.frame
+                event = frame.payload.event if isinstance(frame, f.MessageReplay) else frame
+                number = number_of(event)  # type: ignore[arg-type]  # ours are all known
+                if received.on_disk is False:
+                    yield f"{client} received number {number} of {log.name} before it was written"
+                if number is not None:
+                    entry = entries.get(number)
+                    if entry is None:
+                        yield f"{client} received number {number} of {log.name}, which is not there"
+                        continue
+                    kept = frame_of(entry.message, number, log.name, entry.trace_id)
+                    if encode(kept).replayed() != encode(event).replayed():
+                        yield f"{client} received another number {number} of {log.name}"
+                elif isinstance(event, f.AssistantComplete):
+                    end = log.ends.get(event.turn_id or 0)
+                    if end != event.payload:
+                        yield f"{client} was told an end of turn {event.turn_id} of {log.name}"
+
+
+def contiguous(history: History) -> Iterator[str]:
+    """What a client has is one piece of the log, over all of its connections."""
+    for client, connections in history.clients.items():
+        cursor = 0
+        for connection in connections:
+            came = connection.came
+            if cursor and (came.last_sequence or 0) != cursor:
+                yield f"{client} had {cursor} of {came.talk} and came with {came.last_sequence}"
+            cursor = came.last_sequence or 0
+            for frame in connection.frames:
+                if isinstance(frame, f.SessionReset):
+                    cursor = frame.payload.first - 1
+                number = number_of(frame)
+                if number is not None:
+                    if number != cursor + 1:
+                        yield f"{client}: {number} follows {cursor} in {came.talk}"
+                    cursor = number
+
+
+def seam(history: History) -> Iterator[str]:
+    """Every connection keeps the page of the protocol, and all screens show the same in the end."""
+    shown: dict[str, View] = {}
+    for client, connections in reversed(history.clients.items()):
+        check, number = SessionCheck(), 0
+        for connection in connections:
+            for received in connection.received:
+                number += 1
+                check.feed(received.raw, number)
+        for broken in check.report().violations:
+            if client.startswith("eve") and broken.code in NOT_SEEN_ELSEWHERE:
+                continue
+            yield f"{client}: {broken.code} at {broken.line}: {broken.message}"
+        talk = connections[0].came.talk
+        if _is_complete(history, connections):
+            view = _view(connections)
+            newest = shown.setdefault(talk, view)
+            if (view.messages, view.turns) != (newest.messages, newest.turns):
+                yield f"{client} shows something else of {talk} than a newcomer does"
+
+
+def _is_complete(history: History, connections: list[Connection]) -> bool:
+    first = connections[0].came
+    if first.last_sequence is not None or not history.is_over:
+        return False
+    head = history.logs[first.talk].head
+    return any((s.client, s.head) == (first.client, head) for s in history.of(j.Satisfied))
+
+
+def _view(connections: list[Connection]) -> View:
+    reducer = ViewReducer()
+    for connection in connections:
+        for frame in connection.frames:
+            reducer.apply(frame)  # type: ignore[arg-type]  # a server's frame is one
+    return reducer.view()
+
+
+def the_bus_is_a_hint(history: History) -> Iterator[str]:
+    """Whoever follows from another engine, and hears nothing of the bus, gets everything as well."""
+    killed = {line.pid for line in history.of(j.Killed)}
+    if not history.servers or list(history.servers)[-1] in killed:
+        return  # it may not have had the time
+    for client, connections in history.clients.items():
+        if client.startswith("eve"):
+            cursor = max((number_of(f) or 0 for c in connections for f in c.frames), default=0)
+            head = history.logs[connections[0].came.talk].head
+            if cursor < head:
+                yield f"{client} heard nothing of the bus and has {cursor} of {head} entries"
+
+
+def epoch(history: History) -> Iterator[str]:
+    """Who comes with a place in another log, or beyond this one, is told so; nobody else is."""
+    for client, connections in history.clients.items():
+        for connection in connections:
+            if not connection.received:
+                continue
+            hello = connection.received[0].frame
+            came = connection.came
+            if hello.payload.epoch != history.epoch:
+                yield f"{client} was told of the epoch {hello.payload.epoch}"
+            wanted = None
+            if came.epoch is not None and came.epoch != history.epoch:
+                wanted = "epoch"
+            elif (came.last_sequence or 0) > hello.payload.head:
+                wanted = "beyond_head"
+            told = [
+                frame.payload.reason
+                for frame in connection.frames
+                if isinstance(frame, f.SessionReset)
+            ]
+            if len(connection.received) > 1 and told != ([wanted] if wanted else []):
+                yield f"{client} came to {came.talk} and was reset {told}, not {wanted}"

@@ -1,0 +1,226 @@
+"""A day of conversations, in a process of its own that may be killed at any moment and begun again.
+
+    python -m tests.prove.day FOLDER
+
+Three conversations at once: one with everything that an agent can do, one with a queue and stops,
+one with an agent in a process of its own. It ends when nothing is left to do, whatever came between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.prove import broken, people
+from tests.prove.journal import Began, Ended, Journal, Lines, Recovered, read
+from tests.prove.people import Person, Screen, is_at_rest
+from tests.prove.witness import SERVER, WitnessAgent
+from turnwire.agents.child import ChildAgent
+from turnwire.agents.process import plain_environment
+from turnwire.core.conversation.state import Options
+from turnwire.crash_points import CrashPoint, on_reach
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.ports import Conflict
+from turnwire.stores.sqlite import SqliteStore
+
+ROOT = Path(__file__).parent.parent.parent
+LEASE = 0.6  # seconds
+STANDSTILL = 3.0  # seconds that a server may stand still before its agents are ended
+SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2)
+COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
+RULES = {
+    "work": Options(on_disconnect="continue"),
+    "queue": Options(max_queue=4, interrupt_grace=0.2, disconnect_grace=0.1),
+    "child": Options(on_disconnect="continue", interrupt_grace=0.2),
+}
+
+
+class DeafBus:
+    """Loses everything."""
+
+    def publish(self, conversation_id: str, message: Any) -> None:
+        pass
+
+    def subscribe(self, conversation_id: str, receive: Any) -> Any:
+        return lambda: None
+
+
+class Day:
+    """Everybody, and what they do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "log.db"
+        self.before: list[Lines] = read(folder / "journal")
+        self.journal = Journal(folder / "journal")
+        self.screens: list[Screen] = []
+
+    def screen(self, name: str, talk: Talk) -> Screen:
+        screen = Screen(name, talk, self.path, self.journal, self.before)
+        self.screens.append(screen)
+        return screen
+
+    def agents(self) -> dict[str, Any]:
+        journal = str(self.journal.path)
+        paths = [os.environ.get("PYTHONPATH"), str(ROOT)]
+        env = {**plain_environment(), "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+        env[SERVER] = str(os.getpid())
+        witness = "tests.prove.witness:WitnessAgent"
+        return {
+            "local": WitnessAgent(journal, delay=0.0),
+            "deaf": WitnessAgent(journal, delay=0.001, obey_interrupt=False),
+            "child": ChildAgent(
+                witness, env=env, grace=0.2, lease=STANDSTILL, journal=journal, delay=0.001
+            ),
+        }
+
+    async def run(self) -> None:
+        store = await SqliteStore.open(self.path)
+        began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE)
+        self.journal.write(began)
+        elsewhere = Engine(store, {}, settings=SETTINGS, bus=DeafBus())
+        async with Engine(store, self.agents(), settings=SETTINGS) as engine:
+            recovering = asyncio.create_task(self.recover(engine))
+            talks = {
+                name: await self.open(engine, agent, name)
+                for name, agent in [("work", "local"), ("queue", "deaf"), ("child", "child")]
+            }
+            eves = {name: self.screen(f"eve {name}", await elsewhere.open(name)) for name in talks}
+            for eve in eves.values():
+                await eve.come()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.work(talks["work"]))
+                group.create_task(self.queue(talks["queue"], eves["queue"]))
+                group.create_task(self.child(talks["child"]))
+            await recovering
+            for eve in eves.values():
+                await eve.has_everything()
+            for talk in talks.values():
+                await self.newcomers(talk)
+            for screen in self.screens:
+                await screen.close()
+        await elsewhere.stop()
+        await store.close()
+        self.journal.write(Ended(pid=os.getpid()))
+
+    async def recover(self, engine: Engine) -> None:
+        """Until every conversation that a crash left is in the hands of this server."""
+        async with asyncio.timeout(people.PATIENCE):
+            while left := await engine.store.unsettled():
+                if all(name in engine._live for name in left):
+                    break
+                free = asyncio.Event()
+                engine.clock.call_after(20, free.set)
+                await free.wait()
+        self.journal.write(Recovered(pid=os.getpid()))
+
+    async def open(self, engine: Engine, agent: str, name: str) -> Talk:
+        try:
+            return await engine.create(agent, conversation_id=name, rules=RULES[name])
+        except Conflict:
+            return await engine.open(name)
+
+    # --- the conversations ----------------------------------------------------------------------
+
+    async def work(self, talk: Talk) -> None:
+        """Everything that an agent can do, with a second screen that comes and goes."""
+        ann = self.screen("ann", talk)
+        ben = self.screen("ben", talk)
+        await ann.come()
+        person = Person(talk, ann, self.journal)
+        for number, words in enumerate(["think plan", "question", "tool permission"], 1):
+            await person.say(f"w-{number}", words)
+            if number != 2:
+                await ben.come()
+            await person.rest()
+            await ben.leave()
+        await ben.come()
+        await person.say("w-4", "background")
+        await person.say("w-5", "hello")
+        await person.rest()
+        await person.say("w-6", "error")
+        await person.rest()
+        await person.say("w-7", "subagent question")
+        await person.rest()
+        await person.too_late()
+        await person.rest()
+        await ann.has_everything()
+        await ben.has_everything()
+
+    async def queue(self, talk: Talk, eve: Screen) -> None:
+        """More messages than fit, which are moved, replaced and removed; stops; nobody left."""
+        cat = self.screen("cat", talk)
+        await cat.come()
+        person = Person(talk, cat, self.journal)
+        first = await person.say("q-1", "long")
+        said = [await person.say(f"q-{number}", f"hello {number}") for number in range(2, 7)]
+        ids = [answer.ack.queue_id if answer else None for answer in said]
+        if ids[2] and ids[0]:
+            await person.change("move q-4", "move", ids[2], before=ids[0])
+        if ids[1]:
+            await person.change("remove q-3", "remove", ids[1])
+        if ids[0]:
+            await person.change("replace q-2", "replace", ids[0], content="hello again")
+        await person.stop("stop q-1", first, "hold")
+        await person.rest()
+        left = await person.say("q-7", "long")
+        turn = left.ack.turn_id if left else None
+        if turn is not None:
+            await cat.until(
+                lambda: turn in cat.grew or turn in cat.ended or is_at_rest(cat), "a sign"
+            )
+        if turn is not None and turn not in cat.ended and not is_at_rest(cat):
+            await cat.leave()  # and with the last one who looks the turn stops
+            await eve.until(lambda: turn in eve.ended, "an end without anybody")
+            await cat.come()
+        await person.rest()
+        await cat.has_everything()
+
+    async def child(self, talk: Talk) -> None:
+        """An agent in a process of its own: tools, a question, a stop."""
+        dan = self.screen("dan", talk)
+        await dan.come()
+        person = Person(talk, dan, self.journal)
+        await person.say("c-1", "tool")
+        await person.say("c-2", "question")
+        await person.rest()
+        stopped = await person.say("c-3", "long")
+        await person.stop("stop c-3", stopped, "continue")
+        await person.rest()
+        await person.say("c-4", "permission")
+        await person.rest()
+        await person.too_late()
+        await dan.has_everything()
+
+    async def newcomers(self, talk: Talk) -> None:
+        """Somebody new, and those whose copy is of another log, or longer than this one."""
+        new = self.screen(f"new {talk.id} {os.getpid()}", talk)
+        await new.come()
+        await new.has_everything()
+        for name, last_sequence, epoch in [("foreign", 1, "another"), ("beyond", 10_000, None)]:
+            other = self.screen(f"{name} {talk.id} {os.getpid()}", talk)
+            await other.come(last_sequence=last_sequence, epoch=epoch)
+            await other.has_everything()
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    if len(sys.argv) > 2:
+        broken.put_in(sys.argv[2])
+    counts: Counter[str] = Counter()
+    if "count" in sys.argv[3:]:
+        on_reach(lambda point: counts.update([point.name.lower()]))
+    asyncio.run(Day(folder).run())
+    if counts:
+        every = {point.name.lower(): counts[point.name.lower()] for point in CrashPoint}
+        (folder / COUNTS).write_bytes(msgspec.json.encode(every))
+
+
+if __name__ == "__main__":
+    main()

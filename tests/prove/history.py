@@ -1,0 +1,213 @@
+"""A history: everything that can be seen of a store and its servers from the outside.
+
+The log is read from the file with SQLite's own driver, without any of our code for it; the rest is
+what people, clients, agents and whoever kills servers wrote into the journal.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from tests.prove import journal as j
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message import Message, known_meta
+from turnwire.core.message_codec import decode_message
+from turnwire.core.status import TurnEnd
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.codec import decode
+
+L = TypeVar("L", bound=j.Line)
+
+
+class Entry(Struct):
+    """A row of the log."""
+
+    sequence: int
+    message: Message
+    turn_id: int | None
+    trace_id: str | None
+
+
+class Turn(Struct):
+    """A row of the turns; `end` is none while it waits."""
+
+    turn_id: int
+    end: TurnEnd | None
+
+
+class Request(Struct):
+    """A question or a permission, and whether its item in the inbox is open."""
+
+    request_id: str
+    kind: str
+    outcome: str | None
+    in_inbox: bool
+
+
+class TalkLog(Struct):
+    """One conversation, as the file has it."""
+
+    name: str
+    head: int
+    state: Conversation
+    entries: list[Entry]
+    turns: list[Turn]
+    requests: list[Request]
+    receipts: dict[str, dict[str, Any]]  # by client_message_id: the ack
+    removed: set[str]  # queue_ids
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """The particulars of every event of a name."""
+        metas = [known_meta(entry.message) for entry in self.entries]
+        return [meta.data for meta in metas if meta.message_type == name]
+
+    def said_by_people(self) -> list[tuple[str, int | None]]:
+        """What people said, by its sender's id, and the turn that took it up."""
+        said = [(known_meta(e.message).client_message_id, e.turn_id) for e in self.entries]
+        return [(name, turn_id) for name, turn_id in said if name is not None]
+
+    @property
+    def ends(self) -> dict[int, TurnEnd]:
+        """How each turn ended, of those that have."""
+        return {turn.turn_id: turn.end for turn in self.turns if turn.end is not None}
+
+
+class Received(Struct):
+    """A frame that a client received."""
+
+    frame: Any  # a frame of protocol v2
+    raw: bytes
+    at: float
+    on_disk: bool | None
+
+
+class Connection(Struct):
+    """One connection of a client."""
+
+    came: j.Came
+    received: list[Received]
+
+    @property
+    def frames(self) -> list[f.Frame]:
+        return [each.frame for each in self.received]
+
+
+class History:
+    """The lines of a journal, and the file."""
+
+    def __init__(self, lines: list[j.Lines], logs: dict[str, TalkLog], epoch: str) -> None:
+        self.lines = lines
+        self.logs = logs
+        self.epoch = epoch
+
+    @classmethod
+    def read(cls, folder: Path) -> History:
+        logs, epoch = read_file(folder / "log.db")
+        return cls(j.read(folder / "journal"), logs, epoch)
+
+    def of(self, kind: type[L]) -> list[L]:
+        """All lines of a kind."""
+        return [line for line in self.lines if isinstance(line, kind)]
+
+    @cached_property
+    def clients(self) -> dict[str, list[Connection]]:
+        """By client: its connections, in order."""
+        found: dict[str, list[Connection]] = defaultdict(list)
+        for line in self.lines:
+            if isinstance(line, j.Came):
+                found[line.client].append(Connection(line, []))
+            elif isinstance(line, j.Got):
+                raw = bytes(line.frame)
+                found[line.client][-1].received.append(
+                    Received(decode(raw), raw, line.at, line.on_disk)
+                )
+        return dict(found)
+
+    @cached_property
+    def servers(self) -> dict[int, int]:
+        """By its pid, which server this was."""
+        return {line.pid: number for number, line in enumerate(self.of(j.Began))}
+
+    @cached_property
+    def sessions(self) -> dict[str, j.Opened]:
+        """The agents' sessions, by name."""
+        return {line.session: line for line in self.of(j.Opened)}
+
+    @cached_property
+    def speakers(self) -> dict[str, set[str]]:
+        """By message: the sessions that said it."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for line in self.of(j.Said):
+            for message in line.messages:
+                found[message].add(line.session)
+        return dict(found)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last server had nothing left to do."""
+        servers = [line for line in self.lines if isinstance(line, j.Began | j.Ended)]
+        return bool(servers) and isinstance(servers[-1], j.Ended)
+
+
+def read_file(path: Path) -> tuple[dict[str, TalkLog], str]:
+    """Every conversation in the file, and the file's epoch."""
+    db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        (epoch,) = db.execute("SELECT value FROM meta WHERE name = 'epoch'").fetchone()
+        rows = db.execute("SELECT conversation_id, head, state_json FROM conversations").fetchall()
+        logs = {}
+        for name, head, state in rows:
+            logs[name] = TalkLog(
+                name,
+                head,
+                msgspec.json.decode(state, type=Conversation),
+                [
+                    Entry(number, decode_message(message), turn_id, trace_id)
+                    for number, message, turn_id, trace_id in db.execute(
+                        "SELECT sequence_num, message_json, turn_id, trace_id FROM messages"
+                        " WHERE conversation_id = ? ORDER BY number",
+                        (name,),
+                    )
+                ],
+                [
+                    Turn(turn_id, msgspec.json.decode(end, type=TurnEnd) if end else None)
+                    for turn_id, end in db.execute(
+                        "SELECT turn_id, end_json FROM turns WHERE conversation_id = ?", (name,)
+                    )
+                ],
+                [
+                    Request(request_id, kind, outcome, bool(items))
+                    for request_id, kind, outcome, items in db.execute(
+                        "SELECT r.request_id, r.kind, r.outcome, count(i.source_id) FROM requests r"
+                        " LEFT JOIN inbox_items i ON i.conversation_id = r.conversation_id"
+                        " AND i.request_id = r.request_id AND i.closed_at IS NULL"
+                        " WHERE r.conversation_id = ? GROUP BY r.request_id",
+                        (name,),
+                    )
+                ],
+                {
+                    client_message_id: msgspec.json.decode(ack)
+                    for client_message_id, ack in db.execute(
+                        "SELECT client_message_id, ack_json FROM receipts WHERE conversation_id = ?",
+                        (name,),
+                    )
+                },
+                {
+                    msgspec.json.decode(data)["queue_id"]
+                    for (data,) in db.execute(
+                        "SELECT data_json FROM audit"
+                        " WHERE conversation_id = ? AND action = 'queue_remove'",
+                        (name,),
+                    )
+                },
+            )
+        return logs, epoch
+    finally:
+        db.close()

@@ -1,0 +1,44 @@
+"""Invariants 1 to 14 of docs/guarantees.md, each as a check of a history. Each tells what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from tests.prove import checks_of_clients as clients
+from tests.prove import checks_of_logs as logs
+from tests.prove.history import History
+
+Check = Callable[[History], Iterator[str]]
+
+INVARIANTS: dict[str, Check] = {
+    "persist before publish": clients.persist_before_publish,
+    "dense": logs.dense,
+    "contiguous": clients.contiguous,
+    "seam": clients.seam,
+    "the bus is a hint": clients.the_bus_is_a_hint,
+    "epoch": clients.epoch,
+    "ack means durable": logs.ack_means_durable,
+    "bounded queue": logs.bounded_queue,
+    "one writer": logs.one_writer,
+    "no orphan": logs.no_orphan,
+    "tool closure": logs.tool_closure,
+    "asked once": logs.asked_once,
+    "truthful state": logs.truthful_state,
+    "interrupt ends": logs.interrupt_ends,
+}
+
+
+class Violation(Struct, frozen=True):
+    """An invariant that does not hold, and where."""
+
+    invariant: str
+    message: str
+
+
+def violations(history: History) -> list[Violation]:
+    """All that is wrong with a history."""
+    return [
+        Violation(name, message) for name, check in INVARIANTS.items() for message in check(history)
+    ]

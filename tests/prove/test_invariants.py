@@ -1,0 +1,36 @@
+"""The check of a history finds each invariant that is broken, under its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.prove.invariants import INVARIANTS
+from tests.prove.sweep import Plan, run
+
+# Which part breaks what, and where the day has to die for it to show.
+BROKEN = {
+    "persist before publish": Plan("1", part="tells_before_it_writes"),
+    "dense": Plan("2", part="loses_an_entry"),
+    "contiguous": Plan("3", part="drops_a_frame"),
+    "seam": Plan("4", part="subscribes_late"),
+    "the bus is a hint": Plan("5", part="trusts_the_bus"),
+    "epoch": Plan("6", part="ignores_the_epoch"),
+    "ack means durable": Plan("7", ("prompted:4",), "tells_before_it_writes"),
+    "bounded queue": Plan("8", part="reverses_the_queue"),
+    "no orphan": Plan("10", ("delivered:1",), "lets_processes_live"),
+    "tool closure": Plan("11", part="leaves_calls_open"),
+    "asked once": Plan("12", part="forgets_what_was_asked"),
+    "truthful state": Plan("13", ("delivers:1",), "recovers_nothing"),
+    "interrupt ends": Plan("14", part="never_stops"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_part_that_breaks_an_invariant_is_found_under_its_name(name: str) -> None:
+    found = run(BROKEN[name])
+    assert name in {violation.invariant for violation in found.violations}, found
+
+
+def test_every_invariant_has_a_part_that_breaks_it() -> None:
+    # Two writers take two servers: tests/prove/test_faults.py.
+    assert list(INVARIANTS) == [*list(BROKEN)[:8], "one writer", *list(BROKEN)[8:]]

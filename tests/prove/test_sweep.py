@@ -1,0 +1,78 @@
+"""A day is killed at every crash point, finished by the next server, and nothing is wrong with it.
+
+This is a part of it that is quick enough for every run: each point once. `make prove` tries more.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.prove.sweep import Plan, all_runs, counts, kills, places, plans, run
+from turnwire.crash_points import CrashPoint
+
+# Where each point is passed in the middle of things; no two days are the same, so these are guesses.
+PLACES = {
+    "sqlite_commits": 45,
+    "sqlite_committed": 60,
+    "claimed": 3,
+    "renews": 3,
+    "renewed": 2,
+    "ask_stepped": 9,
+    "ask_written": 14,
+    "ask_acknowledged": 17,
+    "step_made": 25,
+    "step_written": 20,
+    "publishes": 700,
+    "published": 90,
+    "hints": 40,
+    "hinted": 55,
+    "catch_up_publishes": 4,
+    "catch_up_published": 6,
+    "agent_opens": 2,
+    "agent_opened": 3,
+    "prompts": 6,
+    "prompted": 5,
+    "delivers": 2,
+    "delivered": 3,
+}
+
+
+POINTS = [point.name.lower() for point in CrashPoint]
+GROUPS = [POINTS[first::9] for first in range(9)]  # a few at once: they wait most of the time
+
+
+@pytest.mark.parametrize("points", GROUPS, ids=" ".join)
+def test_a_day_that_dies_at_a_crash_point_is_finished_truthfully(points: list[str]) -> None:
+    wanted = [Plan(point, (f"{point}:{PLACES.get(point, 1)}",)) for point in points]
+    for finished in all_runs(wanted, workers=len(points)):
+        assert not finished.violations, finished.name
+        assert finished.reached, finished.name
+
+
+def test_nothing_is_lost_or_doubled_by_twenty_kills_at_any_moment() -> None:
+    for finished in all_runs(kills(20, seed=20, at_most=2.0), workers=4):
+        assert not finished.violations, finished.name
+
+
+def test_a_clock_that_is_set_all_day_changes_nothing() -> None:
+    assert not run(Plan("clock", part="sets_the_clock")).violations
+
+
+def test_a_day_passes_every_point() -> None:
+    passed = counts()
+    assert passed.keys() == {point.name.lower() for point in CrashPoint}
+    assert all(passed.values())
+
+
+def test_places_are_spread_over_all_passings() -> None:
+    assert places(1, 6) == [1]
+    assert places(3, 6) == [1, 2, 3]
+    assert places(1000, 3) == [1, 425, 850]
+    assert places(100, 1) == [42]
+
+
+def test_every_point_is_tried_and_once_more_while_it_recovers() -> None:
+    wanted = plans({"hints": 100, "spawns": 1}, 2)
+    names = ["hints:1", "hints:85", "spawns:1", "hints:42+1", "spawns:1+1"]
+    assert [plan.name for plan in wanted] == names
+    assert wanted[-1].deaths == ("spawns:1", "spawns:1")

@@ -1,0 +1,118 @@
+"""An agent that writes down every call it gets and everything it says, before anybody hears it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.prove.journal import Handed, Journal, Opened, Said, Stopped
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.demo.script import turn_key
+from turnwire.agents.guard import running
+from turnwire.agents.wire import runs_as_child
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.ports import AgentSession, SessionStart
+
+SERVER = "PROVE_SERVER"  # in the environment of an agent's process: the pid of its server
+
+
+def _uuid(talk: str, turn: int, session: str) -> str:
+    return f"{talk}:{turn}/{session}"
+
+
+def work_key(talk: str, turn: int, session: str) -> str:
+    """What is in the ids of everything that a session says to a prompt."""
+    return turn_key(_uuid(talk, turn, session))
+
+
+class WitnessAgent:
+    """The demo. As a process of its own it starts another one, which would stay for ever."""
+
+    name = "witness"
+
+    def __init__(self, journal: str, **options: Any) -> None:
+        self._journal = Path(journal)
+        self._agent = DemoAgent(**options)
+        self.capabilities = self._agent.capabilities
+
+    def unavailable(self) -> str | None:
+        return None
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        journal = Journal(self._journal)
+        pids = []
+        if runs_as_child():
+            tool = await asyncio.create_subprocess_exec("sleep", "1000", start_new_session=True)
+            pids = [os.getppid(), os.getpid(), tool.pid]
+        table = running()
+        processes = [(pid, table[pid].began) for pid in pids if pid in table]
+        session = await self._agent.open(start)
+        return WitnessSession(session, journal, start.conversation_id, processes)
+
+
+class WitnessSession:
+    """One session. Its number makes the ids of everything that it says its own."""
+
+    def __init__(
+        self, session: AgentSession, journal: Journal, talk: str, processes: list[tuple[int, str]]
+    ) -> None:
+        self._session = session
+        self._journal = journal
+        self._talk = talk
+        self._name = uuid.uuid4().hex[:8]
+        server = int(os.environ.get(SERVER, os.getpid()))
+        journal.write(Opened(talk=talk, session=self._name, server=server, processes=processes))
+
+    @property
+    def native_session_id(self) -> str | None:
+        return self._session.native_session_id
+
+    async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
+        async for batch in self._session.events():
+            self._write_down(batch)
+            yield batch
+
+    def _write_down(self, batch: list[NormalizedStreamEvent]) -> None:
+        messages = [event.message_id for event in batch if isinstance(event, ev.AssistantMessage)]
+        told = [event for event in batch if isinstance(event, ev.UserMessage)]
+        results = [
+            (block.tool_use_id, bool(block.is_error))
+            for event in told
+            for block in event.content
+            if isinstance(block, ToolResultBlock)
+        ]
+        if messages or results:
+            self._journal.write(
+                Said(talk=self._talk, session=self._name, messages=messages, results=results)
+            )
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        turn = int(turn_uuid.rpartition(":")[2])
+        self._journal.write(Handed(talk=self._talk, session=self._name, turn=turn))
+        await self._session.prompt(content, turn_uuid=_uuid(self._talk, turn, self._name))
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        names = [reply.request_id for reply in replies]
+        handed = Handed(talk=self._talk, session=self._name, replies=names, resumed=resumed)
+        self._journal.write(handed)
+        await self._session.deliver(replies, resumed=resumed)
+
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        await self._session.choose(model=model, permission_mode=permission_mode)
+
+    async def interrupt(self) -> None:
+        self._journal.write(Stopped(talk=self._talk, session=self._name, how="asked"))
+        await self._session.interrupt()
+
+    async def close(self) -> list[EndedProcess]:
+        self._journal.write(Stopped(talk=self._talk, session=self._name, how="closed"))
+        return await self._session.close()
