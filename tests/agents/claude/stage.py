@@ -73,7 +73,9 @@ class Stage:
     talk: Talk
     seen: Watcher
 
-    def __init__(self, place: Path, api: ModelApi, rules: Options, **agent: Any) -> None:
+    def __init__(
+        self, place: Path, api: ModelApi, rules: Options, *, idle: float = 120.0, **agent: Any
+    ) -> None:
         self.place = place
         self.work = place / "work"
         self.home = place / "home"
@@ -82,6 +84,7 @@ class Stage:
         self.api = api
         self._agent = agent
         self._rules = rules
+        self._settings = EngineSettings(lease=1.0, agent_idle=idle)
         self._stops: list[Any] = []
 
     def make_agent(self) -> ClaudeAgent:
@@ -105,13 +108,14 @@ class Stage:
 
     async def _start(self) -> None:
         self.store = await SqliteStore.open(self.place / "turnwire.db")
-        self.engine = Engine(
-            self.store, {"claude": self.make_agent()}, settings=EngineSettings(lease=1.0)
-        )
+        agents = {"claude": self.make_agent()}
+        self.engine = Engine(self.store, agents, settings=self._settings)
         await self.engine.start()
 
     async def _look(self) -> None:
-        self.seen = await Watcher(self.talk).__aenter__()
+        self.seen = Watcher(self.talk)
+        self.seen.patience = 90.0  # on a busy machine the real program takes long to start
+        await self.seen.__aenter__()
 
     async def start_again(self) -> None:
         """On what a server has left behind that was stopped or killed."""

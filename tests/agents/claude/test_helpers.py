@@ -101,7 +101,7 @@ async def test_a_command_in_the_background_ends_with_its_conversation(tmp_path: 
     sleep = bash("sh -c 'sleep 600'", run_in_background=True)
     async with stage(tmp_path, Say([sleep]), "It sleeps.", options=options) as it:
         await it.says("sleep in the background")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while "sleep" not in programs().values():  # noqa: ASYNC110  # processes tell nobody
                 await asyncio.sleep(0.02)
         assert (await it.talk.status()).background_tasks

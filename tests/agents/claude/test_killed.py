@@ -27,7 +27,7 @@ INPUT = Say([ToolUse("mcp__turnwire__request_input", {"question": "Which?"}, id=
 
 
 async def until_it_runs(it: Any) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "sleep" not in programs().values():  # noqa: ASYNC110  # processes tell nobody
             await asyncio.sleep(0.02)
 
@@ -75,7 +75,7 @@ class Server:
 
     async def until(self, kind: str, **wanted: Any) -> dict[str, Any]:
         assert self.process.stdout is not None
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while line := await self.process.stdout.readline():
                 said = msgspec.json.decode(line)
                 payload: dict[str, Any] = said["payload"]

@@ -25,7 +25,7 @@ from turnwire.ports import AgentSession
 Frame = dict[str, Any]
 TAPES = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
 IN_WORDS = "You had asked me something before you were interrupted. My answer: "
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Tape:

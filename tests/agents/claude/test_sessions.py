@@ -11,6 +11,7 @@ import pytest
 
 from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
 from tests.agents.hearing import talking
+from tests.agents.processes import wait_until_gone
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.process import Limits
 from turnwire.core import events as ev
@@ -61,6 +62,17 @@ async def test_a_conversation_goes_on_after_the_process_was_closed(tmp_path: Pat
         await it.start_again()
         await it.says("who am I?")
         assert it.text[-1] == "I remember."
+        assert "my name is Ann" in str(it.api.requests[-1].messages)
+
+
+async def test_an_idle_process_is_closed_and_the_next_prompt_resumes_its_session(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path, "Hello.", "I remember.", idle=0.2) as it:
+        await it.says("my name is Ann")
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
+        end = await it.says("who am I?")
+        assert not end.is_error
         assert "my name is Ann" in str(it.api.requests[-1].messages)
 
 

@@ -40,7 +40,7 @@ async def test_a_stop_in_the_middle_of_a_text_keeps_what_was_said(tmp_path: Path
 
 async def sleeper(it: Stage) -> int:
     """The process of a `sleep` that Claude runs."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             for pid, name in programs().items():
                 if name == "sleep":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.agents.claude.stage import bash, stage, touch
 from turnwire.dialects.v2 import frames as f
@@ -111,3 +112,38 @@ async def test_parallel_tools_each_with_its_own_permission(tmp_path: Path) -> No
             "c": False,
         }
         assert it.text == ["Two at once.", "All done."]
+
+
+async def test_tools_hooks_and_helpers_of_ones_own_work_as_with_the_sdk(tmp_path: Path) -> None:
+    from claude_agent_sdk import (
+        AgentDefinition,
+        ClaudeAgentOptions,
+        HookMatcher,
+        create_sdk_mcp_server,
+        tool,
+    )
+
+    @tool("add", "Add two numbers.", {"a": int, "b": int})  # type: ignore[untyped-decorator]
+    async def add(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": f"It is {given['a'] + given['b']}."}]}
+
+    async def no_echo(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+        said = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+        return {"hookSpecificOutput": {**said, "permissionDecisionReason": "Not here."}}
+
+    options = ClaudeAgentOptions(
+        model="claude-sonnet-4-5",
+        mcp_servers={"mine": create_sdk_mcp_server("mine", tools=[add])},
+        allowed_tools=["mcp__mine__add"],
+        hooks={"PreToolUse": [HookMatcher(matcher="Bash", hooks=[no_echo])]},
+        agents={"helper": AgentDefinition(description="helps", prompt="You help.", tools=["Bash"])},
+    )
+    calls = Say([ToolUse("mcp__mine__add", {"a": 2, "b": 3}, id="add_1"), bash("echo hi")])
+    sent = {"description": "help", "prompt": "lend a hand", "subagent_type": "helper"}
+    send = Say([ToolUse("Agent", {**sent, "run_in_background": False}, id="agent_1")])
+    lanes = {"lend a hand": ["Here it is."]}
+    async with stage(tmp_path, calls, send, "Done.", lanes=lanes, options=options) as it:
+        await it.says("add")
+        assert it.told["add_1"] == "It is 5."
+        assert "Not here." in it.told["bash_1"]
+        assert "Here it is." in it.told["agent_1"]
