@@ -87,3 +87,22 @@ async def test_a_full_disk_in_the_working_directory_is_the_tools_failure(tmp_pat
         assert it.results["bash_1"].is_error
         assert "No space left" in it.told["bash_1"]
         assert it.text == ["The disk is full."]
+
+
+async def test_a_line_that_cannot_be_taken_ends_the_agent_and_not_the_conversation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.agents.claude.transport._LONGEST", 1_000_000)
+    async with stage(tmp_path, cli_path=strange(tmp_path)) as it:
+        end = await it.says("long")
+        assert end.error is not None
+        assert "a line of more than" in end.error.message
+        await it.says("hi")
+        assert it.text == ["Hello from the future."]
+
+
+async def test_options_that_the_sdk_does_not_know_are_named(tmp_path: Path) -> None:
+    async with stage(tmp_path, options={"colour": "blue"}) as it:
+        end = await it.says("hi")
+        assert end.error is not None
+        assert "colour" in end.error.message

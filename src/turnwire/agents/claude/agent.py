@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -79,9 +80,13 @@ class ClaudeAgent:
         cli = find_cli(self._cli_path)
         if cli is None:
             raise AgentGone(missing(self._environment(), self._cli_path) or "There is no Claude.")
-        cwd = allowed_directory(start.cwd, self._roots)
         if self._options is None:
-            self._options = sdk_options(self._given)
+            try:
+                self._options = sdk_options(self._given)
+            except (TypeError, ValueError) as bad:
+                raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
+        given = self._options.cwd
+        cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
         try:
             return await self._begin(sdk, cli, cwd, start)
         except Forgotten:
@@ -113,8 +118,8 @@ class ClaudeAgent:
     def _recorder(self, start: SessionStart) -> Recorder | None:
         if self._record is None:
             return None
-        name = f"{start.conversation_id}.{time.time_ns()}.io.jsonl"
-        return Recorder(Path(self._record) / name)
+        name = quote(start.conversation_id, safe="")
+        return Recorder(Path(self._record) / f"{name}.{time.time_ns()}.io.jsonl")
 
     def _environment(self) -> dict[str, str]:
         return environment(plain_environment(), self._env)

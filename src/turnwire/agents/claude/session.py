@@ -191,9 +191,9 @@ class ClaudeSession(LocalSession):
 
     def _decide(self, reply: Reply) -> None:
         """Let a tool run, or not. One that was taken back meanwhile needs no answer."""
-        shown = self._permissions.pop(reply.request_id, None)
-        if shown is None:
+        if reply.request_id not in self._permissions:
             return
+        shown = self._permissions.pop(reply.request_id)
         if reply.decision == "allow":
             changed = shown if reply.updated_input is None else reply.updated_input
             allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": changed}
@@ -288,14 +288,17 @@ class ClaudeSession(LocalSession):
             case _:
                 pass
 
-    async def _ended(self) -> Exception | None:
-        """The program has ended; if nobody had asked for that, this says why."""
+    async def _ended(self, broken: str | None) -> Exception | None:
+        """Nothing more will be heard; if nobody had asked for that, this says why."""
         assert self._transport is not None
-        assert self._transport.process is not None
+        process = self._transport.process
+        assert process is not None
         if self._closed:
             return None
-        await self._transport.process.wait()
-        why = self._transport.process.how_it_ended()
+        if broken is not None:
+            await process.end()
+        await process.wait()
+        why = broken or process.how_it_ended()
         if self._last_error:
             why = f"{self._last_error} ({why})"
         self._last_error = why

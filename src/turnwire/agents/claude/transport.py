@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
@@ -20,6 +21,7 @@ from turnwire.ports import AgentGone
 
 __all__ = ["GuardedTransport", "Recorder"]
 
+_log = logging.getLogger("turnwire.claude")
 _LONGEST = 256 << 20  # bytes of one line
 
 
@@ -49,21 +51,21 @@ class GuardedTransport:
     """A `Transport` in the sense of the SDK.
 
     `heard` gets lines, as soon as they are there, and returns those that are the SDK's. `over` is
-    told when there will be no more, and says what was wrong with that.
+    told when no more will be heard, and why if we know; it says what was wrong with that.
     """
 
     def __init__(
         self,
         start: Callable[[], Awaitable[GuardedProcess]],
         heard: Callable[[list[bytes]], list[bytes]],
-        over: Callable[[], Awaitable[Exception | None]],
+        over: Callable[[str | None], Awaitable[Exception | None]],
         recorder: Recorder | None = None,
     ) -> None:
         self._start = start
         self._heard = heard
         self._over = over
         self._recorder = recorder
-        self._broken: Exception | None = None
+        self._broken: str | None = None  # why nothing more can be heard
         self._ending: asyncio.Task[None] | None = None
         self._split = LineSplitter(_LONGEST)
         self._for_sdk: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -76,16 +78,24 @@ class GuardedTransport:
         self._ending = asyncio.create_task(self._until_silence(self.process))
 
     def _receive(self, data: bytes) -> None:
+        if self._broken is not None:
+            return
         try:
             lines = self._split.feed(data)
+            if self._recorder is not None:
+                self._recorder.note("out", lines)
+            for line in self._heard(lines):
+                self._for_sdk.put_nowait(line)
         except AgentGone as too_long:
-            self._for_sdk.put_nowait(None)
-            self._broken = too_long
-            return
-        if self._recorder is not None:
-            self._recorder.note("out", lines)
-        for line in self._heard(lines):
-            self._for_sdk.put_nowait(line)
+            self._break(too_long.message)
+        except Exception as defect:
+            _log.exception("What Claude said could not be understood.")
+            self._break(f"The agent broke: {type(defect).__name__}: {defect}")
+
+    def _break(self, why: str) -> None:
+        """Nothing is better than a story with a hole in it."""
+        self._broken = why
+        self._for_sdk.put_nowait(None)
 
     async def _until_silence(self, process: GuardedProcess) -> None:
         await process.silence()
@@ -106,7 +116,7 @@ class GuardedTransport:
         """What is for the SDK. Raises where the program ended although nobody had asked for it."""
         while (line := await self._for_sdk.get()) is not None:
             yield json.loads(line)
-        gone = self._broken or await self._over()
+        gone = await self._over(self._broken)
         if gone is not None:
             raise gone
 
