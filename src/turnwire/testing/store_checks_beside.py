@@ -25,7 +25,7 @@ from turnwire.core.message import run_id
 from turnwire.core.status import BackgroundTask, QueueItem, TurnEnd
 from turnwire.core.usage import Usage
 from turnwire.ports import Conflict, Fenced, Receipt, Store
-from turnwire.testing.expect import expect, expect_raises
+from turnwire.testing.expect import Broken, expect, expect_raises
 from turnwire.testing.store_samples import (
     LEASE,
     NOW,
@@ -310,10 +310,11 @@ async def a_backup_is_a_log_of_its_own(
             expect(copy.epoch == epoch, "which it knows")
             row = await copy.conversation("c")
             stored = await copy.entries("c")
-            expect(row is not None and row.head == len(stored) >= 1, "it has whole commits")
+            if row is None:
+                raise Broken("the copy does not have what was committed")
+            expect(row.head == len(stored) >= 1, "it has whole commits")
             expect(stored == (await store.entries("c"))[: len(stored)], "the same ones")
             claim = await copy.claim("c", "two", now=NOW, lease=LEASE)  # nobody owns a copy
-            assert row is not None
             await Writing(copy, claim, row.state).say("in the copy")
             expect(len(await store.entries("c")) == 21, "writing to it changes only the copy")
         finally:
