@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,21 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
     assert tell("show", talked, "--json").stdout.splitlines() == exported[:-1]
 
 
+def with_line(number: int, *path: str, **changes: Any) -> Callable[[list[str]], list[str]]:
+    """An export in which one line says something else."""
+
+    def change(good: list[str]) -> list[str]:
+        line = json.loads(good[number])
+        place = line
+        for name in path:
+            place = place[name]
+        place |= changes
+        good[number] = json.dumps(line)
+        return good
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("cut", "said"),
     [
@@ -289,6 +305,17 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
         (lambda good: [s.replace('"role":"user"', '"role":7') for s in good], "Expected `str`"),
         (lambda good: [s.replace("think tool", "\udcff") for s in good], "can't decode byte 0xff"),
         (lambda good: [s.replace('_tokens":', '_tokens":9' + "0" * 30) for s in good], "too big"),
+        (with_line(0, "rules", max_queue=-1), ":1: Expected `int` >= 0 - at `$.max_queue`"),
+        (with_line(0, "rules", interrupt_grace=-5), ":1: Expected `float` >= 0.0 - at `$.int"),
+        (with_line(0, "rules", question_seconds=1e300), ":1: Expected `float` <= 1000000000.0"),
+        (with_line(0, agent=""), ":1: Expected `str` of length >= 1 - at `$.agent`"),
+        (with_line(1, turn_id=5), ":2: entry 1 is of turn 5, and of 1"),
+        (with_line(1, "message", "meta", turnId=9), ":2: entry 1 is of turn 1, and of 9"),
+        (with_line(-2, turn_id=7), "there is no turn 7 here: the newest is 2"),
+        (with_line(-2, turn_id=0), "there is no turn 0 here: the newest is 2"),
+        (with_line(-2, "end", after_sequence=99), "turn 2 ends behind entry 99, and here that is"),
+        (lambda good: [*good[:-1], good[-2], good[-1]], "turn 2 ends twice"),
+        (with_line(-1, turns=3), "and 2 rather than"),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
@@ -309,6 +336,32 @@ def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     imported = tell("import", "nowhere.jsonl")
     assert imported.exit_code == 2
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
+
+
+@pytest.mark.parametrize("prompt", ["ask me", "permission", "tool"])
+def test_what_was_open_when_it_was_exported_has_an_end_in_the_copy(
+    prompt: str, tell: Tell, home: Path, tmp_path: Path
+) -> None:
+    with Terminal("run", "--agent", SLOW, prompt, home=home) as terminal:
+        terminal.wait_for({"ask me": "Which colour", "permission": "y: allow"}.get(prompt, "List"))
+        (talk,) = lines(tell("list", "--json"))
+        exported = tell("export", talk["conversation_id"], "--to", "jsonl").stdout
+        terminal.kill()
+    file = tmp_path / "open.jsonl"
+    file.write_text(exported)
+    assert not [line for line in exported.splitlines() if '"kind":"turn"' in line]
+    there = ["--data-dir", tmp_path / "other"]
+    copy = tell("import", file, *there).stdout.split()[0]
+    assert lines(tell("fsck", "--json", *there)) == []
+    again = lines(tell("export", copy, "--to", "jsonl", *there))
+    *_, turn, _ = again
+    assert (turn["kind"], turn["turn_id"], turn["end"]["interrupted"]) == ("turn", 1, True)
+    results = [json.dumps(line) for line in again if "interrupted: import" in json.dumps(line)]
+    assert len(results) == 1
+    (told,) = lines(tell("list", "--json", *there))
+    assert (told["state"], told["open_requests"]) == ("interrupted", [])
+    assert tell("run", "--conversation", copy, "hello", *there).exit_code == 0
+    assert lines(tell("fsck", "--json", *there)) == []
 
 
 @pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
