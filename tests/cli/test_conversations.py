@@ -338,30 +338,42 @@ def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
 
 
-@pytest.mark.parametrize("prompt", ["ask me", "permission", "tool"])
-def test_what_was_open_when_it_was_exported_has_an_end_in_the_copy(
-    prompt: str, tell: Tell, home: Path, tmp_path: Path
-) -> None:
-    with Terminal("run", "--agent", SLOW, prompt, home=home) as terminal:
-        terminal.wait_for({"ask me": "Which colour", "permission": "y: allow"}.get(prompt, "List"))
-        (talk,) = lines(tell("list", "--json"))
-        exported = tell("export", talk["conversation_id"], "--to", "jsonl").stdout
-        terminal.kill()
-    file = tmp_path / "open.jsonl"
-    file.write_text(exported)
-    assert not [line for line in exported.splitlines() if '"kind":"turn"' in line]
-    there = ["--data-dir", tmp_path / "other"]
+def check_copy(exported: list[Any], tell: Tell, folder: Path) -> None:
+    """What an export leaves open has its end in the copy, which is whole and goes on."""
+    file = folder / "open.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in exported))
+    assert not [line for line in exported if line["kind"] == "turn"]
+    there = ["--data-dir", folder / "other"]
     copy = tell("import", file, *there).stdout.split()[0]
     assert lines(tell("fsck", "--json", *there)) == []
     again = lines(tell("export", copy, "--to", "jsonl", *there))
     *_, turn, _ = again
     assert (turn["kind"], turn["turn_id"], turn["end"]["interrupted"]) == ("turn", 1, True)
-    results = [json.dumps(line) for line in again if "interrupted: import" in json.dumps(line)]
-    assert len(results) == 1
+    assert len([line for line in again if "interrupted: import" in json.dumps(line)]) == 1
     (told,) = lines(tell("list", "--json", *there))
     assert (told["state"], told["open_requests"]) == ("interrupted", [])
     assert tell("run", "--conversation", copy, "hello", *there).exit_code == 0
     assert lines(tell("fsck", "--json", *there)) == []
+
+
+@pytest.mark.parametrize(("prompt", "asked"), [("ask me", "A number"), ("permission", "y: allow")])
+def test_a_request_that_was_open_at_the_export_has_ended_in_the_copy(
+    prompt: str, asked: str, tell: Tell, home: Path, tmp_path: Path
+) -> None:
+    with Terminal("run", "--agent", QUICK, prompt, home=home) as terminal:
+        terminal.wait_for(asked)
+        (talk,) = lines(tell("list", "--json"))
+        exported = lines(tell("export", talk["conversation_id"], "--to", "jsonl"))
+    check_copy(exported, tell, tmp_path)
+
+
+def test_a_call_that_was_open_at_the_export_has_a_result_in_the_copy(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    exported = lines(tell("export", talked, "--to", "jsonl"))
+    call = next(n for n, line in enumerate(exported) if '"tool_call"' in json.dumps(line))
+    end = {"kind": "end", "entries": call, "turns": 0}
+    check_copy([*exported[: call + 1], end], tell, tmp_path)
 
 
 @pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
@@ -413,6 +425,22 @@ def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: P
     assert "is no directory" in tell("backup", tmp_path / "no" / "where").stderr
 
 
+def test_programs_are_told_what_was_backed_up_and_imported(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    (backed_up,) = lines(tell("backup", "--json", copy))
+    assert (backed_up["file"], backed_up["bytes"]) == (str(copy), copy.stat().st_size)
+    assert backed_up["epoch"]
+    file = tmp_path / "one.jsonl"
+    tell("export", talked, "--to", "jsonl", "--out", file)
+    (imported,) = lines(tell("import", "--json", file))
+    rows = {row["conversation_id"]: row for row in lines(tell("list", "--json"))}
+    assert imported["file"] == str(file)
+    assert imported["entries"] == rows[talked]["entries"]
+    assert imported["conversation_id"] in rows.keys() - {talked}
+
+
 def test_a_large_import_and_a_large_backup_show_that_they_are_at_work(
     talked: str, tell: Tell, home: Path, tmp_path: Path
 ) -> None:
@@ -450,3 +478,6 @@ def test_a_conversation_whose_process_was_killed_does_not_seem_to_work(
     assert (killed["state"], killed["open_requests"]) == ("interrupted", [])
     assert "interrupted" in tell("list").stdout
     assert lines(tell("inbox", "--json")) == [], "nobody would hear the answer"
+    name = killed["conversation_id"]
+    for told in (tell("show", name, "--json"), tell("export", name, "--to", "jsonl")):
+        assert lines(told)[0]["state"] == "interrupted"
