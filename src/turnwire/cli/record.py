@@ -113,7 +113,7 @@ def head_of(row: ConversationRow) -> HeadLine:
         row.created_at,
         row.updated_at,
         state.state,
-        row.title or state.title,
+        row.title,
         row.cwd,
         state.model,
         state.permission_mode,
