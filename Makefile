@@ -27,6 +27,7 @@ run: .venv/base.stamp ## talk to the demo agent, which needs no key and no netwo
 	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
 	  echo 'then it shows what an agent can do.'; \
 	  echo; \
+	  trap : INT; \
 	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
 	else \
 	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \

@@ -201,7 +201,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     head: int
     state: Conversation
     user: str | None = None
-    title: str | None = None
+    title: str | None = None  # the state's
     cwd: str | None = None
     native_session_id: str | None = None
     options: dict[str, Any] = {}
@@ -341,10 +341,8 @@ class Store(Protocol):
     async def abandoned(self, *, now: int) -> list[str]:
         """Those of them that have an owner whose lease has run out: it has died, or hangs."""
 
-    async def change(
-        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
-    ) -> None:
-        """Change what is not the engine's; what is absent stays."""
+    async def change(self, conversation_id: str, *, archived: bool) -> None:
+        """Change what is not the engine's. A title is: `Talk.rename` gives another one."""
 
     async def delete(
         self, conversation_id: str, *, at: str | None = None, by: str | None = None

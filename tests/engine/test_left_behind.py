@@ -38,7 +38,8 @@ async def leave(store: Store, name: str = "talk") -> None:
 
 async def until_it_rests(engine: Engine) -> Status:
     async with asyncio.timeout(PATIENCE):
-        while await engine.store.unsettled():
+        # What is written shows in the file a moment before the engine tells of it.
+        while await engine.store.unsettled() or (await engine.status("talk")).running:
             await asyncio.to_thread(int)
     return await engine.status("talk")
 

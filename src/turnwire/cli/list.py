@@ -55,7 +55,7 @@ def facts(row: ConversationRow) -> dict[str, Any]:
     state = row.state
     return {
         "conversation_id": row.conversation_id,
-        "title": row.title or state.title,
+        "title": row.title,
         "agent": row.agent,
         "state": state.state,
         "turns": state.turns,
@@ -77,7 +77,7 @@ def _print(rows: list[ConversationRow]) -> None:
     width = max(len(row.conversation_id) for row in rows)
     for row in rows:
         word, style = _STATES[row.state.state]
-        title = plain(row.title or row.state.title or "(nothing was said)")
+        title = plain(row.title or "(nothing was said)")
         left = Text.assemble(
             (f"{row.conversation_id:<{width}}", "bold"), "  ", (f"{word:<13}", style)
         )

@@ -341,11 +341,14 @@ class Live:
 
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
+        self._timers[name] = lambda: None
         if name.startswith("deadline:"):  # a time of day
-            self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+            timer = self._clock.call_at(at, lambda: self._fire(name))
         else:  # a while, which a clock that is set back does not make longer
             left = at - self._clock.now()
-            self._timers[name] = self._clock.call_after(left, lambda: self._fire(name))
+            timer = self._clock.call_after(left, lambda: self._fire(name))
+        if name in self._timers:  # else its time had come, and it has fired
+            self._timers[name] = timer
 
     def _cancel_timer(self, name: str) -> None:
         cancel = self._timers.pop(name, None)

@@ -135,11 +135,9 @@ class SqliteStore:
     async def abandoned(self, *, now: int) -> list[str]:
         return await self._reader.read(lambda db: rows.find_abandoned(db, now))
 
-    async def change(
-        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
-    ) -> None:
+    async def change(self, conversation_id: str, *, archived: bool) -> None:
         await self._writer.call(
-            lambda db: changes.change_conversation(db, conversation_id, title, archived)
+            lambda db: changes.change_conversation(db, conversation_id, archived)
         )
 
     async def delete(

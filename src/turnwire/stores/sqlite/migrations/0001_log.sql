@@ -7,7 +7,6 @@ CREATE TABLE conversations (
     agent             TEXT    NOT NULL,
     user              TEXT,
     title             TEXT,
-    state_title       TEXT,             -- the machine's title when it last changed; see commit.py
     cwd               TEXT,
     native_session_id TEXT,             -- the agent's own name of its session
     options           TEXT    NOT NULL, -- JSON: the agent's own
