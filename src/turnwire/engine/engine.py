@@ -30,11 +30,13 @@ from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
+from turnwire.engine.valid import valid
 from turnwire.ports import (
     Agent,
     Bus,
     Claim,
     Clock,
+    Conflict,
     ConversationRow,
     NewConversation,
     Owned,
@@ -179,19 +181,28 @@ class Engine:
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
     ) -> Talk:
-        """A new conversation with one of the agents."""
+        """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
         known = self._agent(agent)
+        now = iso(self.clock.now())
+        chosen = rules or self.settings.options
+        if not isinstance(chosen, Options):
+            raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         kept = msgspec.structs.replace(
-            rules or self.settings.options, questions_survive=known.capabilities.questions_survive
+            chosen, questions_survive=known.capabilities.questions_survive
         )
         state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
-        now = iso(self.clock.now())
-        new = NewConversation(
-            name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
+        own: Any = {} if options is None else options
+        own = dict(own) if isinstance(own, Mapping) else own
+        new = valid(
+            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
         )
         reach(CrashPoint.CREATES)
-        row = await self.store.create(new)
+        try:
+            row = await self.store.create(new)
+        except Conflict as taken:
+            why = f"{taken.message} Open that one, or choose another id."
+            raise Refused("INVALID_PAYLOAD", why, conversation_id=name) from None
         reach(CrashPoint.CREATED)
         return Talk(self, row)
 
