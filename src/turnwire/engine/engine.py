@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import socket
 import uuid
@@ -38,6 +39,7 @@ from turnwire.ports import (
     Clock,
     Conflict,
     ConversationRow,
+    Damaged,
     NewConversation,
     Owned,
     StorageUnavailable,
@@ -46,6 +48,8 @@ from turnwire.ports import (
 )
 
 __all__ = ["Engine", "EngineSettings"]
+
+_log = logging.getLogger("turnwire")
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -132,7 +136,10 @@ class Engine:
         async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
-                await self._activate(conversation_id)
+                try:
+                    await self._activate(conversation_id)
+                except Damaged as damaged:  # the others are looked after all the same
+                    _log.error("%s", damaged.message)
 
         for first in range(0, len(conversation_ids), _TOGETHER):
             await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
@@ -250,7 +257,11 @@ class Engine:
             conversation_id, self.owner, now=self.clock.now(), lease=self._lease
         )
         reach(CrashPoint.CLAIMED)
-        row = await self.store.conversation(conversation_id)
+        try:
+            row = await self.store.conversation(conversation_id)
+        except Damaged:
+            await self._release(claim)  # whoever repairs it need not wait
+            raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void
