@@ -32,6 +32,7 @@ __all__ = [
     "Commit",
     "Conflict",
     "ConversationRow",
+    "Damaged",
     "Fenced",
     "Hit",
     "InboxItem",
@@ -169,6 +170,17 @@ class Conflict(TurnwireError):
     """
 
 
+class Damaged(TurnwireError):
+    """What is stored of this conversation cannot be read. Others are not touched by that."""
+
+    def __init__(self, conversation_id: str, why: str) -> None:
+        super().__init__(
+            f"Conversation {conversation_id} is damaged and cannot be read: {why}."
+            " `turnwire fsck` shows the damage, `turnwire fsck --repair` repairs it.",
+            conversation_id=conversation_id,
+        )
+
+
 class Owned(TurnwireError):
     """Another live process owns the conversation. `data` says which, and until when."""
 
@@ -209,6 +221,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     parent_id: str | None = None  # the conversation that it was forked from
     owner: str | None = None  # the process that claimed it last, until it lets go
     lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
+    damage: str | None = None  # why its state cannot be read, which is then only a stand-in
 
 
 class Claim(Struct, frozen=True):
@@ -329,11 +342,13 @@ class Store(Protocol):
     async def create(self, conversation: NewConversation) -> ConversationRow:
         """Begin one. Raises Conflict if there is one of this name."""
 
-    async def conversation(self, conversation_id: str) -> ConversationRow | None: ...
+    async def conversation(self, conversation_id: str) -> ConversationRow | None:
+        """One. Raises Damaged if it is there and cannot be read."""
+
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:
-        """The newest first; `user`: only theirs."""
+        """The newest first; `user`: only theirs. One that cannot be read has its `damage`."""
 
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""

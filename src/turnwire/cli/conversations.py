@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -122,7 +123,17 @@ def has_died(owner: str) -> bool:
         return True
     except PermissionError:
         return False
-    return False
+    return _is_zombie(process[1])
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended, and only waits for its parent to hear of it. Linux can tell."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    # The state stands behind the name, in which there may be anything, also brackets.
+    return told.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
 
 
 def _taken(owned: Owned) -> str:

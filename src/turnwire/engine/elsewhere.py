@@ -23,6 +23,7 @@ from turnwire.ports import (
     Bus,
     Clock,
     ConversationRow,
+    Damaged,
     RequestRow,
     StorageUnavailable,
     Store,
@@ -187,7 +188,7 @@ class Elsewhere:
         try:
             while True:
                 self._again = False
-                with suppress(StorageUnavailable):  # the next look may see more
+                with suppress(StorageUnavailable, Damaged):  # the next look may see more
                     row = await self._store.conversation(self._channel.state.conversation_id)
                     if row is not None and not self._is_ours() and row.state != self._channel.state:
                         await catch_up(self._channel, self._store, row, iso(self._clock.now()))

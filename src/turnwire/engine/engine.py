@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import socket
 import uuid
@@ -30,12 +31,15 @@ from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
+from turnwire.engine.valid import valid
 from turnwire.ports import (
     Agent,
     Bus,
     Claim,
     Clock,
+    Conflict,
     ConversationRow,
+    Damaged,
     NewConversation,
     Owned,
     StorageUnavailable,
@@ -44,6 +48,8 @@ from turnwire.ports import (
 )
 
 __all__ = ["Engine", "EngineSettings"]
+
+_log = logging.getLogger("turnwire")
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -130,7 +136,10 @@ class Engine:
         async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
-                await self._activate(conversation_id)
+                try:
+                    await self._activate(conversation_id)
+                except Damaged as damaged:  # the others are looked after all the same
+                    _log.error("%s", damaged.message)
 
         for first in range(0, len(conversation_ids), _TOGETHER):
             await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
@@ -179,19 +188,28 @@ class Engine:
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
     ) -> Talk:
-        """A new conversation with one of the agents."""
+        """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
         known = self._agent(agent)
+        now = iso(self.clock.now())
+        chosen = rules or self.settings.options
+        if not isinstance(chosen, Options):
+            raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         kept = msgspec.structs.replace(
-            rules or self.settings.options, questions_survive=known.capabilities.questions_survive
+            chosen, questions_survive=known.capabilities.questions_survive
         )
         state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
-        now = iso(self.clock.now())
-        new = NewConversation(
-            name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
+        own: Any = {} if options is None else options
+        own = dict(own) if isinstance(own, Mapping) else own
+        new = valid(
+            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
         )
         reach(CrashPoint.CREATES)
-        row = await self.store.create(new)
+        try:
+            row = await self.store.create(new)
+        except Conflict as taken:
+            why = f"{taken.message} Open that one, or choose another id."
+            raise Refused("INVALID_PAYLOAD", why, conversation_id=name) from None
         reach(CrashPoint.CREATED)
         return Talk(self, row)
 
@@ -239,7 +257,11 @@ class Engine:
             conversation_id, self.owner, now=self.clock.now(), lease=self._lease
         )
         reach(CrashPoint.CLAIMED)
-        row = await self.store.conversation(conversation_id)
+        try:
+            row = await self.store.conversation(conversation_id)
+        except Damaged:
+            await self._release(claim)  # whoever repairs it need not wait
+            raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void

@@ -15,6 +15,7 @@ __all__ = [
     "AgentLost",
     "AgentSaid",
     "Answered",
+    "Asked",
     "Came",
     "ChangedQueue",
     "DeadlinePassed",
@@ -153,13 +154,9 @@ class Recovered(_Input, frozen=True, kw_only=True):
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
+Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed
 Input: TypeAlias = (
-    Said
-    | ChangedQueue
-    | Answered
-    | Decided
-    | Interrupted
-    | Renamed
+    Asked
     | AgentSaid
     | AgentLost
     | DeadlinePassed
