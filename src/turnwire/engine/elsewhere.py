@@ -6,11 +6,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
 from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
 from turnwire.core.status import Totals, with_turn
 from turnwire.core.times import iso
@@ -182,7 +184,9 @@ class Elsewhere:
                 self._again = False
                 with suppress(StorageUnavailable, Damaged):  # the next look may see more
                     row = await self._store.conversation(self._channel.state.conversation_id)
-                    if row is not None and not self._is_ours() and row.state != self._channel.state:
+                    if row is None:
+                        self._channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
+                    elif not self._is_ours() and row.state != self._channel.state:
                         await catch_up(self._channel, self._store, row, iso(self._clock.now()))
                 if not self._again:
                     return
