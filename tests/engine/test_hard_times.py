@@ -13,10 +13,9 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine
+from turnwire.engine import Engine, SlowReader
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.engine import EngineSettings
-from turnwire.engine.follow import SlowReader
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore

@@ -15,8 +15,7 @@ from turnwire.core.conversation.effects import BeginTurn
 from turnwire.core.conversation.state import Turn
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import Engine, EngineSettings, FollowAgain
 from turnwire.ports import Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -114,7 +113,7 @@ def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Pa
                 async with engine_on(path, agent=DemoAgent(delay=0), clock=later) as other:
                     theirs = await other.open(talk.id)
                     await theirs.wake()
-                    with pytest.raises(SlowReader):
+                    with pytest.raises(FollowAgain):
                         await seen.until(f.Frame, lambda frame: False)
                     async with aclosing(talk.follow()) as again, asyncio.timeout(PATIENCE):
                         await anext(again)

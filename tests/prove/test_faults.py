@@ -24,8 +24,7 @@ from turnwire.agents.child import ChildAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import EngineSettings
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import EngineSettings, SlowReader
 
 PATIENCE = 30.0
 

@@ -15,8 +15,7 @@ from tests.stores.files import rows_of
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import Engine, EngineSettings, FollowAgain, Talk
 from turnwire.ports import Fenced, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.fsck import check
@@ -253,7 +252,7 @@ async def backup_after_a_turn(engine: Engine, path: Path) -> tuple[Talk, int]:
 
 
 async def until_cut_off(seen: Watcher) -> None:
-    with pytest.raises(SlowReader):
+    with pytest.raises(FollowAgain):
         await seen.until(f.Frame, lambda frame: False)
 
 

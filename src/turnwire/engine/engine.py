@@ -10,6 +10,7 @@ import socket
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,7 +25,7 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent
+from turnwire.engine.channel import Channel, FollowAgain, Sent
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow
@@ -50,6 +51,7 @@ from turnwire.ports import (
 __all__ = ["Engine", "EngineSettings"]
 
 _log = logging.getLogger("turnwire")
+_STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -167,6 +169,9 @@ class Engine:
         for live in list(self._live.values()):
             await self._release(live.claim)
         self._live.clear()
+        for name, channel in list(self._channels.items()):
+            channel.finish(_STOPPED)
+            self._forget_channel(name)
         await asyncio.gather(*self._releasing)
         if self._keeper is not None:
             self._keeper.cancel()
@@ -309,6 +314,7 @@ class Engine:
             del self._live[live.row.conversation_id]
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
+            channel.finish(_STOPPED)
             self._forget_channel(live.row.conversation_id)
         self._do_beside(self._release(live.claim))
 
@@ -374,7 +380,11 @@ class Engine:
     async def follow(
         self, row: ConversationRow, place: Place, client_id: str
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.follow`."""
+        """Everything after a place, then live; see `turnwire.engine.follow`.
+
+        Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
+        """
+        self._check_running()
         await self._check_epoch()
         dying = self._live.get(row.conversation_id)
         if dying is not None and dying.dead:  # another process has it now; its channel goes, too
@@ -450,7 +460,7 @@ class Engine:
             return False
         self._epoch = self.store.epoch
         for name, channel in list(self._channels.items()):
-            channel.cut_off()
+            channel.finish(partial(FollowAgain, "The log was replaced by another; follow again."))
             if name not in self._live:
                 self._forget_channel(name)
         self._checking = self._do_beside(self._let_go())

@@ -10,20 +10,12 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
-from turnwire.engine.channel import Channel, Sent, Subscriber
-from turnwire.errors import TurnwireError
+from turnwire.engine.channel import Channel, FollowAgain, Sent, Subscriber
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
-__all__ = ["Place", "SlowReader", "follow"]
+__all__ = ["Place", "follow"]
 
 _PAGE = 500  # entries read at once; a replay has no limit
-
-
-class SlowReader(TurnwireError):
-    """A follower did not keep up and was cut off. It can follow again from where it was."""
-
-    code = "RATE_LIMITED"
-    retryable = True
 
 
 class Place:
@@ -92,9 +84,9 @@ async def follow(
         while True:
             while (sent := subscriber.take()) is not None:
                 yield sent
-            if subscriber.overrun:
+            if subscriber.end is not None:
                 _check_epoch(store, epoch)
-                raise SlowReader("This follower read too slowly; follow again from its place.")
+                raise subscriber.end()
             news.clear()
             await news.wait()
     finally:
@@ -105,7 +97,7 @@ async def follow(
 def _check_epoch(store: Store, epoch: str) -> None:
     """What was told is of one log. Another one in its place is told from its start."""
     if store.epoch != epoch:
-        raise SlowReader("The log was replaced by another; follow again.")
+        raise FollowAgain("The log was replaced by another; follow again.")
 
 
 async def _missed(

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -21,15 +23,17 @@ from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import Channel
+from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
+from turnwire.errors import TurnwireError
 from turnwire.ports import (
     Agent,
     Claim,
     Clock,
     Commit,
     ConversationRow,
+    Damaged,
     Fenced,
     Receipt,
     SessionStart,
@@ -402,8 +406,17 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
-        self.channel.cut_off()
+        self.channel.finish(await self._why_lost())
         await self._runner.close()
+
+    async def _why_lost(self) -> Callable[[], TurnwireError]:
+        name = self.row.conversation_id
+        with suppress(StorageUnavailable, Damaged):
+            if await self._store.conversation(name) is None:
+                return partial(Refused, "CONVERSATION_NOT_FOUND", conversation_id=name)
+        return partial(
+            FollowAgain, "Another process works on it now; follow again from your place."
+        )
 
     def _refuse_all(self) -> None:
         while self._inbox:
