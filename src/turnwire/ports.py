@@ -31,6 +31,7 @@ __all__ = [
     "Clock",
     "Commit",
     "Conflict",
+    "Connection",
     "ConversationRow",
     "Damaged",
     "Fenced",
@@ -307,6 +308,20 @@ class AuditRow(Struct, frozen=True, omit_defaults=True):
     trace_id: str | None = None  # the turn's, where it was a step of one
 
 
+class Connection(Struct, frozen=True, omit_defaults=True):
+    """Somebody who follows a conversation now."""
+
+    connection_id: str
+    conversation_id: str
+    owner: str  # the process that they are connected to
+    client_id: str
+    opened_at: str
+    seen_at: str  # when that process said so last: one that has died says nothing
+    user: str | None = None
+    protocol: str = "v2"
+    last_sequence: int = 0  # the newest entry that was sent
+
+
 class Hit(Struct, frozen=True):
     """An entry that has the words that were looked for."""
 
@@ -411,6 +426,15 @@ class Store(Protocol):
         data: dict[str, Any] | None = None,
     ) -> None:
         """Add to the audit trail what is no step of a conversation: a connection, a backup, ..."""
+
+    async def connected(self, connections: Sequence[Connection]) -> None:
+        """These follow, or follow still. One whose conversation is gone is left out."""
+
+    async def disconnected(self, connection_ids: Sequence[str]) -> None:
+        """These do not any more. One that is not known is passed over."""
+
+    async def connections(self, conversation_id: str | None = None) -> list[Connection]:
+        """Who follows this one, or any; the oldest first."""
 
     async def search(
         self, words: str, *, user: str | None = None, limit: int = 50

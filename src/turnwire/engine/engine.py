@@ -27,6 +27,7 @@ from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import Channel, FollowAgain, Sent
 from turnwire.engine.clock import SystemClock
+from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
@@ -110,6 +111,7 @@ class Engine:
         self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
+        self._connections = Connections(store, self.clock, self.owner, self._lease, self._do_beside)
         self._stopping = False
         self._watching: Timer | None = None
         self._epoch = store.epoch
@@ -130,6 +132,7 @@ class Engine:
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
         await self._look_after(await self.store.unsettled())
+        self._do_beside(self._connections.forget_the_dead())
         self._watch()
 
     async def _look_after(self, conversation_ids: list[str]) -> None:
@@ -172,6 +175,7 @@ class Engine:
         for name, channel in list(self._channels.items()):
             channel.finish(_STOPPED)
             self._forget_channel(name)
+        await self._connections.stop()
         await asyncio.gather(*self._releasing)
         if self._keeper is not None:
             self._keeper.cancel()
@@ -378,7 +382,7 @@ class Engine:
     # --- following ----------------------------------------------------------------------------
 
     async def follow(
-        self, row: ConversationRow, place: Place, client_id: str
+        self, row: ConversationRow, place: Place, client_id: str, user: str | None = None
     ) -> AsyncGenerator[Sent, None]:
         """Everything after a place, then live; see `turnwire.engine.follow`.
 
@@ -427,9 +431,17 @@ class Engine:
             frames=self.settings.buffer,
             size=self.settings.buffer_bytes,
         )
-        async with aclosing(frames):
-            async for sent in frames:
-                yield sent
+        self._connections.open(connection_id, row.conversation_id, client_id, user)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    payload = sent.frame.payload  # type: ignore[attr-defined]
+                    number = getattr(payload, "message_sequence", None)
+                    if number is not None:
+                        self._connections.sent(connection_id, number)
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
 
     async def _read(self, conversation_id: str) -> ConversationRow:
         """A conversation as it is in the log that is there."""

@@ -158,11 +158,12 @@ class Talk:
         epoch: str | None = None,
         tail: int | None = None,
         client_id: str = "local",
+        user: str | None = None,
     ) -> AsyncGenerator[Frame, None]:
         """Everything after a place in the log, then live, as the frames of protocol v2."""
         place = Place(last_sequence, epoch, tail)
         sequence = 0
-        async with aclosing(self._engine.follow(self.row, place, client_id)) as sent:
+        async with aclosing(self._engine.follow(self.row, place, client_id, user)) as sent:
             async for each in sent:
                 sequence += 1
                 yield numbered(each.frame, sequence)

@@ -24,7 +24,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import run_id
 from turnwire.core.status import BackgroundTask, QueueItem, TurnEnd
 from turnwire.core.usage import Usage
-from turnwire.ports import Conflict, Fenced, Receipt, Store
+from turnwire.ports import Conflict, Connection, Fenced, Receipt, Store
 from turnwire.testing.expect import Broken, expect, expect_raises
 from turnwire.testing.store_samples import (
     LEASE,
@@ -205,6 +205,26 @@ async def a_title_is_that_of_the_state(store: Store) -> None:
     expect(await title() is None, "or takes it away")
 
 
+async def who_follows_is_known_until_they_leave(store: Store) -> None:
+    await begin(store)
+    await begin(store, "d")
+    ann = Connection("k1", "c", "one", "page", at(1), at(1), "ann")
+    bob = Connection("k2", "d", "one", "terminal", at(2), at(2), None, "rpc", 7)
+    nowhere = Connection("k3", "other", "one", "page", at(3), at(3))
+    await store.connected([bob, ann, nowhere])
+    expect(await store.connections() == [ann, bob], "all who follow, the oldest first")
+    expect(await store.connections("d") == [bob], "or those of one conversation")
+    later = structs.replace(ann, seen_at=at(9), last_sequence=3)
+    await store.connected([later])
+    expect(
+        await store.connections("c") == [later], "when they were seen last, and how far they are"
+    )
+    await store.disconnected(["k2", "k3", "k9"])
+    expect(await store.connections() == [later], "who has left is gone")
+    await store.delete("c")
+    expect(await store.connections() == [], "and so are those of what was deleted")
+
+
 async def a_deleted_conversation_is_gone(store: Store) -> None:
     talk = await begin(store)
     receipt = Receipt("ann", "m-1", b"", b"{}")
@@ -332,6 +352,7 @@ OTHER_CHECKS = [
     the_audit_trail_only_grows,
     conversations_are_listed_and_changed,
     a_title_is_that_of_the_state,
+    who_follows_is_known_until_they_leave,
     a_deleted_conversation_is_gone,
     words_are_found,
     blobs_are_kept,

@@ -15,6 +15,7 @@ from turnwire.ports import (
     AuditRow,
     Claim,
     Commit,
+    Connection,
     ConversationRow,
     Hit,
     InboxItem,
@@ -25,7 +26,7 @@ from turnwire.ports import (
     StoredTurn,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import changes, rows
+from turnwire.stores.sqlite import changes, connections, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -227,6 +228,15 @@ class SqliteStore:
             db.execute(ADD_AUDIT, row)
 
         await self._writer.call(add)
+
+    async def connected(self, those: Sequence[Connection]) -> None:
+        await self._writer.call(lambda db: connections.add_connections(db, those))
+
+    async def disconnected(self, connection_ids: Sequence[str]) -> None:
+        await self._writer.call(lambda db: connections.remove_connections(db, connection_ids))
+
+    async def connections(self, conversation_id: str | None = None) -> list[Connection]:
+        return await self._reader.read(lambda db: connections.find_connections(db, conversation_id))
 
     async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None:
         await self._writer.call(lambda db: changes.put_blob(db, blob_id, data, mime_type, at))
