@@ -205,6 +205,11 @@ class Channel:
         for subscriber in self._subscribers:
             subscriber.finish(why)
 
+    def drop(self) -> None:
+        """What waits for those who follow is not to be told any more."""
+        for subscriber in self._subscribers:
+            subscriber.begin()
+
     def publish(self, state: Conversation, frames: Iterable[f.Frame]) -> None:
         """Tell everyone what has led to this state."""
         self.state = state

@@ -406,6 +406,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        self.channel.drop()  # what was not told yet is the new owner's to tell
         self.channel.finish(await self._why_lost())
         await self._runner.close()
 
