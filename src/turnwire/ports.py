@@ -369,7 +369,7 @@ class Store(Protocol):
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
     async def abandoned(self, *, now: int) -> list[str]:
-        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
+        """All that have an owner whose lease has run out: it has died, or hangs."""
 
     async def change(self, conversation_id: str, *, archived: bool) -> None:
         """Change what is not the engine's. A title is: `Talk.rename` gives another one."""

@@ -131,7 +131,9 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        await self._look_after(await self.store.unsettled())
+        unsettled = await self.store.unsettled()
+        abandoned = await self.store.abandoned(now=self.clock.now())
+        await self._look_after(list(dict.fromkeys([*unsettled, *abandoned])))
         self._do_beside(self._connections.forget_the_dead())
         self._watch()
 

@@ -113,7 +113,7 @@ async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
 
 async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
     talk = await begin(store)
-    await begin(store, "idle")
+    await store.release((await begin(store, "idle")).claim)
     expect(await store.unsettled() == [], "an idle conversation is settled")
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
     queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
@@ -136,11 +136,13 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
 
 async def what_an_owner_has_left_is_found_when_its_lease_is_over(store: Store) -> None:
     talk = await begin(store)
-    await begin(store, "idle")
+    await store.release((await begin(store, "idle")).claim)
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
     await talk.commit(talk.prepare(state=running))
     expect(await store.abandoned(now=NOW + LEASE - 1) == [], "while the lease runs it is theirs")
     expect(await store.abandoned(now=NOW + LEASE) == ["c"], "then it is nobody's")
+    await talk.commit(talk.prepare(state=structs.replace(running, turn=None)))
+    expect(await store.abandoned(now=NOW + LEASE) == ["c"], "also if there is nothing to do")
     await store.renew([talk.claim], now=NOW + LEASE, lease=LEASE)
     expect(await store.abandoned(now=NOW + LEASE) == [], "unless they hold on to it")
     await store.release(talk.claim)

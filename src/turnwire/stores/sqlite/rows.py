@@ -107,10 +107,9 @@ def find_unsettled(db: apsw.Connection) -> list[str]:
 
 
 def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
-    """Those that somebody looked after who is gone."""
+    """Those that somebody owned who is gone."""
     found = db.execute(
-        "SELECT conversation_id FROM conversations"
-        " WHERE unsettled AND owner IS NOT NULL AND lease_until <= ?",
+        "SELECT conversation_id FROM conversations WHERE owner IS NOT NULL AND lease_until <= ?",
         (now,),
     )
     return [conversation_id for (conversation_id,) in found]

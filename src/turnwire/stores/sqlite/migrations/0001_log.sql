@@ -24,6 +24,7 @@ CREATE TABLE conversations (
 
 CREATE INDEX conversations_by_time ON conversations (archived, updated_at);
 CREATE INDEX conversations_unsettled ON conversations (conversation_id) WHERE unsettled;
+CREATE INDEX conversations_owned ON conversations (lease_until) WHERE owner IS NOT NULL;
 
 -- A table with a number of its own, not WITHOUT ROWID: entries of all conversations are then written
 -- side by side. Clustered by conversation, each of them would touch a page of its own, which made
