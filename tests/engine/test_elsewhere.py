@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.dialects.v2 import frames as f
@@ -139,6 +139,12 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                         name = f"m-{text}" if named else None
                         await talk.send(text, client_message_id=name)
 
+                async def far_has(number: int) -> None:
+                    async with asyncio.timeout(PATIENCE):
+                        while far.view().cursor < number:
+                            clock.forward(3)
+                            await other.store.conversation(talk.id)  # meanwhile it looks
+
                 async def seen() -> None:
                     """The other engine may look now."""
                     nonlocal steps
@@ -146,9 +152,7 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                     row = await engine.store.conversation(talk.id)
                     assert row is not None
                     if steps % look == 0:
-                        clock.forward(3)
-                        while far.view().cursor < row.head:
-                            await far.until(f.SessionState)
+                        await far_has(row.head)
 
                 await say("question", "permission", "tool", "error", "think", "background")
                 asked = await near.until(f.AssistantRequestInput)
@@ -172,9 +176,7 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                 await near.until(f.AssistantComplete)
                 await near.state("active")
                 await seen()
-                clock.forward(3)
-                while far.view().cursor < near.view().cursor:
-                    await far.until(f.SessionState)
+                await far_has(near.view().cursor)
                 assert far.view().messages == near.view().messages
                 assert len(far.of(f.TurnStarted)) == len(near.of(f.TurnStarted))
                 starts = [frame.payload.queue_id for frame in far.of(f.TurnStarted)]
