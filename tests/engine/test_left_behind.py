@@ -71,6 +71,20 @@ def test_who_was_there_already_looks_after_it_too(path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
+    async def scene() -> None:
+        store = await SqliteStore.open(path)
+        await begin(store, "talk", owner="killed")
+        await store.close()
+        later = NOW + LEASE + 1
+        async with engine_on(path, clock=ManualClock(later), agent=DemoAgent(delay=0)) as engine:
+            assert not engine._live
+            await asyncio.gather(*engine._releasing)
+            assert await engine.store.abandoned(now=later + 9 * LEASE) == []
+
+    asyncio.run(scene())
+
+
 def test_until_somebody_does_it_is_seen_as_it_is(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)

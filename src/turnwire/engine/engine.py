@@ -144,7 +144,7 @@ class Engine:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
                 try:
-                    await self._activate(conversation_id)
+                    self._rest(await self._activate(conversation_id))  # if that was all
                 except Damaged as damaged:  # the others are looked after all the same
                     _log.error("%s", damaged.message)
 
