@@ -13,6 +13,7 @@ from tests.engine.watching import PATIENCE, engine_on, talk_with
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
+from turnwire.engine.connections import Connections
 from turnwire.ports import Connection, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -98,5 +99,20 @@ def test_who_followed_a_server_that_died_is_forgotten_when_another_one_starts(pa
         await store.close()
         async with engine_on(path, clock=ManualClock(NOW + 61_000)) as engine:
             assert await until(engine.store, lambda rows: len(rows) == 1) == [alive]
+
+    asyncio.run(scene())
+
+
+def test_where_many_come_one_after_the_other_the_first_is_told_all_the_same(path: Path) -> None:
+    async def scene() -> None:
+        store, clock = await SqliteStore.open(path), ManualClock(NOW)
+        await begin(store, "talk")
+        connections = Connections(store, clock, "here", 10_000, asyncio.create_task)
+        for number in range(4):
+            connections.open(f"c-{number}", "talk", "page", None)
+            clock.forward(0.4)
+        assert await until(store, bool)
+        await connections.stop()
+        await store.close()
 
     asyncio.run(scene())

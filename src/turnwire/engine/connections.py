@@ -37,6 +37,7 @@ class Connections:
         self._sent: dict[str, int] = {}  # by connection: the newest entry
         self._told: set[str] = set()  # what the store knows
         self._timer: Timer | None = None
+        self._due_at = 0
         self._has_looked = False
         self._stopped = False
 
@@ -80,9 +81,13 @@ class Connections:
                 await self._store.disconnected(dead)
 
     def _write_in(self, milliseconds: int) -> None:
+        """Where many come and go, none of them puts off what is told of the others."""
+        at = self._clock.now() + milliseconds
+        if self._stopped or (self._timer is not None and self._due_at <= at):
+            return
         self._cancel()
-        if not self._stopped:
-            self._timer = self._clock.call_after(milliseconds, self._due)
+        self._due_at = at
+        self._timer = self._clock.call_after(milliseconds, self._due)
 
     def _cancel(self) -> None:
         if self._timer is not None:
