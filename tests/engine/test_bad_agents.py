@@ -21,11 +21,6 @@ from turnwire.engine import Engine, EngineSettings, SlowReader
 from turnwire.ports import Agent
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 async def is_closed(engine: Engine, conversation_id: str) -> bool:
     """Tool closure: every call in the log has its one result."""
     calls: Counter[str] = Counter()

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
-import pytest
-
 from tests.engine.watching import PATIENCE, engine_on, talk_with
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
@@ -18,11 +16,6 @@ from turnwire.ports import Connection, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 from turnwire.testing.store_samples import NOW, begin
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
 
 
 async def until(store: Store, holds: Callable[[list[Connection]], bool]) -> list[Connection]:

@@ -17,11 +17,6 @@ from turnwire.errors import TurnwireError
 from turnwire.testing.clock import ManualClock
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 async def to_its_end(frames: AsyncGenerator[f.Frame, None]) -> tuple[list[f.Frame], TurnwireError]:
     got: list[f.Frame] = []
     try:

@@ -22,11 +22,6 @@ from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 def test_a_question_that_nobody_answers_fails_its_turn_at_the_deadline(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock()

@@ -22,11 +22,6 @@ from turnwire.testing.clock import ManualClock
 from turnwire.testing.store_samples import LEASE, NOW, TRACE, begin
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 async def leave(store: Store, name: str = "talk") -> None:
     """What an engine has written that was killed in the middle of a turn. Its lease still runs."""
     talk = await begin(store, name, owner="killed")
