@@ -27,6 +27,7 @@ run: .venv/base.stamp ## talk to the demo agent, which needs no key and no netwo
 	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
 	  echo 'then it shows what an agent can do.'; \
 	  echo; \
+	  trap : INT; \
 	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
 	else \
 	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
@@ -62,9 +63,10 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-bench: .venv/base.stamp ## measure the store and the engine (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store, the engine and recovery (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
+	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
 	@$(BIN)/python -m benchmarks.claude $(ARGS)

@@ -25,6 +25,7 @@ from turnwire.core.message import (
 )
 from turnwire.ports import StoredEntry, StoredTurn
 from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.sqlite.fsck import check as check_file
 
 _TOO_LATE = {
     "answered": "DUPLICATE_INPUT_RESPONSE",
@@ -82,6 +83,8 @@ async def check_stopped(world: World) -> None:
     check_handed_over_once(world, log)
     check_stops(world, log)
     check_truthful(log)
+    found = check_file(world.path, now=world.clock.now()).findings
+    assert not found, f"fsck finds nothing that an engine does: {found}"
 
 
 def check_dense(log: Log) -> None:

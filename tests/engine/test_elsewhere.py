@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.dialects.v2 import frames as f
@@ -80,5 +80,107 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
                 await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
                 told = list(iter(subscriber.take, None))
                 assert sum(isinstance(sent.frame, f.AssistantComplete) for sent in told) == ends
+
+    asyncio.run(scene())
+
+
+def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+                idle = await engine.store.conversation(talk.id)
+                session.begins()  # one of its own
+                await seen.until(f.TurnStarted, lambda frame: frame.turn_id == 2)
+                await seen.state("streaming")
+            row = await engine.store.conversation(talk.id)
+            assert idle is not None
+            assert row is not None
+            assert row.head == idle.head
+            channel = Channel(idle.state)
+            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+            channel.subscribe(subscriber)
+            await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
+            [started, state] = [sent.frame for sent in iter(subscriber.take, None)]
+            assert isinstance(started, f.TurnStarted)
+            assert (started.turn_id, started.payload.origin) == (2, "agent")
+            assert isinstance(state, f.SessionState)
+            assert state.payload.running
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("look", [1, 2, 100], ids=["often", "now and then", "once"])
+@pytest.mark.parametrize("named", [True, False], ids=["with names", "without names"])
+def test_what_is_told_of_another_engine_keeps_the_rules(
+    tmp_path: Path, look: int, named: bool
+) -> None:
+    """A queue, a question, a permission, a stop, background work; seen in pieces of any size."""
+
+    async def scene() -> None:
+        clock, steps = ManualClock(), 0
+        path = tmp_path / "turnwire.db"
+        async with (
+            engine_on(path, agent=DemoAgent(delay=0)) as engine,
+            engine_on(path, agent=DemoAgent(delay=0), clock=clock) as other,
+        ):
+            talk = await engine.create("demo", options={"delay": 0})
+            async with Watcher(talk) as near, Watcher(await other.open(talk.id)) as far:
+
+                async def say(*texts: str) -> None:
+                    for text in texts:
+                        name = f"m-{text}" if named else None
+                        await talk.send(text, client_message_id=name)
+
+                async def far_has(number: int) -> None:
+                    async with asyncio.timeout(PATIENCE):
+                        while far.view().cursor < number:
+                            clock.forward(3)
+                            await other.store.conversation(talk.id)  # meanwhile it looks
+
+                async def seen() -> None:
+                    """The other engine may look now."""
+                    nonlocal steps
+                    steps += 1
+                    row = await engine.store.conversation(talk.id)
+                    assert row is not None
+                    if steps % look == 0:
+                        await far_has(row.head)
+
+                await say("question", "permission", "tool", "error", "think", "background")
+                asked = await near.until(f.AssistantRequestInput)
+                await near.state("waiting_input")
+                await seen()
+                await talk.answer(asked.payload.question_id, "Blue")
+                wanted = await near.until(f.AssistantPermissionRequest)
+                await near.state("waiting_input")
+                await seen()
+                await talk.decide(wanted.payload.request_id, "deny")
+                await near.state("error")  # what is left is held
+                await seen()
+                await say("question again", "plan")
+                again = await near.until(f.AssistantRequestInput)
+                await near.state("waiting_input")
+                await seen()
+                await talk.interrupt(again.turn_id or 0)
+                await near.state("interrupted")
+                await seen()
+                await talk.change_queue("resume")
+                await near.until(f.AssistantComplete)
+                await near.state("active")
+                await seen()
+                await far_has(near.view().cursor)
+                assert far.view().messages == near.view().messages
+                assert len(far.of(f.TurnStarted)) == len(near.of(f.TurnStarted))
+                starts = [frame.payload.queue_id for frame in far.of(f.TurnStarted)]
+                if look == 1:
+                    assert any(starts)
 
     asyncio.run(scene())

@@ -12,11 +12,6 @@ from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 def run(test: object) -> None:
     asyncio.run(test)  # type: ignore[arg-type]
 

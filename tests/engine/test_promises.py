@@ -2,18 +2,20 @@
 
 A run tries a part of what there is to try. To try all of it:
 
-    TURNWIRE_EXAMPLES=500 pytest tests/engine/test_promises.py
+    TURNWIRE_EXAMPLES=5000 pytest tests/engine/test_promises.py
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import os
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
@@ -77,9 +79,9 @@ async def play(world: World, things: list[Thing], steps: bytes) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}, "nothing is left behind"
 
 
-@settings(max_examples=int(os.environ.get("TURNWIRE_EXAMPLES", "120")))
+@pytest.mark.parametrize("options", OPTIONS)  # one after the other, so that they run in parallel
+@settings(max_examples=math.ceil(int(os.environ.get("TURNWIRE_EXAMPLES", "500")) / len(OPTIONS)))
 @given(
-    st.sampled_from(OPTIONS),
     st.booleans(),
     # A few things often lead further than all of them seldom do.
     st.lists(st.sampled_from(THINGS), min_size=3, max_size=10, unique=True),

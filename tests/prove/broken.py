@@ -123,7 +123,7 @@ def forgets_the_fence() -> None:
             "SELECT head FROM conversations WHERE conversation_id = ?", (name,)
         ).get
         for number, (row, _) in enumerate(self._entries, head + 1):
-            db.execute(commit._ADD_ENTRY, (row[0], number, *row[2:]))
+            db.execute(commit.ADD_ENTRY, (row[0], number, *row[2:]))
         db.execute(
             "UPDATE conversations SET head = ?, state_json = ?, unsettled = ?"
             " WHERE conversation_id = ?",

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from tests.engine.clients import number_of
-from tests.prove.journal import Asked, Came, Got, Journal, Lines, Satisfied, Told
+from tests.prove.journal import Asked, Came, Got, Journal, Lines, Satisfied, Told, load
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
@@ -27,7 +27,7 @@ from turnwire.engine import Answer, Talk
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned, StorageUnavailable
 
-PATIENCE = 30.0  # seconds; only a broken server lets anybody wait that long
+PATIENCE = 30.0 * load()  # seconds; only a broken server lets anybody wait that long
 
 
 class Screen:

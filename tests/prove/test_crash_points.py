@@ -54,9 +54,9 @@ READS = {
         "receipt",
         "request",
     ),
-    *("inbox", "audit", "search", "get_blob"),
+    *("inbox", "audit", "search", "get_blob", "connections"),
 }
-BESIDE = {"change", "delete", "note", "put_blob", "backup", "close"}
+BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)
 

@@ -13,7 +13,7 @@ from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.connection import connect
 from turnwire.stores.sqlite.schema import MIGRATIONS, migrate
-from turnwire.testing.store_samples import a_message, at, begin
+from turnwire.testing.store_samples import a_large_message, a_message, a_question, at, begin
 
 NEWEST = MIGRATIONS[-1][0]
 
@@ -67,6 +67,37 @@ def test_an_older_file_keeps_what_it_has(tmp_path: Path, version: int) -> None:
 
     asyncio.run(look())
     assert rows_of(path, "SELECT value FROM meta WHERE name = 'schema_version'") == [(NEWEST,)]
+
+
+def test_an_older_file_learns_who_needs_its_blobs_and_what_was_asked(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    old = connect(str(path), busy_ms=0, writes=True)
+    migrate(old, to=3)
+    old.execute(
+        "INSERT INTO conversations (conversation_id, agent, options, created_at, updated_at, head,"
+        """ unsettled, state_json) VALUES ('c', 'demo', '{}', ?1, ?1, 2, 0, '{"conversation_id":"c","head":2}')""",
+        (at(),),
+    )
+    said = [("text", a_large_message("b")), ("input_request", a_question("Which colour?", []))]
+    for number, (kind, entry) in enumerate(said, 1):
+        old.execute(
+            "INSERT INTO messages (number, conversation_id, sequence_num, role, message_type,"
+            " message_json, created_at) VALUES (?1, 'c', ?1, 'assistant', ?2, ?3, ?4)",
+            (number, kind, encode(entry).decode(), at()),
+        )
+    old.execute("INSERT INTO blobs VALUES ('b', 'text/plain', x'62', ?)", (at(),))
+    old.close()
+
+    async def look() -> None:
+        store = await SqliteStore.open(path)
+        try:
+            assert [hit.sequence for hit in await store.search("colour")] == [2]
+            await store.delete("c")
+            assert await store.get_blob("b") is None
+        finally:
+            await store.close()
+
+    asyncio.run(look())
 
 
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
 
     def check() -> None:
         files = list(tmp_path.iterdir())
-        assert len(files) == 3
+        assert len(files) == 4, "the database, what is written ahead, and the ballast"
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
     in_store(path, look)

@@ -12,7 +12,10 @@ import pytest
 
 from tests.stores.files import rows_of
 from turnwire.ports import Conflict, StorageUnavailable
+from turnwire.stores.sqlite.ballast import Ballast
 from turnwire.stores.sqlite.connection import connect
+from turnwire.stores.sqlite.schema import migrate
+from turnwire.stores.sqlite.watch import WatchedFile
 from turnwire.stores.sqlite.writer import Job, Writer
 
 
@@ -24,8 +27,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def writer(path: Path) -> Iterator[Writer]:
     connection = connect(str(path), busy_ms=0, writes=True)
+    migrate(connection)
     connection.execute("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
-    writer = Writer(connection)
+    writer = Writer(WatchedFile(str(path)), connection, lambda: connection, Ballast(str(path), 0))
     yield writer
     writer.close()
 

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
     from turnwire.engine import Engine, Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
-__all__ = ["every_conversation", "find", "id_argument", "new_id", "take_over"]
+__all__ = [
+    "every_conversation",
+    "find",
+    "has_died",
+    "id_argument",
+    "new_id",
+    "take_over",
+    "true_row",
+]
 
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that looks like another
 _PAGE = 500
@@ -66,6 +75,15 @@ def _unknown(given: str, rows: list[ConversationRow], home: Home) -> str:
     return f"{said} See which there are: {home.command('list')}"
 
 
+def true_row(row: ConversationRow) -> ConversationRow:
+    """A conversation as it is: one whose process was killed seems to run, and does not."""
+    from msgspec import structs
+
+    from turnwire.engine.seen import as_it_is
+
+    return structs.replace(row, state=as_it_is(row, time.time_ns() // 1_000_000, has_died))
+
+
 # --- whose it is --------------------------------------------------------------------------------
 
 
@@ -77,7 +95,7 @@ async def take_over(engine: Engine, talk: Talk) -> Status:
         return await talk.wake()
     except Owned as owned:
         owner = owned.data.get("owner")
-        if not isinstance(owner, str) or not _has_died(owner):
+        if not isinstance(owner, str) or not has_died(owner):
             raise TurnwireError(_taken(owned)) from None
         # In its name, so that it is let go.
         now = time.time_ns() // 1_000_000
@@ -94,7 +112,8 @@ def _process(owner: Any) -> tuple[str, int] | None:
             return None
 
 
-def _has_died(owner: str) -> bool:
+def has_died(owner: str) -> bool:
+    """Whether an owner was a process of this machine, and is surely gone."""
     process = _process(owner)
     if process is None or process[0] != socket.gethostname():
         return False
@@ -104,7 +123,17 @@ def _has_died(owner: str) -> bool:
         return True
     except PermissionError:
         return False
-    return False
+    return _is_zombie(process[1])
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended, and only waits for its parent to hear of it. Linux can tell."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    # The state stands behind the name, in which there may be anything, also brackets.
+    return told.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
 
 
 def _taken(owned: Owned) -> str:

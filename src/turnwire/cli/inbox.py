@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.conversations import true_row
 from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
 from turnwire.cli.words import plain
 
@@ -37,7 +38,18 @@ def command(*, home: Home, as_json: bool) -> None:
 
 async def _items(home: Home) -> list[InboxItem]:
     async with home.store() as store:
-        return await store.inbox()
+        items = await store.inbox()
+        rows = [await store.conversation(name) for name in {each.conversation_id for each in items}]
+        # What a process asked that was killed is not waited for any more, but for questions.
+        open_ids = {
+            (row.conversation_id, request.request_id)
+            for row in rows
+            if row is not None
+            for request in true_row(row).state.requests
+        }
+        return [
+            each for each in items if (each.conversation_id, each.request.request_id) in open_ids
+        ]
 
 
 def _print(items: list[InboxItem], home: Home) -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "export": "Write a conversation to a file, or print it.",
     "import": "Make a conversation of an exported file.",
     "backup": "Copy all conversations into one file.",
+    "fsck": "Look for damage in the log, and repair it.",
     "convert": "Translate a recorded stream into another vocabulary.",
     "inspect": "Sum up a recorded stream for a person to read.",
     "schema": "Print or write the JSON Schema of every vocabulary.",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwire.cli.conversations import find, id_argument
+from turnwire.cli.conversations import find, id_argument, true_row
 from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.cli.words import plain
 
@@ -31,7 +31,7 @@ def command(*, home: Home, conversation: str, tail: int | None, as_json: bool) -
 
 async def _show(home: Home, conversation: str, tail: int | None, as_json: bool) -> None:
     async with home.store() as store:
-        row = await find(store, conversation, home)
+        row = true_row(await find(store, conversation, home))
         if as_json:
             await _print_json(store, row, tail)
         else:
@@ -56,7 +56,7 @@ async def _print(store: Store, row: ConversationRow, tail: int | None, home: Hom
 
     view = StoryView(past=True)
     try:
-        title = plain(row.title or row.state.title or "(nothing was said)")
+        title = plain(row.title or "(nothing was said)")
         where = f", in {plain(row.cwd)}" if row.cwd else ""
         about = f"{row.conversation_id} with {row.agent}{where}"
         view.note([Text(title, "bold"), Text(about, "dim")])

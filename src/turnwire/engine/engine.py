@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import os
 import socket
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,18 +25,23 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent
+from turnwire.engine.channel import Channel, FollowAgain, Sent
 from turnwire.engine.clock import SystemClock
+from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow
 from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
+from turnwire.engine.valid import valid
 from turnwire.ports import (
     Agent,
     Bus,
     Claim,
     Clock,
+    Conflict,
     ConversationRow,
+    Damaged,
     NewConversation,
     Owned,
     StorageUnavailable,
@@ -43,6 +50,9 @@ from turnwire.ports import (
 )
 
 __all__ = ["Engine", "EngineSettings"]
+
+_log = logging.getLogger("turnwire")
+_STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -101,8 +111,11 @@ class Engine:
         self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
+        self._connections = Connections(store, self.clock, self.owner, self._lease, self._do_beside)
         self._stopping = False
         self._watching: Timer | None = None
+        self._epoch = store.epoch
+        self._checking: asyncio.Task[None] | None = None  # whether what we own is still ours
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -118,7 +131,10 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        await self._look_after(await self.store.unsettled())
+        unsettled = await self.store.unsettled()
+        abandoned = await self.store.abandoned(now=self.clock.now())
+        await self._look_after(list(dict.fromkeys([*unsettled, *abandoned])))
+        self._do_beside(self._connections.forget_the_dead())
         self._watch()
 
     async def _look_after(self, conversation_ids: list[str]) -> None:
@@ -127,7 +143,10 @@ class Engine:
         async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
-                await self._activate(conversation_id)
+                try:
+                    self._rest(await self._activate(conversation_id))  # if that was all
+                except Damaged as damaged:  # the others are looked after all the same
+                    _log.error("%s", damaged.message)
 
         for first in range(0, len(conversation_ids), _TOGETHER):
             await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
@@ -155,6 +174,10 @@ class Engine:
         for live in list(self._live.values()):
             await self._release(live.claim)
         self._live.clear()
+        for name, channel in list(self._channels.items()):
+            channel.finish(_STOPPED)
+            self._forget_channel(name)
+        await self._connections.stop()
         await asyncio.gather(*self._releasing)
         if self._keeper is not None:
             self._keeper.cancel()
@@ -176,19 +199,28 @@ class Engine:
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
     ) -> Talk:
-        """A new conversation with one of the agents."""
+        """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
         known = self._agent(agent)
+        now = iso(self.clock.now())
+        chosen = rules or self.settings.options
+        if not isinstance(chosen, Options):
+            raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         kept = msgspec.structs.replace(
-            rules or self.settings.options, questions_survive=known.capabilities.questions_survive
+            chosen, questions_survive=known.capabilities.questions_survive
         )
         state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
-        now = iso(self.clock.now())
-        new = NewConversation(
-            name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
+        own: Any = {} if options is None else options
+        own = dict(own) if isinstance(own, Mapping) else own
+        new = valid(
+            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
         )
         reach(CrashPoint.CREATES)
-        row = await self.store.create(new)
+        try:
+            row = await self.store.create(new)
+        except Conflict as taken:
+            why = f"{taken.message} Open that one, or choose another id."
+            raise Refused("INVALID_PAYLOAD", why, conversation_id=name) from None
         reach(CrashPoint.CREATED)
         return Talk(self, row)
 
@@ -218,6 +250,7 @@ class Engine:
 
     async def _activate(self, conversation_id: str) -> Live:
         """The conversation, owned by this process, and true."""
+        await self._check_epoch()
         live = self._live.get(conversation_id)
         if live is not None and not live.dead:
             return live
@@ -240,11 +273,15 @@ class Engine:
             conversation_id, self.owner, now=self.clock.now(), lease=self._lease
         )
         reach(CrashPoint.CLAIMED)
-        row = await self.store.conversation(conversation_id)
+        try:
+            row = await self.store.conversation(conversation_id)
+        except Damaged:
+            await self._release(claim)  # whoever repairs it need not wait
+            raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void
-            self._channels.pop(conversation_id, None)
+            self._forget_channel(conversation_id)
         channel = self._channel(row)
         while channel.state != row.state:  # another process has written meanwhile
             await catch_up(channel, self.store, row, iso(self.clock.now()))
@@ -288,7 +325,8 @@ class Engine:
             del self._live[live.row.conversation_id]
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
-            del self._channels[live.row.conversation_id]
+            channel.finish(_STOPPED)
+            self._forget_channel(live.row.conversation_id)
         self._do_beside(self._release(live.claim))
 
     def _do_beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -316,20 +354,24 @@ class Engine:
                 await over.wait()
             finally:
                 cancel()
-            ours = list(self._live.values())
-            with suppress(StorageUnavailable):  # a claim holds until another one takes it
-                reach(CrashPoint.RENEWS)
-                held = await self.store.renew(
-                    [live.claim for live in ours], now=self.clock.now(), lease=self._lease
-                )
-                reach(CrashPoint.RENEWED)
-                for live in ours:
-                    if (
-                        live.claim not in held
-                        and self._live.get(live.claim.conversation_id) is live
-                    ):
-                        live.lose()
+            await self._renew()
+            self._notice_epoch()
         self._keeper = None
+
+    async def _renew(self) -> list[Live]:
+        """Hold on to what is ours. Returns what is not any more."""
+        ours, lost = list(self._live.values()), []
+        with suppress(StorageUnavailable):  # a claim holds until another one takes it
+            reach(CrashPoint.RENEWS)
+            held = await self.store.renew(
+                [live.claim for live in ours], now=self.clock.now(), lease=self._lease
+            )
+            reach(CrashPoint.RENEWED)
+            for live in ours:
+                if live.claim not in held and self._live.get(live.claim.conversation_id) is live:
+                    live.lose()
+                    lost.append(live)
+        return lost
 
     def _channel(self, row: ConversationRow) -> Channel:
         channel = self._channels.get(row.conversation_id)
@@ -337,15 +379,30 @@ class Engine:
             channel = self._channels[row.conversation_id] = Channel(row.state)
         return channel
 
+    def _forget_channel(self, conversation_id: str) -> None:
+        """Whoever comes gets another one, with somebody else who looks at the log for it."""
+        self._channels.pop(conversation_id, None)
+        elsewhere = self._elsewhere.pop(conversation_id, None)
+        if elsewhere is not None:  # it may be looking at this very moment
+            asyncio.get_running_loop().call_soon(elsewhere.close)
+
     # --- following ----------------------------------------------------------------------------
 
     async def follow(
-        self, row: ConversationRow, place: Place, client_id: str
+        self, row: ConversationRow, place: Place, client_id: str, user: str | None = None
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.follow`."""
+        """Everything after a place, then live; see `turnwire.engine.follow`.
+
+        Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
+        """
+        self._check_running()
+        await self._check_epoch()
+        dying = self._live.get(row.conversation_id)
+        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+            await dying.settle()
         channel = self._channels.get(row.conversation_id)
         if channel is None:
-            channel = self._channel(await self.store.conversation(row.conversation_id) or row)
+            channel = self._channel(await self._read(row.conversation_id))
         live = self._live.get(row.conversation_id)
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
@@ -381,9 +438,28 @@ class Engine:
             frames=self.settings.buffer,
             size=self.settings.buffer_bytes,
         )
-        async with aclosing(frames):
-            async for sent in frames:
-                yield sent
+        self._connections.open(connection_id, row.conversation_id, client_id, user)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    payload = sent.frame.payload  # type: ignore[attr-defined]
+                    number = getattr(payload, "message_sequence", None)
+                    if number is not None:
+                        self._connections.sent(connection_id, number)
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
+
+    async def _read(self, conversation_id: str) -> ConversationRow:
+        """A conversation as it is in the log that is there."""
+        epoch, row = None, None
+        while epoch != self.store.epoch:
+            epoch = self.store.epoch
+            row = await self.store.conversation(conversation_id)
+            await self._check_epoch()
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
 
     def _look_elsewhere(self, channel: Channel) -> None:
         name = channel.state.conversation_id
@@ -394,8 +470,31 @@ class Engine:
                 bus=self.bus,
                 clock=self.clock,
                 recheck=self.settings.recheck,
-                is_ours=lambda: name in self._live or name in self._opening,
+                is_ours=lambda: self._notice_epoch() or name in self._live or name in self._opening,
             )
+
+    def _notice_epoch(self) -> bool:
+        """Whether the log is not the one that it was: then all that anybody knows of it is void."""
+        if self.store.epoch == self._epoch:
+            return False
+        self._epoch = self.store.epoch
+        for name, channel in list(self._channels.items()):
+            channel.finish(partial(FollowAgain, "The log was replaced by another; follow again."))
+            if name not in self._live:
+                self._forget_channel(name)
+        self._checking = self._do_beside(self._let_go())
+        return True
+
+    async def _let_go(self) -> None:
+        """What we owned may be nobody's now."""
+        await asyncio.gather(*(live.settle() for live in await self._renew()))
+        self._checking = None
+
+    async def _check_epoch(self) -> None:
+        """Go on when what is known is of the log that is there."""
+        self._notice_epoch()
+        if self._checking is not None:
+            await asyncio.shield(self._checking)
 
     def _left(self, conversation_id: str) -> None:
         channel, live = self._channels.get(conversation_id), self._live.get(conversation_id)
@@ -414,12 +513,16 @@ class Engine:
         live = self._live.get(conversation_id)
         if live is not None:
             return status_of(live.state)
-        return status_of((await self.open(conversation_id)).row.state)
+        row = (await self.open(conversation_id)).row
+        return status_of(as_it_is(row, self.clock.now()))
 
     async def wake(self, conversation_id: str) -> Status:
         """Take a conversation over, and make it true. Raises Owned."""
         live = await self._activate(conversation_id)
         await live.settle()
+        if live.dead and not self._stopping:  # it was not ours any more
+            live = await self._activate(conversation_id)
+            await live.settle()
         return status_of(live.state)
 
     # --- asking -------------------------------------------------------------------------------

@@ -10,20 +10,12 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.project import frame_of
-from turnwire.engine.channel import Channel, Sent, Subscriber
-from turnwire.errors import TurnwireError
+from turnwire.engine.channel import Channel, FollowAgain, Sent, Subscriber
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
-__all__ = ["Place", "SlowReader", "follow"]
+__all__ = ["Place", "follow"]
 
 _PAGE = 500  # entries read at once; a replay has no limit
-
-
-class SlowReader(TurnwireError):
-    """A follower did not keep up and was cut off. It can follow again from where it was."""
-
-    code = "RATE_LIMITED"
-    retryable = True
 
 
 class Place:
@@ -74,7 +66,7 @@ async def follow(
         await channel.until_told()
         subscriber.begin()
         now = iso(clock.now())
-        state = channel.state
+        state, epoch = channel.state, store.epoch
         head = state.head
         after, reset = place.begin(head, store.epoch)
         resumed = bool(place.last_sequence) and reset is None
@@ -92,13 +84,20 @@ async def follow(
         while True:
             while (sent := subscriber.take()) is not None:
                 yield sent
-            if subscriber.overrun:
-                raise SlowReader("This follower read too slowly; follow again from its place.")
+            if subscriber.end is not None:
+                _check_epoch(store, epoch)
+                raise subscriber.end()
             news.clear()
             await news.wait()
     finally:
         channel.unsubscribe(subscriber)
         left()
+
+
+def _check_epoch(store: Store, epoch: str) -> None:
+    """What was told is of one log. Another one in its place is told from its start."""
+    if store.epoch != epoch:
+        raise FollowAgain("The log was replaced by another; follow again.")
 
 
 async def _missed(
@@ -108,7 +107,7 @@ async def _missed(
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, head = state.conversation_id, state.head
+    conversation_id, head, epoch = state.conversation_id, state.head, store.epoch
     ends = iter(
         turn
         for turn in await store.turns(conversation_id, since=after)
@@ -134,6 +133,7 @@ async def _missed(
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
+        _check_epoch(store, epoch)
         for stored in page:
             for frame in ends_before(stored.sequence):
                 yield frame

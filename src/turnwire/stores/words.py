@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
-from turnwire.core.message import Message, MessagePart, TextPart, ToolResultPart
+from turnwire.core.message import Message, MessagePart, TextPart, ToolCallPart, ToolResultPart
+from turnwire.core.questions import asks_a_person, questions_of
 
 __all__ = ["indexed", "match_expression", "snippet", "text_of"]
 
@@ -29,7 +31,7 @@ _RUN_OR_REST = re.compile(f"([{_CJK}]+)|([^{_CJK}]+)")
 
 
 def text_of(entry: Message) -> str:
-    """The words of an entry that a person may look for: said by a person, the agent or a tool."""
+    """The words of an entry that a person may look for: said or asked by a person, the agent or a tool."""
     if entry.role == "system":
         return ""
     if len(entry.parts) == 1 and isinstance(part := entry.parts[0], TextPart):  # mostly
@@ -51,8 +53,17 @@ def _texts(parts: Iterable[MessagePart]) -> Iterable[str]:
                     case dict(fields):
                         said = [value for value in fields.values() if isinstance(value, str)]
                         yield "\n".join(said)[:RESULT_LIMIT]
+            case ToolCallPart(payload) if asks_a_person(payload.tool_name):
+                yield "\n".join(_asked(payload.arguments))
             case _:
                 pass
+
+
+def _asked(arguments: dict[str, Any]) -> Iterable[str]:
+    for question in questions_of(arguments):
+        yield question.question
+        for option in question.options:
+            yield f"{option.label} {option.description or ''}"
 
 
 # --- the index ----------------------------------------------------------------------------------

@@ -9,20 +9,34 @@ from pathlib import Path
 
 from msgspec import structs
 
+from turnwire.core.content import Blob, ImageContent
 from turnwire.core.conversation.effects import (
+    AddEntry,
     Audit,
     BeginTurn,
     EndRequest,
     EndTurn,
     OpenRequestRow,
+    Write,
 )
 from turnwire.core.conversation.state import Turn, Waiting
 from turnwire.core.error_codes import Refused
-from turnwire.core.status import QueueItem, TurnEnd
+from turnwire.core.message import run_id
+from turnwire.core.status import BackgroundTask, QueueItem, TurnEnd
 from turnwire.core.usage import Usage
-from turnwire.ports import Conflict, Fenced, Receipt, Store
-from turnwire.testing.expect import expect, expect_raises
-from turnwire.testing.store_samples import LEASE, NOW, TRACE, Writing, a_request, at, begin
+from turnwire.ports import Conflict, Connection, Fenced, Receipt, Store
+from turnwire.testing.expect import Broken, expect, expect_raises
+from turnwire.testing.store_samples import (
+    LEASE,
+    NOW,
+    TRACE,
+    Writing,
+    a_large_message,
+    a_question,
+    a_request,
+    at,
+    begin,
+)
 
 __all__ = ["OTHER_CHECKS", "a_backup_is_a_log_of_its_own"]
 
@@ -99,12 +113,18 @@ async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
 
 async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
     talk = await begin(store)
-    await begin(store, "idle")
+    await store.release((await begin(store, "idle")).claim)
     expect(await store.unsettled() == [], "an idle conversation is settled")
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
     queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
     asked = structs.replace(talk.state, requests=[a_request()])
-    for state, what in [(running, "a turn"), (queued, "a queue"), (asked, "a request")]:
+    beside = structs.replace(talk.state, background=[BackgroundTask("task-1", 1)])
+    for state, what in [
+        (running, "a turn"),
+        (queued, "a queue"),
+        (asked, "a request"),
+        (beside, "work in the background"),
+    ]:
         idle = talk.state
         await store.commit(talk.prepare(state=state))
         expect(await store.unsettled() == ["c"], f"{what} makes it unsettled")
@@ -112,6 +132,21 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
         expect(await store.abandoned(now=10**15) == ["c"], f"without its owner {what} is")
         await store.commit(talk.prepare(state=idle))
         expect(await store.unsettled() == [], f"without {what} it is settled")
+
+
+async def what_an_owner_has_left_is_found_when_its_lease_is_over(store: Store) -> None:
+    talk = await begin(store)
+    await store.release((await begin(store, "idle")).claim)
+    running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
+    await talk.commit(talk.prepare(state=running))
+    expect(await store.abandoned(now=NOW + LEASE - 1) == [], "while the lease runs it is theirs")
+    expect(await store.abandoned(now=NOW + LEASE) == ["c"], "then it is nobody's")
+    await talk.commit(talk.prepare(state=structs.replace(running, turn=None)))
+    expect(await store.abandoned(now=NOW + LEASE) == ["c"], "also if there is nothing to do")
+    await store.renew([talk.claim], now=NOW + LEASE, lease=LEASE)
+    expect(await store.abandoned(now=NOW + LEASE) == [], "unless they hold on to it")
+    await store.release(talk.claim)
+    expect(await store.abandoned(now=NOW + 9 * LEASE) == [], "what was let go is not abandoned")
 
 
 async def the_audit_trail_only_grows(store: Store) -> None:
@@ -148,27 +183,48 @@ async def conversations_are_listed_and_changed(store: Store) -> None:
     expect(await listed("ann") == ["c2", "c0"], "or only one user's")
     page = await store.conversations(limit=1, offset=1)
     expect([row.conversation_id for row in page] == ["c1"], "a page of them")
-    await store.change("c1", title="Kept", archived=True)
+    await store.change("c1", archived=True)
     expect(await listed() == ["c2", "c0"], "an archived one is not listed")
     expect(await listed(archived=True) == ["c1"], "but among the archived ones")
     await store.change("c1", archived=False)
-    row = await store.conversation("c1")
-    expect(row is not None and row.title == "Kept" and not row.archived, "what is absent stays")
-    await expect_raises(Refused, store.change("other", title="x"), "changing an unknown one")
+    expect(await listed() == ["c2", "c1", "c0"], "until it is taken back")
+    await expect_raises(Refused, store.change("other", archived=True), "changing an unknown one")
 
 
-async def a_title_is_the_one_that_was_given_last(store: Store) -> None:
+async def a_title_is_that_of_the_state(store: Store) -> None:
     talk = await begin(store, title="first")
 
     async def title() -> str | None:
         row = await store.conversation("c")
         return row.title if row is not None else None
 
-    await talk.commit(talk.prepare(state=structs.replace(talk.state, title="by the machine")))
-    expect(await title() == "by the machine", "the machine gives one")
-    await store.change("c", title="by hand")
+    expect(await title() == "first", "it begins with one")
+    await talk.commit(talk.prepare(state=structs.replace(talk.state, title="second")))
+    expect(await title() == "second", "a commit gives another one")
     await talk.say("x")
-    expect(await title() == "by hand", "a commit that does not change it leaves it")
+    expect(await title() == "second", "or leaves it")
+    await talk.commit(talk.prepare(state=structs.replace(talk.state, title=None)))
+    expect(await title() is None, "or takes it away")
+
+
+async def who_follows_is_known_until_they_leave(store: Store) -> None:
+    await begin(store)
+    await begin(store, "d")
+    ann = Connection("k1", "c", "one", "page", at(1), at(1), "ann")
+    bob = Connection("k2", "d", "one", "terminal", at(2), at(2), None, "rpc", 7)
+    nowhere = Connection("k3", "other", "one", "page", at(3), at(3))
+    await store.connected([bob, ann, nowhere])
+    expect(await store.connections() == [ann, bob], "all who follow, the oldest first")
+    expect(await store.connections("d") == [bob], "or those of one conversation")
+    later = structs.replace(ann, seen_at=at(9), last_sequence=3)
+    await store.connected([later])
+    expect(
+        await store.connections("c") == [later], "when they were seen last, and how far they are"
+    )
+    await store.disconnected(["k2", "k3", "k9"])
+    expect(await store.connections() == [later], "who has left is gone")
+    await store.delete("c")
+    expect(await store.connections() == [], "and so are those of what was deleted")
 
 
 async def a_deleted_conversation_is_gone(store: Store) -> None:
@@ -207,6 +263,10 @@ async def words_are_found(store: Store) -> None:
     expect(await found("会议", "ann") == [1] and await found("会议", "bob") == [], "by user")
     for odd in ['"', "'", "(", "*", "a AND", "NEAR(a b)", "x:y", "-", "^a", "\0", "", "  ", "{}"]:
         await store.search(odd)  # whatever a person types: never an error
+    asked = AddEntry(4, a_question("Which colour?", ["blue", "red"]), 1, TRACE)
+    await talk.commit(talk.prepare(asked))
+    expect(await found("colour") == [4], "what an agent asked")
+    expect(await found("red") == [4], "and what there was to choose from")
     (hit,) = await store.search("会议")
     expect((hit.conversation_id, hit.title) == ("c", "Plans"), "a hit says where it is")
     expect("\x02会议\x03" in hit.snippet, "and shows the words, marked")
@@ -220,6 +280,37 @@ async def blobs_are_kept(store: Store) -> None:
     await store.put_blob("b-1", data, "image/png", at=at(1))
     other = store.put_blob("b-1", b"other", "image/png", at=at())
     await expect_raises(Conflict, other, "other bytes under the same name")
+
+
+async def a_blob_goes_with_the_last_conversation_that_needs_it(store: Store) -> None:
+    talks = [await begin(store, name) for name in ("c", "d", "e")]
+    for blob_id in ("shared", "own", "waiting", "of-nobody"):
+        await store.put_blob(blob_id, blob_id.encode(), "text/plain", at=at())
+
+    def needs(talk: Writing, *blob_ids: str) -> list[Write]:
+        run = run_id(talk.id, 1)
+        return [
+            AddEntry(number, a_large_message(blob_id, run=run), 1, TRACE)
+            for number, blob_id in enumerate(blob_ids, talk.state.head + 1)
+        ]
+
+    first, second, third = talks
+    await first.commit(first.prepare(*needs(first, "shared", "own", "waiting")))
+    await second.commit(second.prepare(*needs(second, "shared")))
+    item = QueueItem("q", [ImageContent(blob=Blob("waiting"))])
+    queued = structs.replace(third.state, queue=[Waiting(item, TRACE)])
+    await third.commit(third.prepare(state=queued))
+
+    async def left() -> list[str]:
+        names = ("shared", "own", "waiting", "of-nobody")
+        return [name for name in names if await store.get_blob(name) is not None]
+
+    await store.delete("c")
+    expect(await left() == ["shared", "waiting", "of-nobody"], "only what nobody else needs goes")
+    await store.delete("d")
+    expect(await left() == ["waiting", "of-nobody"], "the last one takes it along")
+    await store.delete("e")
+    expect(await left() == ["of-nobody"], "also what was only about to be said")
 
 
 async def a_backup_is_a_log_of_its_own(
@@ -242,10 +333,11 @@ async def a_backup_is_a_log_of_its_own(
             expect(copy.epoch == epoch, "which it knows")
             row = await copy.conversation("c")
             stored = await copy.entries("c")
-            expect(row is not None and row.head == len(stored) >= 1, "it has whole commits")
+            if row is None:
+                raise Broken("the copy does not have what was committed")
+            expect(row.head == len(stored) >= 1, "it has whole commits")
             expect(stored == (await store.entries("c"))[: len(stored)], "the same ones")
             claim = await copy.claim("c", "two", now=NOW, lease=LEASE)  # nobody owns a copy
-            assert row is not None
             await Writing(copy, claim, row.state).say("in the copy")
             expect(len(await store.entries("c")) == 21, "writing to it changes only the copy")
         finally:
@@ -258,10 +350,13 @@ OTHER_CHECKS = [
     a_request_ends_once,
     a_question_that_is_asked_again_reuses_its_item,
     what_is_left_open_is_found_after_a_crash,
+    what_an_owner_has_left_is_found_when_its_lease_is_over,
     the_audit_trail_only_grows,
     conversations_are_listed_and_changed,
-    a_title_is_the_one_that_was_given_last,
+    a_title_is_that_of_the_state,
+    who_follows_is_known_until_they_leave,
     a_deleted_conversation_is_gone,
     words_are_found,
     blobs_are_kept,
+    a_blob_goes_with_the_last_conversation_that_needs_it,
 ]

@@ -7,11 +7,14 @@ from msgspec import structs
 from turnwire.core.conversation.effects import AddEntry, Write
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import (
+    BlobRef,
     Message,
     MessagePart,
     Role,
     TextPart,
     TextPayload,
+    ToolCallPart,
+    ToolCallPayload,
     meta_of,
     run_id,
 )
@@ -19,7 +22,16 @@ from turnwire.core.status import OpenRequest, RequestKind
 from turnwire.core.times import iso
 from turnwire.ports import Claim, Commit, NewConversation, Receipt, Store
 
-__all__ = ["NOW", "Writing", "a_message", "a_request", "at", "begin"]
+__all__ = [
+    "NOW",
+    "Writing",
+    "a_large_message",
+    "a_message",
+    "a_question",
+    "a_request",
+    "at",
+    "begin",
+]
 
 NOW = 1_767_268_800_000  # 2026-01-01T12:00:00Z
 LEASE = 30_000
@@ -35,6 +47,19 @@ def a_message(text: str, role: Role = "assistant", *, run: str = "c:1") -> Messa
     """An entry with one text."""
     parts: list[MessagePart] = [TextPart(TextPayload(text))]
     return Message(run, role, parts, at(), meta_of(run))
+
+
+def a_large_message(blob_id: str, *, run: str = "c:1") -> Message:
+    """An entry of which only the beginning is in the log."""
+    ref = BlobRef(blob_id, "text/plain", len(blob_id))
+    return Message(run, "assistant", [TextPart(TextPayload("...", blob=ref))], at(), meta_of(run))
+
+
+def a_question(question: str, options: list[str], *, run: str = "c:1") -> Message:
+    """An entry in which an agent asks a person."""
+    asked = {"question": question, "options": options}
+    call = ToolCallPart(ToolCallPayload("toolu_1", "request_input", asked))
+    return Message(run, "assistant", [call], at(), meta_of(run))
 
 
 def a_request(request_id: str = "toolu_1", kind: RequestKind = "question") -> OpenRequest:

@@ -18,7 +18,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
-from turnwire.engine.follow import SlowReader
+from turnwire.engine.channel import FollowAgain
 
 __all__ = ["Left", "Session"]
 
@@ -224,7 +224,7 @@ class Session:
             frames = self._talk.follow(
                 last_sequence=self._cursor, epoch=self._engine.store.epoch, client_id="terminal"
             )
-            with suppress(SlowReader):
+            with suppress(FollowAgain):
                 async with aclosing(frames):
                     async for frame in frames:
                         self._take(frame)

@@ -15,6 +15,7 @@ __all__ = [
     "AgentLost",
     "AgentSaid",
     "Answered",
+    "Asked",
     "Came",
     "ChangedQueue",
     "Chose",
@@ -161,14 +162,9 @@ class Recovered(_Input, frozen=True, kw_only=True):
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
+Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose
 Input: TypeAlias = (
-    Said
-    | ChangedQueue
-    | Answered
-    | Decided
-    | Interrupted
-    | Renamed
-    | Chose
+    Asked
     | AgentSaid
     | AgentLost
     | DeadlinePassed

@@ -38,9 +38,9 @@ class QueueCheck:
         self._gone: set[str] = set()  # started, removed or cleared: they never wait again
         self._receipt: p.Interrupted | None = None  # of the turn that ends next
         self._started: Waiting | None = None  # the latest that started from here
-        self._may_go_on = (
-            False  # it may have been let go on, by whom or what is not in the recording
-        )
+        # Who else spoke, and whether the server stops, is not in the recording:
+        self._may_go_on = False
+        self._may_be_held = False
 
     # --- what changes it ----------------------------------------------------------------------
 
@@ -113,8 +113,8 @@ class QueueCheck:
             self.items = stay
         if end.is_error or end.interrupted:  # else it is as it was
             self.held = fate == "hold"
-            # Somebody may have spoken while it was on its way to fail.
             self._may_go_on = receipt is None or receipt.reason in _FALLS
+            self._may_be_held = not self.held
 
     # --- what session.state says --------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class QueueCheck:
         ]
         self._seen.update(listed)
         self.held = status.queue_held
-        self._may_go_on = False
+        self._may_go_on = self._may_be_held = False
 
     def _difference(self, status: Status, *, started: bool) -> str | None:
         told = list(status.queue)
@@ -154,7 +154,7 @@ class QueueCheck:
                 return f"{mine.queue_id} is {mine.client_message_id}"
             if not same_content(mine.content, theirs.content):
                 return f"{mine.queue_id} says something else"
-        released = self._may_go_on and not status.queue_held
-        if told and status.queue_held is not self.held and not released:
+        may_be = self._may_be_held if status.queue_held else self._may_go_on
+        if told and status.queue_held is not self.held and not may_be:
             return f"queue_held is {str(status.queue_held).lower()}"
         return None

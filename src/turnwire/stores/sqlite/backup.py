@@ -8,7 +8,9 @@ import apsw
 
 from turnwire.stores.sqlite.schema import new_epoch, transaction
 
-__all__ = ["copy_to"]
+__all__ = ["copy_to", "disown"]
+
+_JUMP = 1 << 32  # more claims than the original will see
 
 
 def copy_to(source: apsw.Connection, path: str) -> str:
@@ -29,6 +31,14 @@ def copy_to(source: apsw.Connection, path: str) -> str:
     return epoch
 
 
+def disown(connection: apsw.Connection) -> None:
+    """Nobody owns the conversations of a copy, and no claim on the original holds in it."""
+    connection.execute(
+        "UPDATE conversations SET owner = NULL, lease_until = 0, fence = fence + ?", (_JUMP,)
+    )
+    connection.execute("DELETE FROM connection_sessions")
+
+
 def _copy(source: apsw.Connection, path: Path) -> str:
     path.touch(mode=0o600)
     epoch = new_epoch()
@@ -39,8 +49,7 @@ def _copy(source: apsw.Connection, path: Path) -> str:
         copy.pragma("journal_mode", "delete")  # one file, with nothing beside it
         with transaction(copy):
             copy.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
-            # Nobody owns the conversations of a copy.
-            copy.execute("UPDATE conversations SET owner = NULL, lease_until = 0")
+            disown(copy)
     finally:
         copy.close()
     return epoch

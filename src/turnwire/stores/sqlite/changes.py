@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import apsw
@@ -24,6 +25,17 @@ __all__ = [
 ]
 
 
+# Those that no other conversation needs.
+_DELETE_BLOBS = """
+DELETE FROM blobs
+WHERE blob_id IN (SELECT blob_id FROM blob_uses WHERE conversation_id = ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM blob_uses AS other
+        WHERE other.blob_id = blobs.blob_id AND other.conversation_id <> ?1
+    )
+"""
+
+
 # --- conversations ------------------------------------------------------------------------------
 
 
@@ -40,14 +52,13 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
         raise Conflict("A conversation begins with an empty log and its own name.")
     conversation_id = clean(new.conversation_id)
     db.execute(
-        "INSERT INTO conversations (conversation_id, agent, user, title, state_title, cwd, options,"
+        "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options,"
         " parent_id, created_at, updated_at, head, unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
             clean(new.user),
-            clean(state.title),
             clean(state.title),
             clean(new.cwd),
             json_text(new.options),
@@ -65,14 +76,11 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
             db.execute(sql, row)
 
 
-def change_conversation(
-    db: apsw.Cursor, conversation_id: str, title: str | None, archived: bool | None
-) -> None:
+def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -> None:
     """Change what is not the engine's."""
     db.execute(
-        "UPDATE conversations SET title = coalesce(?, title), archived = coalesce(?, archived)"
-        " WHERE conversation_id = ?",
-        (clean(title), archived, clean(conversation_id)),
+        "UPDATE conversations SET archived = ? WHERE conversation_id = ?",
+        (archived, clean(conversation_id)),
     )
     if not db.connection.changes():
         raise _not_found(conversation_id)
@@ -85,6 +93,7 @@ def delete_conversation(db: apsw.Cursor, conversation_id: str, at: str, by: str 
         "DELETE FROM search WHERE rowid IN (SELECT number FROM messages WHERE conversation_id = ?)",
         (conversation_id,),
     )
+    db.execute(_DELETE_BLOBS, (conversation_id,))
     db.execute("DELETE FROM conversations WHERE conversation_id = ?", (conversation_id,))
     if not db.connection.changes():
         raise _not_found(conversation_id)
@@ -148,9 +157,9 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 def put_blob(db: apsw.Cursor, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
     db.execute(
-        "INSERT INTO blobs (blob_id, mime_type, data, created_at) VALUES (?, ?, ?, ?)"
+        "INSERT INTO blobs (blob_id, mime_type, data, created_at, sha256) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT DO NOTHING",
-        (clean(blob_id), clean(mime_type), data, at),
+        (clean(blob_id), clean(mime_type), data, at, hashlib.sha256(data).digest()),
     )
     if db.connection.changes():
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, assert_never
 
 import apsw
@@ -16,28 +17,37 @@ from turnwire.core.conversation.effects import (
 )
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
-from turnwire.core.status import OpenRequest
+from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
+from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import message_type, metadata_json
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.text import clean, encode_clean, json_text
 from turnwire.stores.words import indexed, text_of
 
-__all__ = ["ADD_AUDIT", "CommitJob", "audit_row", "is_unsettled", "source_id"]
+__all__ = [
+    "ADD_AUDIT",
+    "ADD_BLOB_USE",
+    "ADD_ENTRY",
+    "CommitJob",
+    "audit_row",
+    "end_columns",
+    "is_unsettled",
+    "opened",
+    "source_id",
+]
 
 Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
 
-# The fence and the numbers are checked by the statement that moves the head. A title is written only
-# when the machine's own title has changed: somebody may have given another one since.
+# The fence and the numbers are checked by the statement that moves the head.
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = ?3, unsettled = ?4,
-    native_session_id = coalesce(?5, native_session_id),
-    title = CASE WHEN ?6 IS NULL OR ?6 IS state_title THEN title ELSE ?6 END, state_title = ?6
+    native_session_id = coalesce(?5, native_session_id), title = ?6
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
 """
-_ADD_ENTRY = """
+ADD_ENTRY = """
 INSERT INTO messages (
     conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
     trace_id, created_at
@@ -90,6 +100,7 @@ _ADD_RECEIPT = """
 INSERT INTO receipts (conversation_id, user, client_message_id, body, ack_json, created_at)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+ADD_BLOB_USE = "INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id) VALUES (?, ?)"
 ADD_AUDIT = """
 INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES (?, ?, ?, ?, ?, ?)
 """
@@ -102,6 +113,7 @@ class CommitJob(Job[None]):
 
     def __init__(self, commit: Commit, *, raw_limit: int) -> None:
         state = commit.state
+        self.must = commit.happened
         self._claim = commit.claim
         self._conversation_id = clean(commit.claim.conversation_id)
         self._at = commit.at
@@ -113,6 +125,8 @@ class CommitJob(Job[None]):
                 self._entries.append(self._entry(write, raw_limit))
             else:
                 self._others += self._other(write, commit)
+        for waiting in state.queue:
+            self._use(blobs_of_content(waiting.item.content))
         if commit.receipt is not None:
             self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
         before = state.head - len(self._entries)
@@ -138,7 +152,7 @@ class CommitJob(Job[None]):
         if not connection.changes():
             _say_why(db, self._claim, self._move[-1])
         for row, words in self._entries:
-            db.execute(_ADD_ENTRY, row)
+            db.execute(ADD_ENTRY, row)
             if words:
                 words_of.append((connection.last_insert_rowid(), words))
         for sql, row in self._others:
@@ -155,12 +169,15 @@ class CommitJob(Job[None]):
     def _entry(self, add: AddEntry, raw_limit: int) -> tuple[Row, str | None]:
         entry = add.entry
         uuid = entry.meta.get("uuid")
+        message_json = encode_clean(encode, entry)
+        if '"blobId"' in message_json:
+            self._use(ref.blob_id for ref in refs_of(entry))
         row = (
             self._conversation_id,
             add.sequence,
             entry.role,
             message_type(entry),
-            encode_clean(encode, entry),
+            message_json,
             metadata_json(add, raw_limit),
             clean(uuid) if isinstance(uuid, str) else None,
             add.turn_id,
@@ -169,6 +186,10 @@ class CommitJob(Job[None]):
         )
         text = text_of(entry)
         return row, clean(indexed(text)) if text else None
+
+    def _use(self, blob_ids: Iterable[str]) -> None:
+        for blob_id in blob_ids:
+            self._others.append((ADD_BLOB_USE, (self._conversation_id, clean(blob_id))))
 
     def _other(self, write: _Other, commit: Commit) -> list[tuple[str, Row]]:
         match write:
@@ -196,26 +217,27 @@ class CommitJob(Job[None]):
                 assert_never(write)
 
     def _end(self, write: EndTurn) -> Row:
-        end, usage = write.end, write.end.usage
-        return (
-            self._conversation_id,
-            write.turn_id,
-            clean(write.trace_id),
-            end.origin,
-            self._at,
-            json_text(end),
-            end.after_sequence,
-            usage and usage.input_tokens,
-            usage and usage.output_tokens,
-            usage and usage.cache_creation_input_tokens,
-            usage and usage.cache_read_input_tokens,
-            end.cost_usd,
-            end.duration_ms,
-        )
+        name = (self._conversation_id, write.turn_id, clean(write.trace_id))
+        return (*name, write.end.origin, self._at, *end_columns(write.end))
 
     def _receipt(self, receipt: Receipt) -> Row:
         named = (self._conversation_id, clean(receipt.user), clean(receipt.client_message_id))
         return (*named, receipt.body, receipt.ack.decode(), self._at)
+
+
+def end_columns(end: TurnEnd) -> Row:
+    """How a turn ended, from `end_json` on."""
+    usage = end.usage
+    return (
+        json_text(end),
+        end.after_sequence,
+        usage and usage.input_tokens,
+        usage and usage.output_tokens,
+        usage and usage.cache_creation_input_tokens,
+        usage and usage.cache_read_input_tokens,
+        end.cost_usd,
+        end.duration_ms,
+    )
 
 
 def opened(conversation_id: str, request: OpenRequest, at: str) -> list[tuple[str, Row]]:
@@ -247,8 +269,8 @@ def audit_row(
 
 def is_unsettled(state: Conversation) -> bool:
     """Whether somebody has to look after it when the server starts again."""
-    asked = state.requests or state.replies
-    return bool(state.turn or state.queue or asked or state.tools or state.background)
+    going_on = state.turn or state.tools or state.background
+    return bool(going_on or state.queue or state.requests or state.replies)
 
 
 def _trace_of(commit: Commit) -> str | None:

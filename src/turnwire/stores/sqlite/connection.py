@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import apsw
 
 from turnwire.ports import Conflict, StorageUnavailable
+from turnwire.stores.sqlite.watch import set_aside_foreign_wal
 
-__all__ = ["STORAGE_ERRORS", "connect", "storage_errors"]
+__all__ = ["STORAGE_ERRORS", "close_quietly", "connect", "storage_errors"]
 
 # The disk's fault, or another process's: nothing was written, and later it may work.
 STORAGE_ERRORS = (
@@ -41,7 +42,9 @@ def storage_errors() -> Iterator[None]:
         raise Conflict(f"It contradicts what is stored: {refused}") from refused
 
 
-def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection:
+def connect(
+    path: str, *, busy_ms: int, writes: bool = False, vfs: str | None = None
+) -> apsw.Connection:
     """Open the file, or make it. Only its owner may read it: it holds what people said."""
     # Only a file that is not there yet: to close one that is gives up every lock that this process
     # has on it. Another process would then take itself for the last one, and take the log away.
@@ -53,14 +56,22 @@ def connect(path: str, *, busy_ms: int, writes: bool = False) -> apsw.Connection
     except OSError as failure:
         cause = failure.strerror or str(failure)
         raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
+    if writes:  # before any reader: it looks into the file, which gives up the locks as well
+        set_aside_foreign_wal(path)
     with storage_errors():
-        connection = apsw.Connection(path)
+        connection = apsw.Connection(path, vfs=vfs)
         try:
             _prepare(connection, busy_ms, writes)
         except BaseException:
-            connection.close()
+            close_quietly(connection)
             raise
     return connection
+
+
+def close_quietly(connection: apsw.Connection) -> None:
+    """Close it. What was committed is written over to the file now, or by whoever opens it next."""
+    with suppress(*STORAGE_ERRORS):
+        connection.close()
 
 
 def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:

@@ -11,7 +11,8 @@ from typing import TypeVar
 import apsw
 
 from turnwire.ports import StorageUnavailable
-from turnwire.stores.sqlite.connection import connect, storage_errors
+from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
+from turnwire.stores.sqlite.watch import WatchedFile
 
 __all__ = ["Reader"]
 
@@ -21,13 +22,23 @@ T = TypeVar("T")
 class Reader:
     """A few threads, each with a connection, which it opens when it first needs one."""
 
-    def __init__(self, path: str, *, threads: int, busy_ms: int) -> None:
-        self._path = path
+    def __init__(
+        self,
+        file: WatchedFile,
+        *,
+        threads: int,
+        busy_ms: int,
+        vfs: str | None,
+        replaced: Callable[[], None],
+    ) -> None:
+        self._file = file
         self._busy_ms = busy_ms
+        self._vfs = vfs
+        self._replaced = replaced  # tells the writer, which opens the new file first
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="turnwire-reader")
         self._own = local()
         self._lock = Lock()
-        self._opened: list[apsw.Connection] = []
+        self._opened: set[apsw.Connection] = set()
 
     async def read(self, query: Callable[[apsw.Connection], T]) -> T:
         """Run a query. It sees everything that was committed before."""
@@ -42,7 +53,7 @@ class Reader:
         """Finish what is being read, then close every connection."""
         self._pool.shutdown()
         for connection in self._opened:
-            connection.close()
+            close_quietly(connection)
         self._opened.clear()
 
     def _run(self, query: Callable[[apsw.Connection], T]) -> T:
@@ -50,9 +61,26 @@ class Reader:
             return query(self._connection())
 
     def _connection(self) -> apsw.Connection:
+        file = self._file
         connection: apsw.Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = connect(self._path, busy_ms=self._busy_ms)
+        file.look(connection)
+        if file.generation != file.opened:
+            self._replaced()
+            raise StorageUnavailable(
+                "The log's file was replaced by another, which is being opened. Ask again.",
+                cause="replaced",
+            )
+        if connection is not None and self._own.generation != file.opened:
             with self._lock:
-                self._opened.append(connection)
+                self._opened.discard(connection)
+            close_quietly(connection)
+            connection = None
+        if connection is None:
+            self._own.generation = file.opened
+            connection = connect(file.path, busy_ms=self._busy_ms, vfs=self._vfs)
+            self._own.connection = connection
+            self._own.version = 0
+            with self._lock:
+                self._opened.add(connection)
+        self._own.version = file.look_inside(connection, self._own.version)
         return connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +14,20 @@ import apsw
 from turnwire.core.message_codec import decode_message
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import StorageUnavailable
+from turnwire.stores.blob_refs import refs_of
+from turnwire.stores.text import json_text
 from turnwire.stores.words import indexed, text_of
 
-__all__ = ["MIGRATIONS", "migrate", "new_epoch", "read_meta", "transaction"]
+__all__ = [
+    "MIGRATIONS",
+    "NEWEST",
+    "add_functions",
+    "check_version",
+    "migrate",
+    "new_epoch",
+    "read_meta",
+    "transaction",
+]
 
 
 def _read_migrations() -> list[tuple[int, str]]:
@@ -31,28 +43,41 @@ NEWEST = MIGRATIONS[-1][0]
 
 def migrate(connection: apsw.Connection, to: int = NEWEST) -> None:
     """Apply what is not applied yet. Several processes may do this at once: one does it."""
-    if (version := _version(connection)) > NEWEST:
-        raise StorageUnavailable(
-            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
-            f"{NEWEST}. Update Turnwire to open it."
-        )
+    version = check_version(connection)
     if version < 0:
         with transaction(connection):
             _begin_meta(connection)
-    connection.create_scalar_function("search_words", _search_words, 1, deterministic=True)
+    add_functions(connection)
     for number, script in MIGRATIONS:
-        if _version(connection) < number <= to:
+        if version_of(connection) < number <= to:
             with transaction(connection):
-                if _version(connection) < number:  # another process may have been faster
+                if version_of(connection) < number:  # another process may have been faster
                     connection.execute(script)
                     connection.execute(
                         "UPDATE meta SET value = ? WHERE name = 'schema_version'", (number,)
                     )
 
 
+def check_version(connection: apsw.Connection) -> int:
+    """The version of the tables; -1: there are none. Raises StorageUnavailable for a newer one."""
+    version = version_of(connection)
+    if version > NEWEST:
+        raise StorageUnavailable(
+            f"The log was written by a newer Turnwire: its schema is {version}, this one knows "
+            f"{NEWEST}. Update Turnwire to use it."
+        )
+    return version
+
+
+def add_functions(connection: apsw.Connection) -> None:
+    """What the migrations need and SQLite has not."""
+    for name, function in _FUNCTIONS.items():
+        connection.create_scalar_function(name, function, 1, deterministic=True)
+
+
 def _begin_meta(connection: apsw.Connection) -> None:
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
-    if tables and _version(connection) < 0:
+    if tables and version_of(connection) < 0:
         raise _foreign()
     connection.execute(
         "CREATE TABLE IF NOT EXISTS meta (name TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT"
@@ -73,7 +98,7 @@ def read_meta(connection: apsw.Connection, name: str) -> str:
     return value
 
 
-def _version(connection: apsw.Connection) -> int:
+def version_of(connection: apsw.Connection) -> int:
     """-1: there is nothing of ours."""
     if not connection.table_exists("main", "meta"):
         return -1
@@ -108,3 +133,14 @@ def transaction(connection: apsw.Connection) -> Iterator[None]:
 def _search_words(*message_json: Any) -> str | None:
     text = text_of(decode_message(*message_json))
     return indexed(text) if text else None
+
+
+def _blob_ids(*message_json: Any) -> str:
+    return json_text([ref.blob_id for ref in refs_of(decode_message(*message_json))])
+
+
+def _sha256(*data: Any) -> bytes:
+    return hashlib.sha256(*data).digest()
+
+
+_FUNCTIONS = {"search_words": _search_words, "blob_ids": _blob_ids, "sha256": _sha256}

@@ -15,6 +15,7 @@ from turnwire.ports import (
     AuditRow,
     Claim,
     Commit,
+    Connection,
     ConversationRow,
     Hit,
     InboxItem,
@@ -25,12 +26,14 @@ from turnwire.ports import (
     StoredTurn,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import changes, rows
+from turnwire.stores.sqlite import changes, connections, rows
 from turnwire.stores.sqlite.backup import copy_to
+from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
-from turnwire.stores.sqlite.connection import connect, storage_errors
+from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
+from turnwire.stores.sqlite.prepare import prepare
 from turnwire.stores.sqlite.reader import Reader
-from turnwire.stores.sqlite.schema import migrate, read_meta
+from turnwire.stores.sqlite.watch import WatchedFile
 from turnwire.stores.sqlite.writer import Writer
 from turnwire.stores.text import clean
 
@@ -40,10 +43,10 @@ __all__ = ["SqliteStore"]
 class SqliteStore:
     """See `turnwire.ports.Store`. Open it with `open`, and close it."""
 
-    def __init__(self, writer: Writer, reader: Reader, epoch: str, raw_limit: int) -> None:
+    def __init__(self, writer: Writer, reader: Reader, file: WatchedFile, raw_limit: int) -> None:
         self._writer = writer
         self._reader = reader
-        self._epoch = epoch
+        self._file = file
         self._raw_limit = raw_limit
 
     @classmethod
@@ -55,29 +58,46 @@ class SqliteStore:
         busy_seconds: float = 5.0,
         readers: int = 4,
         max_bytes: int | None = None,
+        ballast: int = BALLAST,
+        vfs: str | None = None,
     ) -> SqliteStore:
         """Open the file, make it if it is not there, and bring its tables up to date.
 
         `raw_limit`: bytes of an agent's own message that are kept with an entry.
         `busy_seconds`: how long a write waits for another process.
         `max_bytes`: how large the file may become; none: as large as the disk allows.
+        `ballast`: bytes of a file that is let go when the disk is full; 0: none.
+        `vfs`: one of apsw's, by its name.
         """
         busy_ms = round(busy_seconds * 1000)
+        name = os.fspath(path)
 
-        def opened() -> SqliteStore:
-            connection = connect(os.fspath(path), busy_ms=busy_ms, writes=True)
+        def open_file(file: WatchedFile | None = None) -> tuple[apsw.Connection, str]:
+            connection = connect(name, busy_ms=busy_ms, writes=True, vfs=vfs)
             try:
                 with storage_errors():
-                    migrate(connection)
-                    epoch = read_meta(connection, "epoch")
+                    epoch = prepare(connection, file.epoch if file else None)
                     if max_bytes is not None:
                         pages = max(1, max_bytes // connection.pragma("page_size"))
                         connection.pragma("max_page_count", pages)
             except BaseException:
-                connection.close()
+                close_quietly(connection)
                 raise
-            reader = Reader(os.fspath(path), threads=readers, busy_ms=busy_ms)
-            return cls(Writer(connection), reader, epoch, raw_limit)
+            return connection, epoch
+
+        def opened() -> SqliteStore:
+            first = open_file()
+            file = WatchedFile(name)
+            file.is_open(first[1])
+
+            def again() -> apsw.Connection:
+                connection, epoch = open_file(file)
+                file.is_open(epoch)
+                return connection
+
+            writer = Writer(file, first[0], again, Ballast(name, ballast))
+            reader = Reader(file, threads=readers, busy_ms=busy_ms, vfs=vfs, replaced=writer.look)
+            return cls(writer, reader, file, raw_limit)
 
         return await asyncio.to_thread(opened)
 
@@ -89,8 +109,8 @@ class SqliteStore:
 
     @property
     def epoch(self) -> str:
-        """The name of this incarnation of the log."""
-        return self._epoch
+        """The name of this incarnation of the log. Another one if the file was replaced."""
+        return self._file.epoch
 
     # --- conversations --------------------------------------------------------------------------
 
@@ -116,11 +136,9 @@ class SqliteStore:
     async def abandoned(self, *, now: int) -> list[str]:
         return await self._reader.read(lambda db: rows.find_abandoned(db, now))
 
-    async def change(
-        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
-    ) -> None:
+    async def change(self, conversation_id: str, *, archived: bool) -> None:
         await self._writer.call(
-            lambda db: changes.change_conversation(db, conversation_id, title, archived)
+            lambda db: changes.change_conversation(db, conversation_id, archived)
         )
 
     async def delete(
@@ -128,21 +146,24 @@ class SqliteStore:
     ) -> None:
         when = at or iso(round(datetime.now(UTC).timestamp() * 1000))
         await self._writer.call(
-            lambda db: changes.delete_conversation(db, conversation_id, when, by)
+            lambda db: changes.delete_conversation(db, conversation_id, when, by), must=True
         )
 
     # --- owners ---------------------------------------------------------------------------------
 
     async def claim(self, conversation_id: str, owner: str, *, now: int, lease: int) -> Claim:
         return await self._writer.call(
-            lambda db: changes.claim_conversation(db, conversation_id, owner, now, lease)
+            lambda db: changes.claim_conversation(db, conversation_id, owner, now, lease),
+            must=True,
         )
 
     async def renew(self, claims: Sequence[Claim], *, now: int, lease: int) -> list[Claim]:
-        return await self._writer.call(lambda db: changes.renew_claims(db, claims, now, lease))
+        return await self._writer.call(
+            lambda db: changes.renew_claims(db, claims, now, lease), must=True
+        )
 
     async def release(self, claim: Claim) -> None:
-        await self._writer.call(lambda db: changes.release_claim(db, claim))
+        await self._writer.call(lambda db: changes.release_claim(db, claim), must=True)
 
     # --- the log --------------------------------------------------------------------------------
 
@@ -207,6 +228,15 @@ class SqliteStore:
             db.execute(ADD_AUDIT, row)
 
         await self._writer.call(add)
+
+    async def connected(self, those: Sequence[Connection]) -> None:
+        await self._writer.call(lambda db: connections.add_connections(db, those))
+
+    async def disconnected(self, connection_ids: Sequence[str]) -> None:
+        await self._writer.call(lambda db: connections.remove_connections(db, connection_ids))
+
+    async def connections(self, conversation_id: str | None = None) -> list[Connection]:
+        return await self._reader.read(lambda db: connections.find_connections(db, conversation_id))
 
     async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None:
         await self._writer.call(lambda db: changes.put_blob(db, blob_id, data, mime_type, at))

@@ -11,8 +11,10 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import apsw
 
 from turnwire.ports import StorageUnavailable
-from turnwire.stores.sqlite.connection import STORAGE_ERRORS, storage_errors
+from turnwire.stores.sqlite.ballast import Ballast
+from turnwire.stores.sqlite.connection import STORAGE_ERRORS, close_quietly, storage_errors
 from turnwire.stores.sqlite.schema import transaction
+from turnwire.stores.sqlite.watch import WatchedFile
 
 __all__ = ["Job", "Writer"]
 
@@ -24,8 +26,9 @@ _BATCH = 1024  # jobs in one transaction
 class Job(Generic[T]):
     """Something to write, all or nothing. It may be run twice: a first attempt was rolled back."""
 
-    __slots__ = ("error", "future", "result")
+    __slots__ = ("error", "future", "must", "result")
 
+    must: bool  # it has happened already: on a full disk the ballast is let go for it
     future: asyncio.Future[T]  # whoever waits for it
     result: T
     error: Exception | None
@@ -45,8 +48,9 @@ class Job(Generic[T]):
 class _Call(Job[T]):
     __slots__ = ("_run",)
 
-    def __init__(self, run: Callable[[apsw.Cursor], T]) -> None:
+    def __init__(self, run: Callable[[apsw.Cursor], T], must: bool) -> None:
         self._run = run
+        self.must = must
 
     def run(self, db: apsw.Cursor) -> T:
         return self._run(db)
@@ -58,9 +62,20 @@ _Jobs: TypeAlias = list[Job[Any]]
 class Writer:
     """Takes jobs from any number of tasks and event loops, in the order in which they come."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self._connection = connection
+    def __init__(
+        self,
+        file: WatchedFile,
+        connection: apsw.Connection,
+        open_file: Callable[[], apsw.Connection],
+        ballast: Ballast,
+    ) -> None:
+        self._file = file
+        self._open_file = open_file
+        self._ballast = ballast
+        self._connection: apsw.Connection | None = connection
+        self._version = 0  # of what others have written
         self._db = connection.cursor()  # one for all: making one costs more than using it
+        ballast.keep()
         self._gathered: dict[asyncio.AbstractEventLoop, _Jobs] = {}
         self._waiting: SimpleQueue[_Jobs | None] = SimpleQueue()  # None: the end
         self._gate = Lock()
@@ -86,9 +101,13 @@ class Writer:
             gathered.append(job)
         return job.future
 
-    def call(self, run: Callable[[apsw.Cursor], T]) -> asyncio.Future[T]:
+    def call(self, run: Callable[[apsw.Cursor], T], *, must: bool = False) -> asyncio.Future[T]:
         """The same for a function."""
-        return self.write(_Call(run))
+        return self.write(_Call(run, must))
+
+    def look(self) -> None:
+        """The file may have been replaced: open the new one. From any thread; does not wait."""
+        self._waiting.put([])
 
     def hand_over(self) -> None:
         """Give what this loop has asked for to the thread."""
@@ -126,13 +145,43 @@ class Writer:
                 except Empty:
                     break
             going = jobs is not None
-            if batch:
+            try:
+                self._look()
+            except Exception as failure:
+                _fail(batch, failure)
+            else:
                 self._write_all(batch)
-                _tell(batch)
+            _tell(batch)
             del batch, jobs  # nothing is kept alive while the next is waited for
-        self._connection.close()
+        if self._connection is not None:
+            close_quietly(self._connection)
+        self._ballast.remove()
+
+    def _look(self) -> None:
+        """Write only to the file that is at the path."""
+        file = self._file
+        file.look(self._connection)
+        if file.generation == file.opened and self._connection is not None:
+            self._version = file.look_inside(self._connection, self._version)
+            self._ballast.keep()
+            return
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            close_quietly(connection)
+        with storage_errors():
+            self._connection = self._open_file()
+        self._db = self._connection.cursor()
+        raise StorageUnavailable(
+            "The log's file was replaced by another. Nothing of this was written; ask again.",
+            cause="replaced",
+        )
 
     def _write_all(self, batch: _Jobs) -> None:
+        if self._ballast.is_released:  # what is left of the disk is for what must be written
+            _fail([job for job in batch if not job.must], apsw.FullError("the disk is full"))
+            batch = [job for job in batch if job.must]
+        if not batch:
+            return
         if len(batch) == 1:
             self._one_by_one(batch)
             return
@@ -156,16 +205,24 @@ class Writer:
         """Each in a transaction of its own: one may not fit where another does."""
         for number, job in enumerate(batch):
             try:
-                self._attempt([job], savepoints=False)
+                self._attempt_alone(job)
             except apsw.BusyError as busy:  # it was waited for long enough
                 _fail(batch[number:], busy)
                 return
             except Exception as failure:
                 _fail([job], failure)
 
+    def _attempt_alone(self, job: Job[Any]) -> None:
+        try:
+            self._attempt([job], savepoints=False)
+        except (apsw.FullError, apsw.IOError):  # a disk may be too full even for what is shared
+            if not job.must or not self._ballast.release():
+                raise
+            self._attempt([job], savepoints=False)
+
     def _attempt(self, batch: _Jobs, *, savepoints: bool) -> None:
         db = self._db
-        with transaction(self._connection):
+        with transaction(db.connection):
             for job in batch:
                 job.error = None
                 if savepoints:

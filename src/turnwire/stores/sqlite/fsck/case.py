@@ -1,0 +1,209 @@
+"""Everything that the file has of one conversation, as it is, damaged or not."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import apsw
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.conversation.effects import Ack
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message import Message
+from turnwire.core.message_codec import decode_message
+from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.errors import TurnwireError
+
+__all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"]
+
+S = TypeVar("S")
+
+
+class Entry(Struct, eq=False):
+    """An entry of the log, in its place."""
+
+    message: Message | None  # none: it cannot be read
+    turn_id: int | None
+    trace_id: str | None
+    number: int | None = None  # of its row; none: it is new
+    sequence: int = 0  # as the file has it
+    is_changed: bool = False
+    is_lost: bool = False  # it only says that something was lost
+
+
+class TurnRow(Struct, eq=False):
+    """A turn, as its row has it."""
+
+    turn_id: int
+    trace_id: str | None = None
+    origin: str | None = None
+    queue_id: str | None = None
+    client_message_id: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None  # none: it has no end
+    end: TurnEnd | None = None  # none although it has ended: it cannot be read
+    after: int | None = None  # the column
+    last: Entry | None = None  # the entry that it ended after; none: before the first
+    is_changed: bool = False
+
+
+class Request(Struct):
+    """A question or a permission, as its row has it."""
+
+    request_id: str
+    request: OpenRequest | None  # none: it cannot be read
+    opened_at: str
+    outcome: str | None = None
+    ended_at: str | None = None
+    ended_by: str | None = None
+
+
+class Item(Struct):
+    """An item of the inbox."""
+
+    source_id: str
+    request_id: str
+    closed_at: str | None
+
+
+class Receipt(Struct):
+    """That a frame was taken."""
+
+    user: str
+    client_message_id: str
+    ack: Ack | None  # none: it cannot be read
+
+
+class Case(Struct):
+    """One conversation."""
+
+    conversation_id: str
+    head: int
+    fence: int
+    owner: str | None
+    lease_until: int
+    unsettled: bool
+    updated_at: str
+    title: str | None
+    state: Conversation | None  # none: it cannot be read
+    entries: list[Entry]
+    turns: dict[int, TurnRow]
+    requests: dict[str, Request]
+    items: dict[str, Item]  # by request
+    receipts: list[Receipt]
+    said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
+    removed: set[str]  # those that were taken out of the queue
+    blob_uses: set[str]
+
+
+def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
+    """Read it. The caller sees to it that nothing changes meanwhile."""
+    name = (conversation_id,)
+    found = db.execute(
+        "SELECT head, fence, owner, lease_until, unsettled, updated_at, title, state_json"
+        " FROM conversations WHERE conversation_id = ?",
+        name,
+    ).fetchone()
+    if found is None:
+        return None
+    head, fence, owner, lease_until, unsettled, updated_at, title, state_json = found
+    state = _read(Conversation, state_json)
+    if state is not None and state.conversation_id != conversation_id:
+        state = None
+    return Case(
+        conversation_id=conversation_id,
+        head=head,
+        fence=fence,
+        owner=owner,
+        lease_until=lease_until,
+        unsettled=bool(unsettled),
+        updated_at=updated_at,
+        title=title,
+        state=state,
+        entries=_entries(db, name),
+        turns={turn.turn_id: turn for turn in _turns(db, name)},
+        requests={request.request_id: request for request in _requests(db, name)},
+        items={
+            request: Item(source, request, closed)
+            for source, request, closed in db.execute(
+                "SELECT source_id, request_id, closed_at FROM inbox_items"
+                " WHERE conversation_id = ?",
+                name,
+            )
+        },
+        receipts=[
+            Receipt(user, client_message_id, _read(Ack, ack))
+            for user, client_message_id, ack in db.execute(
+                "SELECT user, client_message_id, ack_json FROM receipts WHERE conversation_id = ?",
+                name,
+            )
+        ],
+        said=_queue_ids(db, conversation_id, "said"),
+        removed=_queue_ids(db, conversation_id, "queue_remove"),
+        blob_uses={
+            blob_id
+            for (blob_id,) in db.execute(
+                "SELECT blob_id FROM blob_uses WHERE conversation_id = ?", name
+            )
+        },
+    )
+
+
+def _entries(db: apsw.Connection, name: tuple[str]) -> list[Entry]:
+    found = db.execute(
+        "SELECT number, sequence_num, message_json, turn_id, trace_id FROM messages"
+        " WHERE conversation_id = ? ORDER BY sequence_num",
+        name,
+    )
+    return [
+        Entry(_message(text), turn_id, trace_id, number, sequence)
+        for number, sequence, text, turn_id, trace_id in found
+    ]
+
+
+def _turns(db: apsw.Connection, name: tuple[str]) -> list[TurnRow]:
+    found = db.execute(
+        "SELECT turn_id, trace_id, origin, queue_id, client_message_id, started_at, ended_at,"
+        " end_json, after_sequence FROM turns WHERE conversation_id = ?",
+        name,
+    )
+    out = []
+    for *begun, ended_at, end_json, after in found:
+        turn = TurnRow(*begun)
+        turn.ended_at, turn.after = ended_at, after
+        turn.end = _read(TurnEnd, end_json) if end_json else None
+        out.append(turn)
+    return out
+
+
+def _requests(db: apsw.Connection, name: tuple[str]) -> list[Request]:
+    found = db.execute(
+        "SELECT request_id, request_json, opened_at, outcome, ended_at, ended_by FROM requests"
+        " WHERE conversation_id = ?",
+        name,
+    )
+    return [Request(row[0], _read(OpenRequest, row[1]), *row[2:]) for row in found]
+
+
+def _queue_ids(db: apsw.Connection, conversation_id: str, action: str) -> set[str]:
+    found = db.execute(
+        "SELECT json_extract(data_json, '$.queue_id') FROM audit"
+        " WHERE conversation_id = ? AND action = ? AND json_valid(data_json)",
+        (conversation_id, action),
+    )
+    return {queue_id for (queue_id,) in found}
+
+
+def _message(text: Any) -> Message | None:
+    try:
+        return decode_message(text)
+    except (msgspec.MsgspecError, TurnwireError, ValueError, RecursionError):
+        return None
+
+
+def _read(kind: type[S], text: Any) -> S | None:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None

@@ -1,0 +1,125 @@
+"""The file itself: what SQLite thinks of it, its version, and rows that belong to nobody."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import apsw
+
+from turnwire.stores.sqlite.fsck.finding import Finding
+from turnwire.stores.sqlite.fsck.search import index_all
+from turnwire.stores.sqlite.schema import NEWEST, check_version
+
+__all__ = [
+    "bad_blobs",
+    "damage",
+    "make_again",
+    "old_schema",
+    "remove_left_over",
+    "restore_indexes",
+    "rows_of_nobody",
+    "unused_blobs",
+]
+
+_MOST = 100  # of SQLite's own complaints
+_TABLES = ("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses")
+
+
+def damage(db: apsw.Connection) -> list[Finding]:
+    """What SQLite itself finds wrong."""
+    try:
+        said = [row[0] for row in db.execute(f"PRAGMA integrity_check({_MOST})")]
+    except apsw.Error as failure:
+        said = [str(failure)]
+    return [Finding("file_damaged", str(each)) for each in said if each != "ok"]
+
+
+def restore_indexes(db: apsw.Connection) -> None:
+    """Make again all that can be made of something else."""
+    db.execute("REINDEX")
+    index_all(db)
+
+
+def old_schema(db: apsw.Connection) -> Finding | None:
+    """An older version is no damage, but cannot be checked. A newer one is refused."""
+    version = check_version(db)
+    if version < NEWEST:
+        what = f"Its schema is {max(version, 0)}, this version's is {NEWEST}."
+        return Finding("schema_old", what)
+    return None
+
+
+# --- rows of nobody -----------------------------------------------------------------------------
+
+
+def rows_of_nobody(db: apsw.Connection) -> list[Finding]:
+    """Conversations of which there is everything but themselves."""
+    named = {name for (name,) in db.execute("SELECT conversation_id FROM conversations")}
+    logs = {name for (name,) in db.execute("SELECT DISTINCT conversation_id FROM messages")}
+    found = [
+        Finding("conversation_missing", "There is a log without its conversation.", name)
+        for name in sorted(logs - named)
+    ]
+    for table in _TABLES:
+        ids = {name for (name,) in db.execute(f"SELECT DISTINCT conversation_id FROM {table}")}
+        found += [
+            Finding("rows_left_over", f"There are rows in {table}.", name, f"table {table}")
+            for name in sorted(ids - named - logs)
+        ]
+    orphans: list[Any] = db.execute(
+        "SELECT conversation_id, source_id FROM inbox_items i WHERE NOT EXISTS (SELECT 1"
+        " FROM requests r WHERE (r.conversation_id, r.request_id)"
+        " = (i.conversation_id, i.request_id))"
+    ).fetchall()
+    found += [
+        Finding("inbox_wrong", "It is about a request that is not there.", name, f"item {source}")
+        for name, source in orphans
+        if name in named | logs
+    ]
+    return found
+
+
+def make_again(db: apsw.Connection, conversation_id: str, now: str) -> None:
+    """A row for a log that has none. Nobody knows its agent; its state is made of the log."""
+    db.execute(
+        "INSERT INTO conversations (conversation_id, agent, title, options, created_at, updated_at,"
+        " head, unsettled, state_json) SELECT ?1, 'unknown', '(found again)', '{}', ?2, ?2,"
+        " max(sequence_num), 0, '' FROM messages WHERE conversation_id = ?1",
+        (conversation_id, now),
+    )
+
+
+def remove_left_over(db: apsw.Connection, finding: Finding) -> None:
+    """Rows of a conversation that is gone, or an item of a request that is."""
+    assert finding.place is not None
+    what, _, name = finding.place.partition(" ")
+    if what == "item":
+        db.execute("DELETE FROM inbox_items WHERE source_id = ?", (name,))
+    else:
+        assert name in _TABLES
+        db.execute(f"DELETE FROM {name} WHERE conversation_id = ?", (finding.conversation_id,))
+
+
+# --- blobs --------------------------------------------------------------------------------------
+
+
+def bad_blobs(db: apsw.Connection) -> list[Finding]:
+    """Blobs whose bytes are others than they were."""
+    return [
+        Finding("blob_damaged", "Its bytes are not those that were kept.", None, f"blob {blob_id}")
+        for blob_id, data, digest in db.execute("SELECT blob_id, data, sha256 FROM blobs")
+        if digest is not None and hashlib.sha256(data).digest() != digest
+    ]
+
+
+def unused_blobs(db: apsw.Connection, before: str) -> list[Finding]:
+    """Blobs that nobody needs, and that were not just brought."""
+    return [
+        Finding("blob_unused", "No conversation needs it.", None, f"blob {blob_id}")
+        for (blob_id,) in db.execute(
+            "SELECT blob_id FROM blobs WHERE created_at < ?"
+            " AND blob_id NOT IN (SELECT blob_id FROM blob_uses)",
+            (before,),
+        )
+    ]

@@ -1,0 +1,132 @@
+"""A conversation while it is being looked at: what was found, and what it would be without that.
+
+Checking and repairing are the same work. Each check says what it finds and mends it here, in memory;
+a repair then writes what was mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import structs
+
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.entries import event_entry
+from turnwire.core.message import Message, run_id
+from turnwire.core.status import TurnEnd
+from turnwire.stores.sqlite.fsck.case import Case, Entry, TurnRow
+from turnwire.stores.sqlite.fsck.finding import Finding
+
+__all__ = ["Mending", "event_of", "parent_of", "state_after"]
+
+NO_TRACE = "0" * 31 + "1"  # of a turn of which no trace is left
+
+
+class Mending:
+    """See above."""
+
+    def __init__(self, case: Case, now: str, blob_size: Callable[[str], int | None]) -> None:
+        self.case = case
+        self.now = now
+        self.blob_size = blob_size  # none: it is not there, or not whole
+        self.findings: list[Finding] = []
+        self.entries = case.entries
+        self.turns = case.turns
+        self.state = case.state or Conversation(case.conversation_id)
+        self.dropped_receipts: list[tuple[str, str]] = []
+        self.blob_uses = case.blob_uses
+
+    def say(self, kind: str, what: str, place: str | None = None) -> None:
+        """Something is wrong."""
+        self.findings.append(Finding(kind, what, self.case.conversation_id, place))
+
+    def remember(self, **changes: Any) -> None:
+        """Change what is remembered of the conversation."""
+        self.state = structs.replace(self.state, **changes)
+
+    # --- turns ----------------------------------------------------------------------------------
+
+    @property
+    def open_turns(self) -> set[int]:
+        """The one that runs or waits, as far as it is remembered."""
+        return {self.state.turn.turn_id} if self.state.turn else set()
+
+    def has_ended(self, turn_id: int | None) -> bool:
+        """Whether a turn is over."""
+        turn = None if turn_id is None else self.turns.get(turn_id)
+        return turn is not None and turn.ended_at is not None
+
+    def trace_of(self, turn_id: int | None) -> str | None:
+        """The trace of a turn, from wherever it is known."""
+        if turn_id is None:
+            return None
+        turn = self.turns.get(turn_id)
+        if turn is not None and turn.trace_id:
+            return turn.trace_id
+        of_turn = (e.trace_id for e in self.entries if e.turn_id == turn_id and e.trace_id)
+        return next(of_turn, None) or self.state.traces.get(turn_id) or NO_TRACE
+
+    def end_turn(self, turn: TurnRow, end: TurnEnd, last: Entry | None) -> None:
+        """Give a turn an end, behind this entry."""
+        turn.end, turn.last, turn.ended_at, turn.is_changed = end, last, self.now, True
+        if turn.turn_id >= (self.state.last_turn_id or 0):
+            self.remember(last_turn=end, last_turn_id=turn.turn_id)
+            if self.state.turn is None:
+                self.remember(state=state_after(end))
+
+    # --- entries --------------------------------------------------------------------------------
+
+    def run(self, turn_id: int | None) -> str:
+        """The name of a turn's run."""
+        name = self.case.conversation_id
+        return f"{name}:" if turn_id is None else run_id(name, turn_id)
+
+    def note(self, subtype: str, text: str, turn_id: int | None, **data: Any) -> Message:
+        """An entry that tells of the damage."""
+        told = {"subtype": subtype, **data}
+        return event_entry("system", text, run_id=self.run(turn_id), timestamp=self.now, data=told)
+
+    def put_before(self, place: Entry, message: Message, turn_id: int | None) -> Entry:
+        """A new entry in front of another."""
+        new = Entry(message, turn_id, self.trace_of(turn_id), is_changed=True)
+        self.entries.insert(self.entries.index(place), new)
+        return new
+
+    def put_at_end(self, message: Message, turn_id: int | None) -> Entry:
+        """A new entry at the end of its turn if that is over, else at the end of the log."""
+        new = Entry(message, turn_id, self.trace_of(turn_id), is_changed=True)
+        turn = self.turns.get(turn_id) if turn_id is not None else None
+        if turn is None or not self.has_ended(turn_id):
+            self.entries.append(new)
+            return new
+        place = 0 if turn.last is None else self.entries.index(turn.last) + 1
+        self.entries.insert(place, new)
+        # What ended in the same place ended before it, but for its own turn and those behind that.
+        for other in self.turns.values():
+            if other.last is turn.last and other.turn_id > turn.turn_id:
+                other.last, other.is_changed = new, True
+        turn.last, turn.is_changed = new, True
+        return new
+
+    def replace(self, entry: Entry, message: Message) -> None:
+        """Another entry in the same place."""
+        entry.message, entry.is_changed = message, True
+
+
+def state_after(end: TurnEnd) -> str:
+    """The state of a conversation whose last turn ended like this."""
+    return "interrupted" if end.interrupted else "error" if end.is_error else "active"
+
+
+def event_of(entry: Entry) -> tuple[str, dict[str, Any]]:
+    """Which event an entry tells, and its particulars; empty if it tells none."""
+    meta = entry.message.meta if entry.message is not None else {}
+    name, data = meta.get("messageType"), meta.get("data")
+    return name if isinstance(name, str) else "", data if isinstance(data, dict) else {}
+
+
+def parent_of(entry: Entry) -> str | None:
+    """The call whose sub-agent speaks."""
+    parent = entry.message.meta.get("parentToolUseId") if entry.message is not None else None
+    return parent if isinstance(parent, str) else None

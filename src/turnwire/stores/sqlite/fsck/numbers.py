@@ -1,0 +1,84 @@
+"""The log has every number, every entry can be read, and the head is the last number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from turnwire.core.conversation.state import Conversation
+from turnwire.stores.sqlite.fsck.case import Entry
+from turnwire.stores.sqlite.fsck.mending import Mending
+
+__all__ = ["MANY", "mend_numbers"]
+
+MANY = 100_000  # if more than so many were lost at the end, it is rather the number that is wrong
+
+
+def mend_numbers(m: Mending) -> None:
+    """Fill what is missing."""
+    if m.case.state is None:
+        m.say("state_unreadable", "What is remembered of it cannot be read.")
+        m.state = Conversation(m.case.conversation_id, head=m.case.head, title=m.case.title)
+    for entry in m.entries:
+        told = entry.message.meta.get("turnId") if entry.message is not None else entry.turn_id
+        if entry.message is None or told != entry.turn_id:
+            why = "It cannot be read." if entry.message is None else f"It is of turn {told}."
+            m.say("entry_unreadable", why, f"entry {entry.sequence}")
+            _lose(m, entry, entry.sequence, entry.sequence)
+    last = m.entries[-1].sequence if m.entries else 0
+    heads = {"the conversation": m.case.head, "its state": m.state.head}
+    for who, head in heads.items():
+        beyond = head > last + MANY
+        if head < last or beyond or (head != m.case.head and m.case.state is not None):
+            m.say("head_wrong", f"The log ends at {last}, and {who} says {head}.")
+    _fill(m, max([last, *(head for head in heads.values() if head <= last + MANY)]))
+
+
+def _fill(m: Mending, head: int) -> None:
+    by_number = {entry.sequence: entry for entry in m.entries}
+    missing = [number for number in range(1, head + 1) if number not in by_number]
+    for first, last in _runs(missing):
+        many = first != last
+        where = f"entries {first} to {last}" if many else f"entry {first}"
+        m.say("gap", f"{where.capitalize()} {'are' if many else 'is'} missing.", where)
+        before, behind = by_number.get(first - 1), by_number.get(last + 1)
+        turn_id = _turn_between(m, before, behind, last)
+        for number in range(first, last + 1):
+            lost = Entry(None, turn_id, m.trace_of(turn_id), None, number)
+            _lose(m, lost, first, last)
+            by_number[number] = lost
+    m.entries[:] = [by_number[number] for number in sorted(by_number)]
+
+
+def _lose(m: Mending, entry: Entry, first: int, last: int) -> None:
+    where = f"Entries {first} to {last} were" if first != last else f"Entry {first} was"
+    text = f"{where} lost."
+    m.replace(entry, m.note("entries_lost", text, entry.turn_id, first=first, last=last))
+    entry.is_lost = True
+
+
+def _turn_between(
+    m: Mending, before: Entry | None, behind: Entry | None, number: int
+) -> int | None:
+    """The turn that lost entries belonged to, where that is sure."""
+    turn_id = before.turn_id if before else None
+    if turn_id is None:
+        return None
+    if behind is not None and behind.turn_id == turn_id:
+        return turn_id
+    turn = m.turns.get(turn_id)
+    reaches = turn is not None and turn.after is not None and turn.after >= number
+    return turn_id if reaches or turn_id in m.open_turns else None
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Neighbours together."""
+    first = last = None
+    for number in numbers:
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None and last is not None:
+            yield first, last
+        first = last = number
+    if first is not None and last is not None:
+        yield first, last

@@ -1,0 +1,154 @@
+"""What the log, the rows, the inbox and the state say of requests is the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwire.core.entries import event_entry
+from turnwire.core.message import Message, ToolCallPart, ToolResultPart
+from turnwire.core.questions import asks_a_person
+from turnwire.core.status import OpenRequest
+from turnwire.stores.sqlite.fsck.case import Entry, Item, Request
+from turnwire.stores.sqlite.fsck.mending import Mending, event_of, state_after
+
+__all__ = ["mend_requests"]
+
+
+def mend_requests(m: Mending) -> None:
+    """The log is right; the rows and the inbox follow it, and the state."""
+    asked, resolved = _in_log(m)
+    kept: list[OpenRequest] = []
+    for request in m.state.requests:
+        if request.request_id in asked and not _is_over(m, request):
+            kept.append(request)
+            _mend_row(m, request)
+        else:
+            m.say("state_wrong", "It seems to be open, and the log says otherwise.", _at(request))
+    waited_for = {request.request_id for request in kept}
+    for request_id, entry in asked.items():
+        if request_id not in waited_for:
+            _end(m, request_id, entry)
+    for row in m.case.requests.values():
+        if row.outcome is None and row.request_id not in waited_for:
+            place = f"request {row.request_id}"
+            m.say("row_without_request", "Its row is open, and nobody waits for it.", place)
+            row.outcome = str(resolved.get(row.request_id, "cancelled"))
+            row.ended_at, row.ended_by = m.now, None
+    if kept != m.state.requests:
+        m.remember(requests=kept)
+    _mend_state(m)
+    _mend_inbox(m)
+
+
+def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
+    """What was asked and has not ended, and how the others ended."""
+    asked: dict[str, Entry] = {}
+    resolved: dict[str, Any] = {}
+    for entry in m.entries:
+        match entry.message.parts if entry.message else []:
+            case [ToolCallPart(payload=call)]:
+                if asks_a_person(call.tool_name):
+                    asked[call.tool_call_id] = entry
+                continue
+            case _:
+                name, data = event_of(entry)
+        request_id = str(data.get("request_id"))
+        if name == "permission_request":
+            asked[request_id] = entry
+        elif name == "request_resolved":
+            asked.pop(request_id, None)
+            resolved[request_id] = data.get("outcome")
+    return asked, resolved
+
+
+def _is_over(m: Mending, request: OpenRequest) -> bool:
+    """The agent's own requests end with their turn."""
+    return request.parent_tool_use_id is None and m.has_ended(request.turn_id)
+
+
+def _mend_row(m: Mending, request: OpenRequest) -> None:
+    row = m.case.requests.get(request.request_id)
+    if row is None or row.request is None:
+        m.say("request_without_row", "It is open, and has no row.", _at(request))
+        m.case.requests[request.request_id] = Request(request.request_id, request, m.now)
+    elif row.outcome is not None:
+        m.say("request_without_row", "It is open, and its row says otherwise.", _at(request))
+        row.outcome = row.ended_at = row.ended_by = None
+
+
+def _end(m: Mending, request_id: str, entry: Entry) -> None:
+    """Nobody waits for it: the log says so, with what its row knows."""
+    row = m.case.requests.get(request_id)
+    if row is None or row.outcome is not None:
+        m.say("request_left_open", "The log does not tell how it ended.", f"request {request_id}")
+    else:
+        m.say("row_without_request", "Nobody waits for it any more.", f"request {request_id}")
+        row.outcome, row.ended_at, row.ended_by = "cancelled", m.now, None
+    outcome = row.outcome if row is not None else "cancelled"
+    assert entry.message is not None
+    meta = entry.message.meta
+    message = event_entry(
+        "request_resolved",
+        f"Request {outcome}",
+        run_id=m.run(entry.turn_id),
+        timestamp=m.now,
+        data={"request_id": request_id, "outcome": outcome, "by": None},
+        parent_tool_use_id=meta.get("parentToolUseId"),
+        agent_id=meta.get("agentId"),
+    )
+    _put_between(m, entry, message)
+
+
+def _put_between(m: Mending, asked: Entry, message: Message) -> None:
+    """The end of a request stands behind it, and in front of the result of its call."""
+    assert asked.message is not None
+    call = asked.message.parts[0]
+    name = call.payload.tool_call_id if isinstance(call, ToolCallPart) else None
+    call_id = name or event_of(asked)[1].get("tool_use_id")
+    lost: Entry | None = None
+    for entry in m.entries[m.entries.index(asked) + 1 :]:
+        if entry.is_lost and lost is None:
+            lost = entry
+        match entry.message.parts if entry.message else []:
+            case [ToolResultPart(payload=result)] if result.tool_call_id == call_id:
+                break
+            case _:
+                pass
+    else:
+        m.put_at_end(message, asked.turn_id)
+        return
+    if lost is None:
+        m.put_before(entry, message, asked.turn_id)
+    else:
+        m.replace(lost, message)
+        lost.turn_id, lost.trace_id, lost.is_lost = asked.turn_id, asked.trace_id, False
+
+
+def _mend_state(m: Mending) -> None:
+    """Somebody is waited for exactly if a request is open."""
+    if bool(m.state.requests) is (m.state.state == "waiting_input"):
+        return
+    if m.case.state is not None and m.case.state.requests == m.state.requests:
+        m.say("state_wrong", f"It is {m.state.state}, which its requests contradict.")
+    end = m.state.last_turn if m.state.turn is None else None
+    idle = "active" if end is None else state_after(end)
+    m.remember(state="waiting_input" if m.state.requests else idle)
+
+
+def _mend_inbox(m: Mending) -> None:
+    for row in m.case.requests.values():
+        if row.request is None:
+            continue
+        item = m.case.items.get(row.request_id)
+        is_open = row.outcome is None
+        if item is None and is_open:
+            m.say("inbox_wrong", "It is open, and not in the inbox.", f"request {row.request_id}")
+            m.case.items[row.request_id] = Item("", row.request_id, None)
+        elif item is not None and (item.closed_at is None) is not is_open:
+            said = "It is open, and its item is not." if is_open else "It has ended."
+            m.say("inbox_wrong", said, f"request {row.request_id}")
+            item.closed_at = None if is_open else m.now
+
+
+def _at(request: OpenRequest) -> str:
+    return f"request {request.request_id}"
