@@ -156,24 +156,16 @@ class Talk:
     ) -> Answer:
         """Go on with another model, in the middle of a turn as well."""
         self._engine.check_able(self.row, "session.set_model")
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Chose(at=at, model=model, by=user, client_message_id=client_message_id)
-
-        return await self._ask(make, "session.set_model", model, user, client_message_id)
+        asked = i.Chose(at=0, model=model, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_model", model)
 
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Have the agent ask more, or less."""
         self._engine.check_able(self.row, "session.set_permission_mode")
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Chose(
-                at=at, permission_mode=mode, by=user, client_message_id=client_message_id
-            )
-
-        return await self._ask(make, "session.set_permission_mode", mode, user, client_message_id)
+        asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_permission_mode", mode)
 
     async def follow(
         self,
