@@ -39,8 +39,8 @@ export interface ConversationOptions {
 /** What a front end shows. It is made anew once per frame, and only where something has changed. */
 export interface Snapshot {
   readonly view: View;
-  /** `connected`: all that was missed is here. */
-  readonly connection: "idle" | "connecting" | "connected" | "closed";
+  /** `catching_up`: the server is there, and tells what was missed; `connected`: all of it is here. */
+  readonly connection: "idle" | "connecting" | "catching_up" | "connected" | "closed";
   /** Sent, and not answered yet. */
   readonly unanswered: readonly ClientFrame[];
   /** Why it was closed for good. */
@@ -48,6 +48,12 @@ export interface Snapshot {
   /** What this conversation's agent can do. */
   readonly capabilities?: Capabilities | undefined;
   readonly limits?: Limits | undefined;
+}
+
+/** The answer to `GET /api/conversations/{id}/messages`. */
+interface OlderEntries {
+  messages: { message_sequence: number | null; event: unknown }[];
+  epoch: string;
 }
 
 interface Waiting {
@@ -74,6 +80,7 @@ export class Conversation {
   private closedBy: Closed | undefined;
   private isPinned = false;
   private holders = 0;
+  private loading: Promise<boolean> | undefined;
   private last: Snapshot = { view: this.reducer.view(), connection: "idle", unanswered: [] };
 
   constructor(
@@ -133,6 +140,27 @@ export class Conversation {
       const stop = this.subscribe(look);
       look();
     });
+  }
+
+  /** Fetches entries that are older than those that are here. Whether there were any. */
+  readonly loadOlder = (limit = 200): Promise<boolean> => {
+    this.loading ??= this.fetchOlder(limit).finally(() => {
+      this.loading = undefined;
+    });
+    return this.loading;
+  };
+
+  private async fetchOlder(limit: number): Promise<boolean> {
+    const { first } = this.reducer;
+    if (first <= 1) return false;
+    const path = `/api/conversations/${encodeURIComponent(this.id)}/messages?before=${first}&limit=${limit}`;
+    const { messages, epoch } = await this.http.request<OlderEntries>("GET", path);
+    // The log may be another one by now, or have been told anew.
+    if (epoch !== this.reducer.epoch || first !== this.reducer.first) return false;
+    const frames = messages.map((each) => readFrame(each.event));
+    this.reducer.prepend(messages.find((each) => each.message_sequence)?.message_sequence ?? 1, frames);
+    this.updates.changed();
+    return messages.length > 0;
   }
 
   // --- being there ------------------------------------------------------------------------------------
@@ -269,6 +297,7 @@ export class Conversation {
       case "session.connected":
       case "session.resumed":
         this.info = frame.payload;
+        this.connection = "catching_up";
         this.lastError = undefined;
         this.line.expectEvery(frame.payload.limits.heartbeat_seconds);
         return;

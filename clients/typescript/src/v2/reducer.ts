@@ -17,6 +17,7 @@ export class ViewReducer {
   private connection: string | undefined;
   /** Of the last frame of this connection. */
   private sequence = 0;
+  private isPast = false;
 
   /** Everything on the screen. What has not changed since the last time is the same object. */
   view(): View {
@@ -33,6 +34,11 @@ export class ViewReducer {
     return this.build.epoch;
   }
 
+  /** The log is here from this number on. */
+  get first(): number {
+    return this.build.first;
+  }
+
   /** An entry is missing: connect again. */
   get behind(): boolean {
     return this.build.behind;
@@ -46,6 +52,18 @@ export class ViewReducer {
       this.connect(frame);
     } else if (this.isNew(frame.sequence)) {
       this.handle(frame);
+    }
+  }
+
+  /** Entries of the log from `first` on, up to those that are here, in order: as they were first sent. */
+  prepend(first: number, entries: readonly ServerFrame[]): void {
+    this.isPast = true;
+    try {
+      this.build.before(first, entries.length, () => {
+        for (const frame of entries) if (frame.type !== "unknown") this.kept(frame);
+      });
+    } finally {
+      this.isPast = false;
     }
   }
 
@@ -161,7 +179,7 @@ export class ViewReducer {
 
   /** Whether this entry of the log is the next one. A frame without a number always counts. */
   private takes(number: number | null | undefined): boolean {
-    if (number === null || number === undefined) return true;
+    if (number === null || number === undefined || this.isPast) return true;
     const { build } = this;
     if (number === build.cursor + 1) {
       build.cursor = number;
@@ -246,7 +264,7 @@ export class ViewReducer {
     const { subtype, data, message_sequence: number } = frame.payload;
     if (number === undefined || !this.takes(number)) return;
     if (subtype !== "plan") this.build.add(shown.news(frame, number));
-    else if (isObject(data) && Array.isArray(data.items)) this.build.plan = data.items;
+    else if (isObject(data) && Array.isArray(data.items)) this.build.setPlan(data.items);
   }
 }
 

@@ -17,6 +17,18 @@ import type {
 import { BlockBuilder, Card, draw, isSame, MessageBuilder, type Speech, type Voice } from "./drawing.js";
 import { share } from "./sharing.js";
 
+/** What is known while older entries are told. */
+interface Past {
+  count: number;
+  /** Cards whose request is from these entries. */
+  asked: Set<Card>;
+  turns: TurnView[];
+  /** In the order they were first heard. */
+  voices: Set<Voice>;
+  /** A later entry has told the plan. */
+  knowsPlan: boolean;
+}
+
 export class ViewBuilder {
   epoch: string | undefined;
   first = 1;
@@ -24,6 +36,8 @@ export class ViewBuilder {
   behind = false;
 
   plan: unknown[] = [];
+  /** Some entry has told the plan, perhaps that there is none any more. */
+  private isPlanTold = false;
   private title: string | undefined;
   private toldTotals: Totals | undefined;
   private sums: Totals | undefined;
@@ -36,6 +50,11 @@ export class ViewBuilder {
   /** Those that show what they print, or for how long. */
   private running = new Map<string, Card>();
   private count = 0;
+  /** While older entries are put before the others. */
+  private past: Past | undefined;
+  private lowest = 0;
+  /** How requests ended that began before what is here. */
+  private endings = new Map<string, Partial<RequestView>>();
   private last: View = { messages: [], turns: [] };
 
   constructor() {
@@ -45,6 +64,7 @@ export class ViewBuilder {
   /** Forget everything but the place in the log. */
   clear(): void {
     this.plan = [];
+    this.isPlanTold = false;
     this.title = this.toldTotals = this.sums = this.status = undefined;
     this.turns.clear();
     this.requests.clear();
@@ -52,7 +72,42 @@ export class ViewBuilder {
     this.speeches = new Map([[undefined, newSpeech()]]);
     this.cards.clear();
     this.running.clear();
-    this.count = 0;
+    this.endings.clear();
+    this.count = this.lowest = 0;
+  }
+
+  /** What `tell` tells is older than all that is here: `entries` of the log, from `first` on. */
+  before(first: number, entries: number, tell: () => void): void {
+    // At most one message comes with an entry, and a message gets its place once.
+    const began = this.lowest - 2 * entries;
+    const past: Past = { count: began, asked: new Set(), turns: [], voices: new Set([undefined]), knowsPlan: this.isPlanTold };
+    this.past = past;
+    try {
+      tell();
+    } finally {
+      this.past = undefined;
+      this.lowest = began;
+    }
+    if (past.turns.length) {
+      this.turns = new Map([...past.turns, ...this.turns.values()].map((turn) => [turn.turn_id, turn]));
+    }
+    const voices = new Set([...past.voices, ...this.speeches.keys()]);
+    this.speeches = new Map([...voices].map((voice) => [voice, this.speech(voice)]));
+    for (const speech of this.speeches.values()) {
+      speech.placed = [...speech.older, ...speech.placed];
+      speech.older = [];
+    }
+    this.first = first;
+  }
+
+  /** The next place, among those that are told now. */
+  private next(): number {
+    if (this.past) {
+      this.past.count += 1;
+      return this.past.count;
+    }
+    this.count += 1;
+    return this.count;
   }
 
   /** Forget all that is not finished, and what running tools have printed. */
@@ -68,8 +123,7 @@ export class ViewBuilder {
 
   /** A message that is whole: a person's, or something that happened. */
   add(message: MessageView): void {
-    this.count += 1;
-    this.speech(message.parent_tool_use_id).placed.push({ order: this.count, message });
+    this.toPlace(this.speech(message.parent_tool_use_id), message, this.next());
   }
 
   /** The assistant message with this id, if there is one. */
@@ -82,10 +136,9 @@ export class ViewBuilder {
     const speech = this.speech(about.parent_tool_use_id);
     let found = speech.messages.get(about.id);
     if (found === undefined) {
-      this.count += 1;
-      found = new MessageBuilder(about, this.count);
+      found = new MessageBuilder(about, this.next());
       speech.messages.set(about.id, found);
-      speech.unplaced.set(this.count, found);
+      speech.unplaced.set(found.order, found);
     }
     return found;
   }
@@ -100,13 +153,27 @@ export class ViewBuilder {
     if (message.hasPlace) return;
     const speech = this.speech(message.about.parent_tool_use_id);
     speech.unplaced.delete(message.order);
-    this.count += 1;
-    message.order = this.count;
+    message.order = this.next();
     message.hasPlace = true;
-    speech.placed.push({ order: this.count, message });
+    this.toPlace(speech, message, message.order);
+  }
+
+  /** A message that began before what was here stands where it began. */
+  private moveBack(message: MessageBuilder): void {
+    const speech = this.speech(message.about.parent_tool_use_id);
+    const at = speech.placed.findIndex((each) => each.message === message);
+    if (at < 0) return;
+    speech.placed.splice(at, 1);
+    message.hasPlace = false;
+    message.later = message.about;
+  }
+
+  private toPlace(speech: Speech, message: MessageView | MessageBuilder, order: number): void {
+    (this.past ? speech.older : speech.placed).push({ order, message });
   }
 
   private speech(voice: Voice): Speech {
+    this.past?.voices.add(voice);
     let speech = this.speeches.get(voice);
     if (speech === undefined) {
       speech = newSpeech();
@@ -134,6 +201,7 @@ export class ViewBuilder {
 
   /** A block is finished. What the message is follows from finished blocks alone. */
   finish(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
+    if (this.past) return this.finishOlder(message, index, block, about);
     this.move(message, block.id);
     this.put(message, index, block, true);
     this.place(message);
@@ -147,6 +215,24 @@ export class ViewBuilder {
       if (about.agent_id) told.agent_id = about.agent_id;
       message.about = told;
     }
+  }
+
+  /** The same, where what came later is here already: it still holds. */
+  private finishOlder(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
+    this.move(message, block.id);
+    if (!message.blocks.get(index)?.final) this.put(message, index, block, true);
+    if (message.hasPlace && message.order > this.lowest) this.moveBack(message);
+    const isFirst = !message.hasPlace;
+    this.place(message);
+    const told: MessageView = isFirst ? { ...about } : { ...message.about };
+    const { later } = message;
+    for (const name of ["model", "error", "agent_id"] as const) {
+      const known = later?.[name] ?? about[name];
+      if (known) told[name] = known;
+    }
+    message.isTold = true;
+    message.about = told;
+    message.drawn = undefined;
   }
 
   /** A growing block will never be finished; nor is its message shown without any block. */
@@ -232,6 +318,7 @@ export class ViewBuilder {
 
   /** A tool call waits for a person. */
   ask(request: OpenRequest): void {
+    if (this.past) return this.askOlder(request, this.past);
     this.requests.set(request.request_id, request);
     this.tellRequests();
     this.toolOfRequest.set(request.request_id, request.tool_use_id);
@@ -240,10 +327,27 @@ export class ViewBuilder {
     card.changed();
   }
 
+  /** Whether it is still open is known: the state has told it. */
+  private askOlder(request: OpenRequest, past: Past): void {
+    const { request_id, kind, tool_use_id } = request;
+    const ending = this.endings.get(request_id);
+    if (!this.endings.delete(request_id)) this.toolOfRequest.set(request_id, tool_use_id);
+    const card = this.card(tool_use_id);
+    if (card.request !== undefined && !past.asked.has(card)) return; // a later one
+    past.asked.add(card);
+    card.request = { request_id, kind, ...ending };
+    card.changed();
+  }
+
   /** A request has ended. Its card shows how, unless it shows a later request by now. */
   resolve(requestId: string, ended: Partial<RequestView>): void {
     if (this.requests.delete(requestId)) this.tellRequests();
-    const card = this.cards.get(this.toolOfRequest.get(requestId) ?? "");
+    const tool = this.toolOfRequest.get(requestId);
+    if (tool === undefined) {
+      if (this.first > 1) this.endings.set(requestId, ended); // it began before what is here
+      return;
+    }
+    const card = this.cards.get(tool);
     this.toolOfRequest.delete(requestId);
     if (card?.request?.request_id === requestId) {
       card.request = { ...card.request, ...ended };
@@ -269,8 +373,16 @@ export class ViewBuilder {
   /** A turn is over, which counts once. */
   endTurn(turnId: number, end: TurnEnd): void {
     if (this.turns.has(turnId)) return;
-    this.turns.set(turnId, { turn_id: turnId, end });
+    if (this.past) this.past.turns.push({ turn_id: turnId, end });
+    else this.turns.set(turnId, { turn_id: turnId, end });
     this.sums = withTurn(this.sums ?? {}, end);
+  }
+
+  /** The agent's to-do list, whole. */
+  setPlan(items: unknown[]): void {
+    if (this.past?.knowsPlan) return;
+    this.plan = items;
+    this.isPlanTold = true;
   }
 
   /** How many turns are over. */
@@ -316,7 +428,7 @@ export class ViewBuilder {
 }
 
 function newSpeech(): Speech {
-  return { placed: [], unplaced: new Map(), messages: new Map(), growing: new Map() };
+  return { placed: [], older: [], unplaced: new Map(), messages: new Map(), growing: new Map() };
 }
 
 /** What the tool has printed, and for how long it has run, goes. */

@@ -70,6 +70,8 @@ export class MessageBuilder {
   hasEnded = false;
   /** Some call in it has a sub-agent that speaks. */
   nests = false;
+  /** What later entries have told of it, where older ones are put before them. */
+  later: MessageView | undefined;
   drawn: MessageView | undefined;
   private open = false;
 
@@ -115,6 +117,8 @@ export class Card {
 export interface Speech {
   /** In the order they got their place. */
   placed: { order: number; message: MessageView | MessageBuilder }[];
+  /** Those that will stand before them: only while they are told. */
+  older: { order: number; message: MessageView | MessageBuilder }[];
   /** Without a finished block, by their order. */
   unplaced: Map<number, MessageBuilder>;
   /** By id. */
