@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import html
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server import beside, conversations
+from turnwire.server import beside, conversations, page
 from turnwire.server.answers import SAFE_HEADERS, json_answer, not_found, problem
 from turnwire.server.auth import cookie_name
 from turnwire.server.keys import Who
@@ -62,8 +61,9 @@ def make_router(service: Service) -> Router:
         Route("/healthz", _open(service, _health), methods=["GET"]),
         Route("/readyz", _open(service, _ready), methods=["GET"]),
         Route("/enter", _open(service, _enter), methods=["GET"]),
-        Route("/", _open(service, _front), methods=["GET"]),
+        Route("/assets/{name}", _open(service, page.asset), methods=["GET"]),
     ]
+    routes += [Route(path, _open(service, page.page), methods=["GET"]) for path in page.PAGES]
     return Router(routes, default=_nowhere, redirect_slashes=False)
 
 
@@ -119,7 +119,7 @@ async def _enter(service: Service, request: Request, host: str) -> Response:
     entered = await service.keys.enter(request.query_params.get("link", ""))
     if entered is None:
         said = "This link was used, or its time is over. Get another: turnwire token link"
-        return _page("Not here", said, 403)
+        return page.notice("Not here", said, 403)
     root = request.scope.get("root_path", "")
     answer = RedirectResponse(f"{root}/", 303, SAFE_HEADERS)
     answer.set_cookie(
@@ -133,17 +133,3 @@ async def _enter(service: Service, request: Request, host: str) -> Response:
     )
     service.write_down("entered", Who(entered[1].user, entered[1].token_id))
     return answer
-
-
-async def _front(service: Service, request: Request, host: str) -> Response:
-    """GET /"""
-    said = "The server is here. Talk to an agent from a terminal: turnwire chat"
-    return _page("Turnwire", said, 200)
-
-
-def _page(title: str, said: str, status: int) -> Response:
-    body = (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p></html>"
-    )
-    return HTMLResponse(body, status, SAFE_HEADERS)

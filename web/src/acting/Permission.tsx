@@ -1,0 +1,154 @@
+// Leave, or not: the bar shows exactly what would run.
+import type { OpenRequest, PermissionChoice } from "@turnwire/client";
+import { useState } from "react";
+import { Icon } from "../app/Icon";
+import { useKeys } from "../app/keys";
+import { useWords } from "../app/words";
+import { hasUnseen, Unseen } from "../markdown/Unseen";
+import { changesOf } from "../tools/changes";
+import { kindOf } from "../tools/kinds";
+import { CommandLine, Diff, Raw } from "../tools/parts";
+import { pretty, textIn } from "../tools/reading";
+import { TimeLeft } from "./TimeLeft";
+
+export type Decide = (decision: PermissionChoice["decision"], more?: Omit<PermissionChoice, "request_id" | "decision">) => Promise<unknown>;
+
+interface Props {
+  request: OpenRequest;
+  decide: Decide;
+  /** Whether the keys y, n and a are for this one. */
+  hasKeys: boolean;
+}
+
+type Mode = "plain" | "deny" | "edit";
+
+export function Permission({ request, decide, hasKeys }: Props) {
+  const words = useWords();
+  const [mode, setMode] = useState<Mode>("plain");
+  const [isBusy, setBusy] = useState(false);
+  const { suggestions = [] } = request;
+  const tell: Decide = async (decision, more) => {
+    setBusy(true);
+    try {
+      await decide(decision, more);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const allow = () => void tell("allow");
+  const always = () => void tell("allow", { remember: suggestions });
+  const isOn = hasKeys && mode === "plain" && !isBusy;
+  useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
+  return (
+    <section className="request permission" aria-label={words.permission}>
+      <header>
+        <Icon name="shield" />
+        <h2>{request.title ?? words.mayRun(request.tool_name)}</h2>
+        <TimeLeft deadline={request.deadline_at} />
+      </header>
+      {request.description && <p>{request.description}</p>}
+      <Wanted request={request} />
+      {request.reason && (
+        <p className="muted">
+          <Unseen text={request.reason} />
+        </p>
+      )}
+      {request.blocked_path && (
+        <p className="muted">
+          {words.blockedPath} <code><Unseen text={request.blocked_path} /></code>
+        </p>
+      )}
+      {hasUnseen(pretty(request.input)) && (
+        <p className="bad">
+          <Icon name="warning" /> {words.unseenWarning}
+        </p>
+      )}
+      {mode === "plain" && (
+        <div className="choices">
+          <button type="button" className="primary" disabled={isBusy} onClick={allow}>
+            {words.allow} {hasKeys && <kbd>y</kbd>}
+          </button>
+          {suggestions.length > 0 && (
+            <button type="button" disabled={isBusy} onClick={always} title={pretty(suggestions)}>
+              {words.always} {hasKeys && <kbd>a</kbd>}
+            </button>
+          )}
+          <button type="button" disabled={isBusy} onClick={() => void tell("deny")}>
+            {words.deny} {hasKeys && <kbd>n</kbd>}
+          </button>
+          <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
+            {words.denyWhy}
+          </button>
+          <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("edit")}>
+            {words.edit}
+          </button>
+        </div>
+      )}
+      {mode === "deny" && <Why tell={tell} back={() => setMode("plain")} />}
+      {mode === "edit" && <Edit request={request} tell={tell} back={() => setMode("plain")} />}
+    </section>
+  );
+}
+
+function Wanted({ request }: { request: OpenRequest }) {
+  const kind = kindOf(request.tool_name);
+  const command = textIn(request.input, "command", "cmd");
+  if (command !== undefined) return <CommandLine command={command} />;
+  if (kind === "change") return changesOf(request.input, undefined).map((change) => <Diff key={change.path} change={change} />);
+  return <Raw value={request.input} />;
+}
+
+function Why({ tell, back }: { tell: Decide; back: () => void }) {
+  const words = useWords();
+  const [reason, setReason] = useState("");
+  return (
+    <form
+      className="line"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void tell("deny", reason.trim() ? { reason: reason.trim() } : {});
+      }}
+    >
+      {/* biome-ignore lint/a11y/noAutofocus: a person has just asked for it */}
+      <input autoFocus value={reason} onChange={(event) => setReason(event.target.value)} placeholder={words.whyNot} aria-label={words.whyNot} />
+      <button type="submit">{words.deny}</button>
+      <button type="button" className="quiet" onClick={back}>
+        {words.back}
+      </button>
+    </form>
+  );
+}
+
+/** A command is changed as a command, anything else as JSON. */
+function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; back: () => void }) {
+  const words = useWords();
+  const command = textIn(request.input, "command");
+  const [text, setText] = useState(command ?? pretty(request.input));
+  const [problem, setProblem] = useState("");
+  const run = () => {
+    let changed: unknown;
+    try {
+      changed = command === undefined ? JSON.parse(text) : { ...(request.input as object), command: text };
+    } catch (error) {
+      return setProblem(words.notJson((error as Error).message));
+    }
+    void tell("allow", { updated_input: changed });
+  };
+  return (
+    <form
+      className="edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        run();
+      }}
+    >
+      {/* biome-ignore lint/a11y/noAutofocus: a person has just asked for it */}
+      <textarea autoFocus spellCheck={false} dir="ltr" rows={Math.min(10, text.split("\n").length + 1)} value={text} aria-label={words.edit} onChange={(event) => setText(event.target.value)} />
+      {problem && <p className="bad" role="alert">{problem}</p>}
+      <div className="choices">
+        <button type="submit" className="primary">{words.allowChanged}</button>
+        <button type="button" className="quiet" onClick={back}>{words.back}</button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,133 @@
+// A question of the agent's, as a form.
+import type { OpenRequest, Question } from "@turnwire/client";
+import { useId, useState } from "react";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { textIn } from "../tools/reading";
+import { TimeLeft } from "./TimeLeft";
+
+export type Answer = string | Record<string, string | string[]>;
+
+interface Props {
+  request: OpenRequest;
+  answer: (answer: Answer) => Promise<unknown>;
+}
+
+interface Chosen {
+  options: string[];
+  own: string;
+}
+
+export function QuestionForm({ request, answer }: Props) {
+  const words = useWords();
+  const questions = questionsOf(request);
+  const isRequired = request.required !== false;
+  const [chosen, setChosen] = useState<Record<string, Chosen>>({});
+  const [isBusy, setBusy] = useState(false);
+  const [isMissing, setMissing] = useState(false);
+  const of = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
+  const valueOf = (question: Question): string | string[] => {
+    const { options, own } = of(question);
+    const all = own.trim() ? [...options, own.trim()] : options;
+    return question.multi ? all : (all.at(-1) ?? "");
+  };
+  const submit = async (given: Answer) => {
+    setBusy(true);
+    try {
+      await answer(given);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const send = () => {
+    const values = questions.map((question) => [question.id, valueOf(question)] as const);
+    if (isRequired && values.some(([, value]) => !value.length)) return setMissing(true);
+    const only = values.length === 1 ? values[0]?.[1] : undefined;
+    void submit(typeof only === "string" ? only : Object.fromEntries(values));
+  };
+  return (
+    <section className="request question" aria-label={words.question}>
+      <header>
+        <Icon name="question" />
+        <h2>{words.asks}</h2>
+        <TimeLeft deadline={request.deadline_at} />
+      </header>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        {questions.map((question) => (
+          <One key={question.id} question={question} chosen={of(question)} choose={(to) => {
+            setMissing(false);
+            setChosen((now) => ({ ...now, [question.id]: to }));
+          }} />
+        ))}
+        {isMissing && <p className="bad" role="alert">{words.answerNeeded}</p>}
+        <div className="choices">
+          <button type="submit" className="primary" disabled={isBusy}>
+            {words.answer}
+          </button>
+          {!isRequired && (
+            <button type="button" className="quiet" disabled={isBusy} onClick={() => void submit("")}>
+              {words.skip}
+            </button>
+          )}
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function One({ question, chosen, choose }: { question: Question; chosen: Chosen; choose: (to: Chosen) => void }) {
+  const words = useWords();
+  const name = useId();
+  const options = question.options ?? [];
+  const hasOwn = question.free_text !== false || !options.length;
+  const toggle = (label: string, isOn: boolean) => {
+    if (!question.multi) return choose({ options: [label], own: "" });
+    const rest = chosen.options.filter((each) => each !== label);
+    choose({ ...chosen, options: isOn ? [...rest, label] : rest });
+  };
+  return (
+    <fieldset>
+      <legend>
+        {question.header && <span className="tag">{question.header}</span>}
+        <span className="question-text">{question.question}</span>
+        {question.multi && <span className="muted"> · {words.several}</span>}
+      </legend>
+      <div className="options">
+        {options.map((option) => (
+          <label key={option.label} className="option">
+            <input
+              type={question.multi ? "checkbox" : "radio"}
+              name={name}
+              checked={chosen.options.includes(option.label)}
+              onChange={(event) => toggle(option.label, event.target.checked)}
+            />
+            <span>
+              <strong>{option.label}</strong>
+              {option.description && <small>{option.description}</small>}
+            </span>
+          </label>
+        ))}
+        {hasOwn && (
+          <input
+            type="text"
+            className="own"
+            value={chosen.own}
+            placeholder={options.length ? words.ownAnswer : words.yourAnswer}
+            aria-label={options.length ? words.ownAnswer : question.question}
+            onChange={(event) => choose({ options: question.multi ? chosen.options : [], own: event.target.value })}
+          />
+        )}
+      </div>
+    </fieldset>
+  );
+}
+
+function questionsOf(request: OpenRequest): Question[] {
+  if (request.questions?.length) return request.questions;
+  return [{ id: request.request_id, question: textIn(request.input, "question", "prompt") ?? request.tool_name, free_text: true }];
+}

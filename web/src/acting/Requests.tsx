@@ -1,0 +1,27 @@
+// What the agent of this conversation waits for: the oldest first, one at a time.
+import type { OpenRequest } from "@turnwire/client";
+import { useWords } from "../app/words";
+import { type Decide, Permission } from "./Permission";
+import { type Answer, QuestionForm } from "./QuestionForm";
+
+interface Props {
+  requests: readonly OpenRequest[];
+  answer: (request: OpenRequest, answer: Answer) => Promise<unknown>;
+  decide: (request: OpenRequest, ...how: Parameters<Decide>) => Promise<unknown>;
+}
+
+export function Requests({ requests, answer, decide }: Props) {
+  const words = useWords();
+  const [request] = requests;
+  if (!request) return null;
+  return (
+    <div className="requests" role="region" aria-live="polite" aria-label={words.waitsForYou}>
+      {request.kind === "question" ? (
+        <QuestionForm key={request.request_id} request={request} answer={(given) => answer(request, given)} />
+      ) : (
+        <Permission key={request.request_id} request={request} decide={(...how) => decide(request, ...how)} hasKeys />
+      )}
+      {requests.length > 1 && <p className="muted further">{words.further(requests.length - 1)}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,124 @@
+import { Client } from "@turnwire/client";
+import { TurnwireProvider, useInbox } from "@turnwire/client/react";
+import { useEffect, useState } from "react";
+import { New } from "../conversations/New";
+import { Search } from "../conversations/Search";
+import { Sidebar } from "../conversations/Sidebar";
+import { ConversationsProvider, useConversations } from "../conversations/store";
+import { Inbox } from "../inbox/Inbox";
+import { useNotifications } from "../inbox/notify";
+import { Empty } from "../talk/Empty";
+import { Talk } from "../talk/Talk";
+import { useChanges } from "./changes";
+import { Entry } from "./Entry";
+import { Help } from "./Help";
+import { useKeys } from "./keys";
+import { NoticesProvider } from "./Notices";
+import { PageHeader } from "./PageHeader";
+import { go, linkTo, usePlace } from "./places";
+import { type Theme, useTheme } from "./theme";
+import { useWords, WordsProvider } from "./words";
+
+const client = new Client(document.baseURI.replace(/\/$/, ""));
+
+export function App() {
+  return (
+    <WordsProvider>
+      <NoticesProvider>
+        <TurnwireProvider client={client}>
+          <ConversationsProvider>
+            <Page />
+          </ConversationsProvider>
+        </TurnwireProvider>
+      </NoticesProvider>
+    </WordsProvider>
+  );
+}
+
+function Page() {
+  const { isKnown, refresh } = useConversations();
+  useTheme();
+  if (isKnown === false) return <Entry retry={() => void refresh()} />;
+  return <Inside />;
+}
+
+const NEXT: Record<Theme, Theme> = { system: "dark", dark: "light", light: "system" };
+
+function Inside() {
+  const words = useWords();
+  const [isHelp, setHelp] = useState(false);
+  const [theme, setTheme] = useTheme();
+  const place = usePlace();
+  const { all } = useConversations();
+  const inbox = useInbox();
+  useNotifications();
+  useChanges(inbox.refresh, true);
+  useEffect(() => setBadge(inbox.items.length), [inbox.items.length]);
+
+  const step = (by: number) => {
+    const at = place.name === "talk" ? all.findIndex((each) => each.id === place.id) : -1;
+    const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
+    if (next) go({ name: "talk", id: next.id });
+  };
+  useKeys({
+    "?": () => setHelp(true),
+    c: (event) => {
+      event.preventDefault();
+      go({ name: "new" });
+    },
+    g: () => go({ name: "inbox" }),
+    b: () => history.back(),
+    s: (event) => {
+      event.preventDefault();
+      document.getElementById("search")?.focus();
+    },
+    j: () => step(1),
+    k: () => step(-1),
+    t: () => setTheme(NEXT[theme]),
+  });
+  return (
+    <>
+      <a className="skip" href="#main">
+        {words.skipToMain}
+      </a>
+      <div className="frame">
+        <Sidebar help={() => setHelp(true)} />
+        <Here />
+      </div>
+      {isHelp && <Help close={() => setHelp(false)} />}
+    </>
+  );
+}
+
+function Here() {
+  const words = useWords();
+  const place = usePlace();
+  switch (place.name) {
+    case "talk":
+      return <Talk key={place.id} id={place.id} at={place.at} />;
+    case "inbox":
+      return <Inbox />;
+    case "search":
+      return <Search words={place.words} />;
+    case "new":
+      return <New />;
+    case "home":
+      return (
+        <main className="page" id="main">
+          <PageHeader title="Turnwire" />
+          <Empty title={words.welcome} text={words.welcomeHint}>
+            <a className="button primary" {...linkTo({ name: "new" })}>
+              {words.newTalk} <kbd>c</kbd>
+            </a>
+          </Empty>
+        </main>
+      );
+  }
+}
+
+/** The number on the icon of an installed page, where the browser has one. */
+function setBadge(waiting: number): void {
+  const { setAppBadge, clearAppBadge } = navigator as Partial<Navigator>;
+  if (waiting) void setAppBadge?.call(navigator, waiting).catch(() => {});
+  else void clearAppBadge?.call(navigator).catch(() => {});
+}

@@ -1,0 +1,52 @@
+import { Icon } from "./Icon";
+import { MenuButton, MenuItem } from "./Menu";
+import { useNotify } from "../inbox/notify";
+import { type Theme, useTheme } from "./theme";
+import { useLanguage, useWords } from "./words";
+
+const THEMES: Theme[] = ["system", "light", "dark"];
+const ICONS = { system: "auto", light: "sun", dark: "moon" } as const;
+
+/** Theme, language, notifications, help. */
+export function Preferences({ help }: { help: () => void }) {
+  const words = useWords();
+  const [theme, setTheme] = useTheme();
+  const [language, setLanguage] = useLanguage();
+  const notify = useNotify();
+  return (
+    <MenuButton label={words.preferences}>
+      {(close) => (
+        <>
+          <div className="choice" role="group" aria-label={words.theme}>
+            {THEMES.map((each) => (
+              <button key={each} type="button" role="menuitemradio" aria-checked={theme === each} title={words.themes[each]} aria-label={words.themes[each]} onClick={() => setTheme(each)}>
+                <Icon name={ICONS[each]} />
+              </button>
+            ))}
+          </div>
+          <div className="choice" role="group" aria-label={words.language}>
+            {(["en", "zh"] as const).map((each) => (
+              <button key={each} type="button" role="menuitemradio" aria-checked={language === each} lang={each === "zh" ? "zh-CN" : "en"} onClick={() => setLanguage(each)}>
+                {each === "zh" ? "中文" : "English"}
+              </button>
+            ))}
+          </div>
+          {notify.isPossible && (
+            <MenuItem icon="bell" onClick={notify.toggle}>
+              {notify.isOn ? words.notifyOff : words.notifyOn}
+            </MenuItem>
+          )}
+          <MenuItem
+            icon="question"
+            onClick={() => {
+              close();
+              help();
+            }}
+          >
+            {words.keyboard} <kbd>?</kbd>
+          </MenuItem>
+        </>
+      )}
+    </MenuButton>
+  );
+}

@@ -1,0 +1,40 @@
+// Small things that a browser remembers: a theme, a language, drafts. Never a token.
+import { useCallback, useSyncExternalStore } from "react";
+
+const PREFIX = "turnwire:";
+const listeners = new Set<() => void>();
+addEventListener("storage", () => {
+  for (const listener of [...listeners]) listener();
+});
+
+export function kept(name: string): string | null {
+  try {
+    return localStorage.getItem(PREFIX + name);
+  } catch {
+    return null; // a browser may forbid it
+  }
+}
+
+/** Remembers it; without a value, forgets it. */
+export function keep(name: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(PREFIX + name);
+    else localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // Then it is gone with the page.
+  }
+  for (const listener of [...listeners]) listener();
+}
+
+/** The same in all tabs. */
+export function useKept(name: string): [string | null, (value: string | null) => void] {
+  const value = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => kept(name),
+  );
+  const change = useCallback((to: string | null) => keep(name, to), [name]);
+  return [value, change];
+}

@@ -1,0 +1,38 @@
+// Keyboard shortcuts. A key without a modifier counts only where nobody types.
+import { useEffect, useRef } from "react";
+
+export type Keys = Record<string, (event: KeyboardEvent) => void>;
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}
+
+/** `Mod` is Ctrl, or Command where there is one. */
+function nameOf(event: KeyboardEvent): string {
+  const mod = event.ctrlKey || event.metaKey ? "Mod+" : "";
+  const alt = event.altKey ? "Alt+" : "";
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  return mod + alt + key;
+}
+
+/** `Esc!` and those with a modifier count while typing, too. */
+export function useKeys(keys: Keys, isOn = true): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    if (!isOn) return;
+    const hear = (event: KeyboardEvent) => {
+      if (event.defaultPrevented || event.isComposing) return;
+      const name = nameOf(event);
+      const always = name.includes("+") || name === "Escape";
+      const does = latest.current[name];
+      if (does === undefined || (!always && isTyping(event.target))) return;
+      if (document.querySelector("dialog[open]") && !(event.target as Element).closest?.("dialog")) return;
+      does(event);
+    };
+    addEventListener("keydown", hear);
+    return () => removeEventListener("keydown", hear);
+  }, [isOn]);
+}

@@ -1,0 +1,83 @@
+// Where in the page a person is: the address says it, so that it can be shared, reloaded and gone back to.
+import { type MouseEvent, useSyncExternalStore } from "react";
+
+export type Place =
+  | { name: "home" }
+  | { name: "new" }
+  | { name: "inbox" }
+  | { name: "search"; words: string }
+  | { name: "talk"; id: string; at?: number | undefined };
+
+/** Where the server has put the page, with a slash at its end. */
+const base = new URL(document.baseURI).pathname;
+const listeners = new Set<() => void>();
+let last: { address: string; place: Place } | undefined;
+
+export function addressOf(place: Place): string {
+  switch (place.name) {
+    case "home":
+      return base;
+    case "new":
+      return `${base}new`;
+    case "inbox":
+      return `${base}inbox`;
+    case "search":
+      return `${base}search?q=${encodeURIComponent(place.words)}`;
+    case "talk":
+      return `${base}c/${encodeURIComponent(place.id)}${place.at === undefined ? "" : `?at=${place.at}`}`;
+  }
+}
+
+function read(): Place {
+  const path = location.pathname.slice(base.length);
+  const query = new URLSearchParams(location.search);
+  const [first, second] = path.split("/");
+  if (first === "c" && second) {
+    const at = Number(query.get("at"));
+    return { name: "talk", id: decodeURIComponent(second), at: at > 0 ? at : undefined };
+  }
+  if (first === "search") return { name: "search", words: query.get("q") ?? "" };
+  if (first === "inbox" || first === "new") return { name: first };
+  return { name: "home" };
+}
+
+function look(): Place {
+  const address = location.pathname + location.search;
+  if (last?.address !== address) last = { address, place: read() };
+  return last.place;
+}
+
+function tell(): void {
+  for (const listener of [...listeners]) listener();
+}
+
+export function go(place: Place, how: "push" | "replace" = "push"): void {
+  const address = addressOf(place);
+  if (address === location.pathname + location.search) return;
+  if (how === "push") history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  tell();
+}
+
+export function usePlace(): Place {
+  return useSyncExternalStore((listener) => {
+    listeners.add(listener);
+    addEventListener("popstate", listener);
+    return () => {
+      listeners.delete(listener);
+      removeEventListener("popstate", listener);
+    };
+  }, look);
+}
+
+/** For a link that stays in the page. With a modifier it is the browser's. */
+export function linkTo(place: Place): { href: string; onClick: (event: MouseEvent) => void } {
+  return {
+    href: addressOf(place),
+    onClick: (event) => {
+      if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+      event.preventDefault();
+      go(place);
+    },
+  };
+}

@@ -1,0 +1,15 @@
+// Dark or light: the system's, unless somebody has chosen.
+import { useEffect } from "react";
+import { useKept } from "./kept";
+
+export type Theme = "system" | "light" | "dark";
+
+export function useTheme(): [Theme, (theme: Theme) => void] {
+  const [kept, keep] = useKept("theme");
+  const theme: Theme = kept === "light" || kept === "dark" ? kept : "system";
+  useEffect(() => {
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+  }, [theme]);
+  return [theme, (chosen) => keep(chosen === "system" ? null : chosen)];
+}

@@ -1,0 +1,32 @@
+// The page's language: the browser's, unless somebody has chosen.
+import { createContext, type ReactNode, useContext, useEffect } from "react";
+import { en, type Words } from "../words/en";
+import { zh } from "../words/zh";
+import { useKept } from "./kept";
+
+const LANGUAGES: Record<string, Words> = { en, zh };
+const Context = createContext<Words>(en);
+
+function usual(): string {
+  return navigator.languages.some((each, at) => each.startsWith("zh") && !navigator.languages.slice(0, at).some((before) => before.startsWith("en")))
+    ? "zh"
+    : "en";
+}
+
+export function useLanguage(): [string, (language: string) => void] {
+  const [chosen, choose] = useKept("language");
+  return [chosen !== null && chosen in LANGUAGES ? chosen : usual(), choose];
+}
+
+export function WordsProvider(props: { children: ReactNode }) {
+  const [language] = useLanguage();
+  useEffect(() => {
+    document.documentElement.lang = language === "zh" ? "zh-CN" : "en";
+  }, [language]);
+  return <Context.Provider value={LANGUAGES[language] ?? en}>{props.children}</Context.Provider>;
+}
+
+/** The words of the page, in the language of whoever reads it. */
+export function useWords(): Words {
+  return useContext(Context);
+}

@@ -1,0 +1,154 @@
+// A new conversation: with whom, where, and what to say first.
+import type { Capabilities } from "@turnwire/client";
+import { useTurnwire } from "@turnwire/client/react";
+import { useEffect, useRef, useState } from "react";
+import { tellChange } from "../app/changes";
+import { keep, kept } from "../app/kept";
+import { useNotices } from "../app/Notices";
+import { PageHeader } from "../app/PageHeader";
+import { go } from "../app/places";
+import { useWords } from "../app/words";
+import { OPTIONS } from "../talk/Talk";
+import { useConversations } from "./store";
+
+interface Agent {
+  name: string;
+  ready: boolean;
+  unavailable: string | null;
+  default: boolean;
+  capabilities: Capabilities;
+}
+
+export function New() {
+  const words = useWords();
+  const client = useTurnwire();
+  const { trying } = useNotices();
+  const { refresh } = useConversations();
+  const [agents, setAgents] = useState<Agent[]>();
+  const [name, setName] = useState(kept("agent") ?? "");
+  const [model, setModel] = useState("");
+  const [mode, setMode] = useState("");
+  const [cwd, setCwd] = useState("");
+  const [first, setFirst] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const isGone = useRef(false);
+  useEffect(() => {
+    isGone.current = false;
+    void trying(client.request<{ agents: Agent[] }>("GET", "/api/agents")).then((told) => {
+      if (!isGone.current && told) setAgents(told.agents);
+    });
+    return () => {
+      isGone.current = true;
+    };
+  }, [client, trying]);
+  const ready = agents?.filter((each) => each.ready) ?? [];
+  const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
+
+  const begin = async (text: string) => {
+    if (!agent || isBusy) return;
+    setBusy(true);
+    keep("agent", agent.name);
+    const id = await trying(
+      client.create({
+        agent: agent.name,
+        ...(model ? { model } : {}),
+        ...(mode ? { permission_mode: mode } : {}),
+        ...(cwd.trim() ? { cwd: cwd.trim() } : {}),
+      }),
+    );
+    setBusy(false);
+    if (id === undefined) return;
+    if (text.trim()) void trying(client.conversation(id, OPTIONS).send(text.trim()));
+    go({ name: "talk", id }, "replace");
+    tellChange();
+    void refresh();
+  };
+  const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
+  return (
+    <main className="page" id="main">
+      <PageHeader title={words.newTalk} />
+      <form
+        className="new-talk"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void begin(first);
+        }}
+      >
+        <label className="wide-field">
+          <span>{words.firstWords}</span>
+          <textarea
+            // biome-ignore lint/a11y/noAutofocus: this is what the page is for
+            autoFocus
+            rows={4}
+            value={first}
+            placeholder={words.placeholder}
+            onChange={(event) => setFirst(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+              event.preventDefault();
+              void begin(first);
+            }}
+          />
+        </label>
+        {agent?.name === "demo" && (
+          <div className="ideas" role="group" aria-label={words.ideas}>
+            {words.demoIdeas.map((idea) => (
+              <button key={idea} type="button" className="small" onClick={() => void begin(idea)}>
+                {idea}
+              </button>
+            ))}
+          </div>
+        )}
+        <div className="fields">
+          <label>
+            <span>{words.agent}</span>
+            <select value={agent?.name ?? ""} onChange={(event) => setName(event.target.value)}>
+              {agents?.map((each) => (
+                <option key={each.name} value={each.name} disabled={!each.ready}>
+                  {each.name}
+                  {each.ready ? "" : ` (${words.notReady})`}
+                </option>
+              ))}
+            </select>
+          </label>
+          {models.length > 0 && (
+            <label>
+              <span>{words.model}</span>
+              <select value={model} onChange={(event) => setModel(event.target.value)}>
+                <option value="">{words.usualModel}</option>
+                {models.map((each) => (
+                  <option key={each}>{each}</option>
+                ))}
+              </select>
+            </label>
+          )}
+          {permission_modes.length > 0 && (
+            <label>
+              <span>{words.permissionMode}</span>
+              <select value={mode} onChange={(event) => setMode(event.target.value)}>
+                <option value="">{words.usualMode}</option>
+                {permission_modes.map((each) => (
+                  <option key={each}>{each}</option>
+                ))}
+              </select>
+            </label>
+          )}
+          <label>
+            <span>{words.directory}</span>
+            <input value={cwd} spellCheck={false} placeholder={words.usualDirectory} onChange={(event) => setCwd(event.target.value)} />
+          </label>
+        </div>
+        {agents?.filter((each) => !each.ready).map((each) => (
+          <p key={each.name} className="muted">
+            {each.name}: {each.unavailable}
+          </p>
+        ))}
+        <div className="choices">
+          <button type="submit" className="primary" disabled={!agent || isBusy}>
+            {words.begin}
+          </button>
+        </div>
+      </form>
+    </main>
+  );
+}

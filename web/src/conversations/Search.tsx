@@ -1,0 +1,73 @@
+// What was said, in all conversations.
+import { useTurnwire } from "@turnwire/client/react";
+import { useEffect, useState } from "react";
+import { useNotices } from "../app/Notices";
+import { PageHeader } from "../app/PageHeader";
+import { linkTo } from "../app/places";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import { Empty } from "../talk/Empty";
+import { ago } from "../words/times";
+
+interface Hit {
+  conversation_id: string;
+  sequence: number;
+  title: string | null;
+  snippet: string;
+  timestamp: string;
+}
+
+export function Search({ words: sought }: { words: string }) {
+  const words = useWords();
+  const client = useTurnwire();
+  const { trying } = useNotices();
+  const [hits, setHits] = useState<Hit[]>();
+  useEffect(() => {
+    setHits(undefined);
+    if (!sought) return;
+    let isGone = false;
+    void trying(client.request<{ hits: Hit[] }>("GET", `/api/search?q=${encodeURIComponent(sought)}&limit=100`)).then((told) => {
+      if (!isGone) setHits(told?.hits ?? []);
+    });
+    return () => {
+      isGone = true;
+    };
+  }, [client, sought, trying]);
+  return (
+    <main className="page" id="main">
+      <PageHeader title={words.searchFor(sought)} />
+      <p className="hidden" role="status">{hits && words.hits(hits.length)}</p>
+      {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
+      <ul className="hits">
+        {hits?.map((hit) => (
+          <li key={`${hit.conversation_id}/${hit.sequence}`}>
+            <a {...linkTo({ name: "talk", id: hit.conversation_id, at: hit.sequence })}>
+              <strong>{hit.title ?? words.untitled}</strong> <small>{ago(hit.timestamp, words)}</small>
+              <p>
+                <Marked snippet={hit.snippet} />
+              </p>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </main>
+  );
+}
+
+/** The server puts U+0002 and U+0003 around what was found. */
+function Marked({ snippet }: { snippet: string }) {
+  return snippet.split("\u0002").map((part, at) => {
+    const [found, rest] = at ? part.split("\u0003", 2) : [undefined, part];
+    return (
+      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text
+      <span key={at}>
+        {found !== undefined && (
+          <mark>
+            <Unseen text={found} />
+          </mark>
+        )}
+        <Unseen text={rest ?? ""} />
+      </span>
+    );
+  });
+}

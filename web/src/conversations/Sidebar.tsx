@@ -1,0 +1,109 @@
+// The list of conversations, and the ways to everything else.
+import { useInbox } from "@turnwire/client/react";
+import { Icon } from "../app/Icon";
+import { Mark } from "../app/Mark";
+import { go, linkTo, usePlace } from "../app/places";
+import { Preferences } from "../app/Preferences";
+import { closeSidebar, useSidebar } from "../app/sidebar";
+import { useWords } from "../app/words";
+import { stateOf } from "../talk/status";
+import { ago } from "../words/times";
+import { useConversations } from "./store";
+
+export function Sidebar({ help }: { help: () => void }) {
+  const words = useWords();
+  const place = usePlace();
+  const isOpen = useSidebar();
+  const waiting = useInbox().items.length;
+  return (
+    <>
+      {isOpen && <button type="button" className="veil" aria-label={words.close} onClick={closeSidebar} />}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: whoever chose something wants to see it */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
+      <nav className={`sidebar${isOpen ? " open" : ""}`} aria-label={words.conversations} onClick={(event) => (event.target as Element).closest("a") && closeSidebar()}>
+        <header>
+          <a className="brand" {...linkTo({ name: "home" })}>
+            <Mark /> Turnwire
+          </a>
+          <Preferences help={help} />
+        </header>
+        <a className="button primary new" {...linkTo({ name: "new" })} title="c">
+          <Icon name="plus" /> {words.newTalk}
+        </a>
+        <SearchField words={place.name === "search" ? place.words : ""} />
+        <a className={`entry inbox${place.name === "inbox" ? " here" : ""}`} aria-current={place.name === "inbox" ? "page" : undefined} {...linkTo({ name: "inbox" })}>
+          <Icon name="inbox" /> {words.inbox}
+          {waiting > 0 && (
+            <span className="badge" role="status" aria-label={words.waitingCount(waiting)}>
+              {waiting}
+            </span>
+          )}
+        </a>
+        <List />
+      </nav>
+    </>
+  );
+}
+
+function SearchField({ words: sought }: { words: string }) {
+  const words = useWords();
+  return (
+    <form
+      role="search"
+      className="search"
+      key={sought}
+      onSubmit={(event) => {
+        event.preventDefault();
+        const text = String(new FormData(event.currentTarget).get("q") ?? "").trim();
+        if (text) go({ name: "search", words: text });
+        closeSidebar();
+      }}
+    >
+      <Icon name="search" />
+      <input id="search" name="q" type="search" defaultValue={sought} placeholder={words.search} aria-label={words.search} />
+    </form>
+  );
+}
+
+function List() {
+  const words = useWords();
+  const place = usePlace();
+  const { all, isLoaded, showsArchived, setShowsArchived, hasMore, more } = useConversations();
+  const here = place.name === "talk" ? place.id : undefined;
+  return (
+    <>
+      <ul className="list">
+        {all.map((each) => {
+          const { tone, text } = stateOf(each.status, words);
+          return (
+            <li key={each.id}>
+              <a className={`entry${each.id === here ? " here" : ""}`} aria-current={each.id === here ? "page" : undefined} {...linkTo({ name: "talk", id: each.id })}>
+                <span className={`dot ${tone}`} title={text}>
+                  <span className="hidden">{text}</span>
+                </span>
+                <span className="what">
+                  <span className="name">{each.title ?? words.untitled}</span>
+                  <small>
+                    {each.agent}
+                    {each.status.model && each.status.model !== each.agent ? ` · ${each.status.model}` : ""} · {ago(each.updated_at, words)}
+                  </small>
+                </span>
+              </a>
+            </li>
+          );
+        })}
+        {isLoaded && !all.length && <li className="muted nothing">{showsArchived ? words.noArchived : words.noTalks}</li>}
+      </ul>
+      <footer>
+        {hasMore && (
+          <button type="button" className="quiet small" onClick={more}>
+            {words.showMore}
+          </button>
+        )}
+        <button type="button" className="quiet small" aria-pressed={showsArchived} onClick={() => setShowsArchived(!showsArchived)}>
+          <Icon name="archive" /> {showsArchived ? words.showCurrent : words.showArchived}
+        </button>
+      </footer>
+    </>
+  );
+}

@@ -1,0 +1,69 @@
+import { useTurnwire } from "@turnwire/client/react";
+import { useState } from "react";
+import { tellChange } from "../app/changes";
+import { MenuItem } from "../app/Menu";
+import { useNotices } from "../app/Notices";
+import { go } from "../app/places";
+import { useWords } from "../app/words";
+import { useConversations } from "./store";
+
+/** What can be done with a conversation as a whole. */
+export function TalkMenu({ id, archived, title, close }: { id: string; archived: boolean; title: string | undefined; close: () => void }) {
+  const words = useWords();
+  const client = useTurnwire();
+  const { trying, say } = useNotices();
+  const { refresh } = useConversations();
+  const [isSure, setSure] = useState(false);
+  const path = `/api/conversations/${encodeURIComponent(id)}`;
+
+  const archive = async () => {
+    close();
+    if ((await trying(client.request("PATCH", path, { archived: !archived }))) === undefined) return;
+    say(archived ? words.reopened : words.archivedIt, "calm");
+    tellChange();
+    await refresh();
+    if (!archived) go({ name: "home" });
+  };
+  const remove = async () => {
+    close();
+    const done = await trying(client.request("DELETE", path).then(() => true));
+    if (!done) return;
+    say(words.deletedIt(title ?? words.untitled), "calm");
+    go({ name: "home" });
+    tellChange();
+    await refresh();
+  };
+  const save = () => {
+    close();
+    const link = document.createElement("a");
+    link.href = `${client.http.url}${path}/export`;
+    link.download = `${(title ?? "conversation").replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.jsonl`;
+    link.click();
+  };
+  if (isSure) {
+    return (
+      <>
+        <p className="sure">{words.sure}</p>
+        <MenuItem icon="bin" isBad onClick={() => void remove()}>
+          {words.deleteForGood}
+        </MenuItem>
+        <MenuItem icon="cross" onClick={close}>
+          {words.back}
+        </MenuItem>
+      </>
+    );
+  }
+  return (
+    <>
+      <MenuItem icon="download" onClick={save}>
+        {words.exportIt}
+      </MenuItem>
+      <MenuItem icon="archive" onClick={() => void archive()}>
+        {archived ? words.reopen : words.archive}
+      </MenuItem>
+      <MenuItem icon="bin" isBad onClick={() => setSure(true)}>
+        {words.delete}
+      </MenuItem>
+    </>
+  );
+}

@@ -1,0 +1,10 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./app/App";
+import "./style/index.css";
+
+createRoot(document.getElementById("page") as HTMLElement).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,50 @@
+import { memo } from "react";
+import { Copy } from "../app/Copy";
+import { useWords } from "../app/words";
+import { useHighlight } from "./highlight";
+import { Unseen } from "./Unseen";
+
+interface Props {
+  code: string;
+  language?: string | undefined;
+  /** Whether it does not grow any more. */
+  isWhole?: boolean;
+}
+
+/** Code, with its language and a button that copies it. */
+export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = true }: Props) {
+  const words = useWords();
+  return (
+    <figure className="code">
+      <figcaption>
+        <span>{language || words.code}</span>
+        <Copy text={code} />
+      </figcaption>
+      <pre tabIndex={0}>
+        <Coloured code={code} language={language} isWhole={isWhole} />
+      </pre>
+    </figure>
+  );
+});
+
+/** The code alone. */
+export function Coloured({ code, language, isWhole = true }: Props) {
+  const pieces = useHighlight(code, language?.toLowerCase(), isWhole);
+  if (pieces === undefined) {
+    return (
+      <code>
+        <Unseen text={code} />
+      </code>
+    );
+  }
+  return (
+    <code>
+      {pieces.map((piece, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they stand where they stand
+        <span key={at} className={piece.kind || undefined}>
+          <Unseen text={piece.text} />
+        </span>
+      ))}
+    </code>
+  );
+}

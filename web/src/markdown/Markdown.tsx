@@ -1,0 +1,145 @@
+// Markdown as elements, never as HTML: what somebody writes cannot become more than words.
+import type { Token, Tokens } from "marked";
+import { Fragment, memo, type ReactNode, useState } from "react";
+import { CodeBlock } from "./Code";
+import { GrowingMarkdown } from "./growing";
+import { safeAddress } from "./links";
+import { Unseen } from "./Unseen";
+
+/** More than this is shown as it is. */
+const MOST = 200_000;
+
+export const Markdown = memo(function Markdown(props: { text: string; isGrowing?: boolean }) {
+  const { text, isGrowing = false } = props;
+  const [growing] = useState(() => new GrowingMarkdown());
+  if (text.length > MOST) return <pre className="plain">{text}</pre>;
+  const tokens = growing.parse(text);
+  return (
+    <div className="markdown" dir="auto">
+      {tokens.map((token, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay where they are
+        <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} />
+      ))}
+    </div>
+  );
+});
+
+const Block = memo(function Block({ token, isWhole }: { token: Token; isWhole: boolean }): ReactNode {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "heading": {
+      const { depth, tokens } = token as Tokens.Heading;
+      // Below the headings of the page itself.
+      const Tag = `h${Math.min(depth + 2, 6)}` as "h3";
+      return <Tag>{inline(tokens)}</Tag>;
+    }
+    case "paragraph":
+      return <p>{inline((token as Tokens.Paragraph).tokens)}</p>;
+    case "code": {
+      const { text, lang } = token as Tokens.Code;
+      return <CodeBlock code={text} language={lang?.split(/\s/)[0]} isWhole={isWhole} />;
+    }
+    case "blockquote":
+      return <blockquote>{blocks((token as Tokens.Blockquote).tokens, isWhole)}</blockquote>;
+    case "list":
+      return <List list={token as Tokens.List} isWhole={isWhole} />;
+    case "table":
+      return <Table table={token as Tokens.Table} />;
+    case "hr":
+      return <hr />;
+    case "text":
+      return inline([token]);
+    default:
+      return <p>{token.raw}</p>; // HTML too: as it was written
+  }
+});
+
+function blocks(tokens: Token[], isWhole: boolean): ReactNode[] {
+  // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay where they are
+  return tokens.map((token, at) => <Block key={at} token={token} isWhole={isWhole} />);
+}
+
+function List({ list, isWhole }: { list: Tokens.List; isWhole: boolean }) {
+  const items = list.items.map((item, at) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: items stay where they are
+    <li key={at} className={item.task ? "task" : undefined}>
+      {blocks(item.tokens, isWhole)}
+    </li>
+  ));
+  return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+}
+
+function Table({ table }: { table: Tokens.Table }) {
+  const cell = (each: Tokens.TableCell, at: number, Tag: "th" | "td") => (
+    <Tag key={at} className={each.align ? `to-${each.align}` : undefined}>
+      {inline(each.tokens)}
+    </Tag>
+  );
+  return (
+    <section className="table" tabIndex={0} aria-label="table">
+      <table>
+        <thead>
+          <tr>{table.header.map((each, at) => cell(each, at, "th"))}</tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows stay where they are
+            <tr key={at}>{row.map((each, column) => cell(each, column, "td"))}</tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function inline(tokens: Token[] = []): ReactNode {
+  return tokens.map((token, at) => {
+    // biome-ignore lint/suspicious/noArrayIndexKey: words stay where they are
+    return <Fragment key={at}>{inlineOne(token)}</Fragment>;
+  });
+}
+
+function inlineOne(token: Token): ReactNode {
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token.tokens)}</strong>;
+    case "em":
+      return <em>{inline(token.tokens)}</em>;
+    case "del":
+      return <del>{inline(token.tokens)}</del>;
+    case "br":
+      return <br />;
+    case "codespan":
+      return (
+        <code>
+          <Unseen text={(token as Tokens.Codespan).text} />
+        </code>
+      );
+    case "link":
+      return <Link href={(token as Tokens.Link).href}>{inline(token.tokens)}</Link>;
+    case "image": {
+      // A picture from elsewhere would tell its server who reads this.
+      const { href, text } = token as Tokens.Image;
+      return <Link href={href}>{`[${text || href}]`}</Link>;
+    }
+    case "checkbox":
+      return <input type="checkbox" checked={(token as Tokens.Checkbox).checked} disabled aria-label="task" />;
+    case "text":
+    case "escape":
+      return "tokens" in token && token.tokens ? inline(token.tokens) : <Unseen text={(token as Tokens.Text).text} />;
+    default:
+      return <Unseen text={token.raw} />;
+  }
+}
+
+function Link({ href, children }: { href: string; children: ReactNode }) {
+  const address = safeAddress(href);
+  if (address === undefined) return <span title={href}>{children}</span>;
+  return (
+    <a href={address} title={address} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  );
+}

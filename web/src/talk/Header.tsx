@@ -1,0 +1,125 @@
+// Whose conversation this is, in which state, and what it has cost.
+import type { Capabilities, View } from "@turnwire/client";
+import { useTurnwire } from "@turnwire/client/react";
+import { useState } from "react";
+import { Icon } from "../app/Icon";
+import { MenuButton } from "../app/Menu";
+import { useNotices } from "../app/Notices";
+import { openSidebar } from "../app/sidebar";
+import { useWords } from "../app/words";
+import { TalkMenu } from "../conversations/TalkMenu";
+import { useConversations } from "../conversations/store";
+import { count, money } from "../words/numbers";
+import { stateOf } from "./status";
+
+interface Props {
+  id: string;
+  view: View;
+  capabilities: Capabilities | undefined;
+  setModel: (model: string | null) => void;
+  setMode: (mode: string) => void;
+}
+
+export function Header({ id, view, capabilities, setModel, setMode }: Props) {
+  const words = useWords();
+  const { status, totals } = view;
+  const { tone, text } = stateOf(status, words);
+  const info = useConversations().all.find((each) => each.id === id);
+  const read = (totals?.input_tokens ?? 0) + (totals?.cache_read_input_tokens ?? 0) + (totals?.cache_creation_input_tokens ?? 0);
+  const may = (command: string) => capabilities?.commands.includes(command);
+  return (
+    <header className="talk-header">
+      <button type="button" className="quiet only-narrow" aria-label={words.menu} onClick={openSidebar}>
+        <Icon name="menu" />
+      </button>
+      <div className="titles">
+        <Title id={id} title={view.title} />
+        <p className="facts">
+          <span className={`dot ${tone}`} aria-hidden="true" />
+          <span role="status" className="state-words">
+            {text}
+          </span>
+          {capabilities && <span>{capabilities.agent}</span>}
+          {status?.model && status.model !== capabilities?.agent && !capabilities?.models?.length && <span className="wide">{status.model}</span>}
+          {info?.cwd && (
+            <span className="wide path" title={info.cwd}>
+              {info.cwd}
+            </span>
+          )}
+          {read > 0 && (
+            <span className="wide" title={words.tokensTitle}>
+              {words.tokens(count(read), count(totals?.output_tokens ?? 0))}
+            </span>
+          )}
+          {totals?.cost_usd ? <span>{money(totals.cost_usd)}</span> : null}
+        </p>
+      </div>
+      {may("session.set_model") && capabilities?.models?.length ? (
+        <select className="wide" aria-label={words.model} value={status?.model ?? ""} onChange={(event) => setModel(event.target.value || null)}>
+          <option value="">{words.usualModel}</option>
+          {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
+            <option key={model}>{model}</option>
+          ))}
+        </select>
+      ) : null}
+      {may("session.set_permission_mode") && capabilities?.permission_modes?.length ? (
+        <select className="wide" aria-label={words.permissionMode} value={status?.permission_mode ?? ""} onChange={(event) => setMode(event.target.value)}>
+          {[...new Set([...(status?.permission_mode ? [status.permission_mode] : []), ...capabilities.permission_modes])].map((mode) => (
+            <option key={mode}>{mode}</option>
+          ))}
+        </select>
+      ) : null}
+      <MenuButton label={words.more}>{(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}</MenuButton>
+    </header>
+  );
+}
+
+/** The title; whoever clicks it may write another. */
+function Title({ id, title }: { id: string; title: string | undefined }) {
+  const words = useWords();
+  const client = useTurnwire();
+  const { trying } = useNotices();
+  const { refresh } = useConversations();
+  const [edited, setEdited] = useState<string>();
+  if (edited === undefined) {
+    return (
+      <h1>
+        <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
+          {title ?? words.untitled}
+        </button>
+      </h1>
+    );
+  }
+  const save = async () => {
+    setEdited(undefined);
+    const to = edited.trim();
+    if (!to || to === title) return;
+    await trying(client.request("PATCH", `/api/conversations/${encodeURIComponent(id)}`, { title: to }));
+    void refresh();
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <input
+        // biome-ignore lint/a11y/noAutofocus: a person has just asked for it
+        autoFocus
+        className="title"
+        aria-label={words.rename}
+        maxLength={500}
+        value={edited}
+        onFocus={(event) => event.target.select()}
+        onChange={(event) => setEdited(event.target.value)}
+        onBlur={() => void save()}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.preventDefault();
+          setEdited(undefined);
+        }}
+      />
+    </form>
+  );
+}

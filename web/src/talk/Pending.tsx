@@ -1,0 +1,36 @@
+// What was sent and is not yet confirmed: shown, but as what it is.
+import type { ClientFrame, MessageView, SentContent } from "@turnwire/client";
+import { useWords } from "../app/words";
+
+interface Sent {
+  id: string;
+  content: SentContent;
+}
+
+export function pendingOf(unanswered: readonly ClientFrame[], messages: readonly MessageView[]): Sent[] {
+  const sent = unanswered.flatMap((frame) =>
+    frame.type === "user.message" ? [{ id: frame.client_message_id ?? "", content: frame.payload.content as SentContent }] : [],
+  );
+  if (!sent.length) return sent;
+  const here = new Set(messages.slice(-20).map((message) => message.client_message_id));
+  return sent.filter((each) => !here.has(each.id));
+}
+
+export function wordsOf(content: SentContent | undefined): string {
+  if (content === undefined || typeof content === "string") return content ?? "";
+  return content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n");
+}
+
+export function Pending({ content }: { content: SentContent | undefined }) {
+  const words = useWords();
+  return (
+    <div className="place">
+      <article className="row said pending">
+        <div className="bubble" dir="auto">
+          <p>{wordsOf(content)}</p>
+          <small>{words.sending}</small>
+        </div>
+      </article>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+import { useWords } from "../app/words";
+import { Todos } from "../tools/parts";
+import { todosIn } from "../tools/reading";
+
+/** The agent's to-do list, as it is now. */
+export function Plan({ items }: { items: readonly unknown[] | undefined }) {
+  const words = useWords();
+  const todos = todosIn(items ?? []);
+  const done = todos.filter((todo) => todo.status === "completed").length;
+  if (!todos.length || done === todos.length) return null;
+  const now = todos.find((todo) => todo.status === "in_progress");
+  return (
+    <details className="strip plan">
+      <summary>
+        <progress max={todos.length} value={done} aria-label={words.plan} />
+        <span>
+          {words.plan} {done}/{todos.length}
+        </span>
+        {now && <span className="muted">{now.content}</span>}
+      </summary>
+      <Todos todos={todos} />
+    </details>
+  );
+}

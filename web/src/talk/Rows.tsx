@@ -1,0 +1,186 @@
+// How each row looks.
+import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
+import { memo, useEffect, useRef, useState } from "react";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { Markdown } from "../markdown/Markdown";
+import { Unseen } from "../markdown/Unseen";
+import { OtherCard } from "../tools/OtherCard";
+import { isObject, listIn, textIn } from "../tools/reading";
+import { ToolCard } from "../tools/ToolCard";
+import { count, duration, money } from "../words/numbers";
+import { type Row, rowsOf } from "./rows";
+
+export type Inspect = (message: MessageView, blockId?: string) => void;
+
+export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect?: Inspect | undefined }) {
+  const words = useWords();
+  const layers = inspect && row.kind !== "turn" && (
+    <button
+      type="button"
+      className="quiet small layers"
+      aria-label={words.inspect}
+      title={words.inspect}
+      onClick={() => inspect(row.message, row.kind === "said" ? undefined : row.block.id)}
+    >
+      <Icon name="layers" />
+    </button>
+  );
+  switch (row.kind) {
+    case "said":
+      return (
+        <article className={`row said${row.message.origin ? " by-agent" : ""}`} aria-label={words.you}>
+          <Said message={row.message} />
+          {layers}
+        </article>
+      );
+    case "turn":
+      return <TurnEnding turn={row.turn} />;
+    case "event":
+      return (
+        <div className="row happened">
+          <Happened row={row} />
+          {layers}
+        </div>
+      );
+    case "block":
+      return (
+        <article className={`row ${row.block.type}${row.isFirst ? " first" : ""}`} aria-label={row.block.type === "text" ? words.agent : undefined}>
+          {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
+          <OneBlock row={row} />
+          {layers}
+        </article>
+      );
+  }
+});
+
+function OneBlock({ row }: { row: Row & { kind: "block" } }) {
+  const { block } = row;
+  switch (block.type) {
+    case "text":
+      return <Text block={block} />;
+    case "thinking":
+      return <Thinking block={block} />;
+    case "tool":
+      return <ToolCard tool={block} nested={nestedRows} />;
+    case "block":
+      return <OtherCard view={block} />;
+    default:
+      return null;
+  }
+}
+
+/** What a sub-agent says, below the call that it works for. */
+function nestedRows(messages: MessageView[]) {
+  return rowsOf({ messages, turns: [] }).map((row) => <OneRow key={row.key} row={row} />);
+}
+
+function Said({ message }: { message: MessageView }) {
+  return (
+    <div className="bubble" dir="auto">
+      {message.blocks.map((block) =>
+        block.type === "text" ? (
+          <p key={block.id}>
+            <Unseen text={block.text} />
+          </p>
+        ) : block.type === "block" ? (
+          <OtherCard key={block.id} view={block} />
+        ) : null,
+      )}
+    </div>
+  );
+}
+
+function Text({ block }: { block: TextView }) {
+  const words = useWords();
+  return (
+    <>
+      <Markdown text={block.text} isGrowing={block.status === "streaming"} />
+      {block.status === "streaming" && <span className="cursor" aria-hidden="true" />}
+      {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
+      {block.status === "aborted" && <span className="muted cut">{words.cutShort}</span>}
+      {block.blob && (
+        <a className="more" href={`${document.baseURI}api/blobs/${encodeURIComponent(block.blob.blob_id)}`} download>
+          {words.wholeText}
+        </a>
+      )}
+    </>
+  );
+}
+
+/** How long the reasoning took, as far as this page has seen it. */
+const took = new Map<string, number>();
+
+function Thinking({ block }: { block: ThinkingView }) {
+  const words = useWords();
+  const [isOpen, setOpen] = useState(false);
+  const began = useRef(block.status === "streaming" ? performance.now() : undefined);
+  const isGrowing = block.status === "streaming";
+  useEffect(() => {
+    if (!isGrowing && began.current !== undefined) {
+      took.set(block.id, performance.now() - began.current);
+      began.current = undefined;
+    }
+  }, [isGrowing, block.id]);
+  const seen = took.get(block.id) ?? (!isGrowing && began.current !== undefined ? performance.now() - began.current : undefined);
+  return (
+    <details className="thoughts" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <Icon name="chevron" />
+        {isGrowing ? <span className="shimmer">{words.thinking}</span> : words.thought(seen === undefined ? undefined : duration(seen))}
+      </summary>
+      {isOpen && (block.redacted ? <p className="muted">{words.redacted}</p> : <Markdown text={block.text} isGrowing={isGrowing} />)}
+    </details>
+  );
+}
+
+function Happened({ row }: { row: Row & { kind: "event" } }) {
+  const words = useWords();
+  const { name, subtype, text, data } = row.block;
+  if (name !== "interrupted") {
+    return (
+      <details className="event">
+        <summary>
+          <Unseen text={text || words.event[subtype ?? ""] || subtype || name} />
+        </summary>
+        <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
+      </details>
+    );
+  }
+  const processes = listIn(data, "processes").length;
+  const forced = isObject(data) && data.forced === true;
+  return (
+    <p className="receipt">
+      <Icon name="stop" />
+      {words.stoppedBecause[textIn(data, "reason") ?? ""] ?? textIn(data, "reason")}
+      {textIn(data, "by") && ` · ${textIn(data, "by")}`}
+      {` · ${forced ? words.byForce(processes) : words.obeyed}`}
+      {textIn(data, "queue") && ` · ${words.queueFate[textIn(data, "queue") ?? ""] ?? ""}`}
+    </p>
+  );
+}
+
+function TurnEnding({ turn }: { turn: TurnView }) {
+  const words = useWords();
+  const { end } = turn;
+  const { usage } = end;
+  const read = (usage?.input_tokens ?? 0) + (usage?.cache_read_input_tokens ?? 0) + (usage?.cache_creation_input_tokens ?? 0);
+  return (
+    <div className="row turn">
+      {end.is_error && (
+        <div className="card failure" role="note">
+          <Icon name="warning" />
+          <div>
+            <strong>{end.error?.message ?? words.turnFailed}</strong>
+            <p>{words.failedHint[end.error?.code ?? ""] ?? words.failedHint.other}</p>
+          </div>
+        </div>
+      )}
+      <footer>
+        {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
+        {usage && <span title={words.tokensTitle}>{words.tokens(count(read), count(usage.output_tokens ?? 0))}</span>}
+        {end.cost_usd ? <span>{money(end.cost_usd)}</span> : null}
+      </footer>
+    </div>
+  );
+}

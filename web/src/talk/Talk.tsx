@@ -1,0 +1,76 @@
+// One conversation: what was said, and all that a person can do in it.
+import type { QueueChange } from "@turnwire/client";
+import { useConversation, useTurnwire } from "@turnwire/client/react";
+import { useCallback, useMemo, useState } from "react";
+import { Composer } from "../acting/Composer";
+import { Queue } from "../acting/Queue";
+import { Requests } from "../acting/Requests";
+import { useKeys } from "../app/keys";
+import { useNotices } from "../app/Notices";
+import { useWords } from "../app/words";
+import { Inspector, type Subject } from "../inspect/Inspector";
+import { Background } from "./Background";
+import { Empty } from "./Empty";
+import { Header } from "./Header";
+import { LineBanner } from "./LineBanner";
+import { Plan } from "./Plan";
+import { Timeline } from "./Timeline";
+import { useTitle } from "./title";
+
+/** So many entries of the log come at once; older ones as somebody scrolls. */
+const TAIL = 200;
+export const OPTIONS = { tail: TAIL };
+
+export function Talk({ id, at }: { id: string; at?: number | undefined }) {
+  const words = useWords();
+  const client = useTurnwire();
+  const talk = useConversation(id, OPTIONS);
+  const { view, connection, capabilities } = talk;
+  const { status } = view;
+  const { say, trying } = useNotices();
+  const [subject, setSubject] = useState<Subject>();
+  const conversation = client.conversation(id, OPTIONS);
+  useTitle(view.title, status, words);
+
+  const stop = useCallback(async () => {
+    const ack = await trying(conversation.interrupt());
+    if (ack) say(ack.outcome === "already_ended" ? words.alreadyEnded : words.stopRequested, "calm");
+  }, [conversation, trying, say, words]);
+  const mayStop = status?.turn_id !== undefined;
+  useKeys({ Escape: () => void stop() }, mayStop && subject === undefined);
+  useKeys({ i: () => document.getElementById("composer")?.focus(), "/": (event) => {
+    event.preventDefault();
+    document.getElementById("composer")?.focus();
+  } });
+
+  const history = useMemo(
+    () =>
+      view.messages
+        .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)
+        .map((message) => message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"))
+        .filter((text, index, all) => text && text !== all[index - 1]),
+    [view.messages],
+  );
+
+  if (connection === "closed") return <Empty title={words.closedTitle} text={talk.error?.message ?? words.line.closed} />;
+  const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
+  return (
+    <main className="talk" id="main">
+      <Header id={id} view={view} capabilities={capabilities} setModel={(model) => void trying(talk.setModel(model))} setMode={(mode) => void trying(talk.setPermissionMode(mode))} />
+      <LineBanner snapshot={talk} />
+      {isNew ? <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} /> : <Timeline key={id} conversation={conversation} snapshot={talk} at={at} inspect={(message, blockId) => setSubject({ message, blockId })} />}
+      <div className="dock">
+        <Background tasks={status?.background_tasks} />
+        <Plan items={view.plan} />
+        {status && <Queue status={status} change={(change: QueueChange) => void trying(talk.changeQueue(change))} />}
+        <Requests
+          requests={status?.requests ?? []}
+          answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
+          decide={(request, decision, more) => trying(talk.decide(request.request_id, decision, more))}
+        />
+        <Composer key={id} id={id} status={status} capabilities={capabilities} history={history} send={talk.send} stop={() => void stop()} say={say} />
+      </div>
+      {subject && <Inspector id={id} view={view} subject={subject} close={() => setSubject(undefined)} />}
+    </main>
+  );
+}

@@ -1,0 +1,134 @@
+// The messages, of which only those that can be seen are in the document.
+import type { Conversation, Snapshot } from "@turnwire/client";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { VList, type VListHandle } from "virtua";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { type Inspect, OneRow } from "./Rows";
+import { type Row, rowsOf, sequenceOf } from "./rows";
+import { Pending, pendingOf } from "./Pending";
+
+/** So near to the end, the newest stays in sight. */
+const NEAR_END = 60;
+/** So near to the beginning, older messages are fetched. */
+const NEAR_BEGINNING = 1200;
+
+interface Props {
+  conversation: Conversation;
+  snapshot: Snapshot;
+  /** The number of the entry to show first; absent: the newest. */
+  at?: number | undefined;
+  inspect: Inspect;
+}
+
+export function Timeline({ conversation, snapshot, at, inspect }: Props) {
+  const words = useWords();
+  const { view, unanswered } = snapshot;
+  const rows = useMemo(() => rowsOf(view), [view]);
+  const pending = pendingOf(unanswered, view.messages);
+  const list = useRef<VListHandle>(null);
+  const isStuck = useRef(at === undefined);
+  const [isAway, setAway] = useState(false);
+  const first = view.first ?? 1;
+
+  // Older rows come before the others, which then stay where they are.
+  const firstKey = useRef<string>(undefined);
+  const isOlder = firstKey.current !== undefined && rows[0]?.key !== firstKey.current;
+  useLayoutEffect(() => {
+    firstKey.current = rows[0]?.key;
+  }, [rows]);
+
+  const toEnd = useCallback(() => {
+    const handle = list.current;
+    if (handle) handle.scrollTo(handle.scrollSize);
+  }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown, its end stays in sight
+  useLayoutEffect(() => {
+    if (isStuck.current) toEnd();
+  }, [rows, pending.length, toEnd]);
+
+  const older = useCallback(() => {
+    if (first > 1) void conversation.loadOlder().catch(() => {}); // the next scroll tries again
+  }, [conversation, first]);
+
+  const scrolled = (offset: number) => {
+    const handle = list.current;
+    if (!handle) return;
+    const isNear = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
+    isStuck.current = isNear;
+    setAway(!isNear);
+    if (offset < NEAR_BEGINNING) older();
+  };
+
+  // What is searched for may be far back: fetch until it is here.
+  const sought = useRef<number | undefined>(undefined);
+  useEffect(() => {
+    if (at === undefined || sought.current === at || !rows.length) return;
+    if (first > at) return older();
+    sought.current = at;
+    isStuck.current = false;
+    const index = rows.findLastIndex((row) => (sequenceOf(row) ?? Number.POSITIVE_INFINITY) <= at && row.kind !== "turn");
+    list.current?.scrollToIndex(Math.max(index, 0), { align: "center" });
+  }, [at, first, rows, older]);
+
+  // A short page has nothing to scroll, but perhaps something older.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each time rows have come
+  useEffect(() => {
+    const handle = list.current;
+    if (handle && rows.length && handle.scrollSize <= handle.viewportSize + NEAR_BEGINNING) older();
+  }, [rows.length, older]);
+
+  const items = useMemo(() => [...rows.map((row) => row as Row | "pending" | "end"), ...pending.map(() => "pending" as const), "end" as const], [rows, pending.length]);
+  return (
+    <section className="timeline" aria-label={words.messages}>
+      {first > 1 && (
+        <p className="older muted" aria-live="polite">
+          {words.loadingOlder}
+        </p>
+      )}
+      <VList
+        ref={list}
+        className="scroller"
+        data={items}
+        shift={isOlder}
+        bufferSize={400}
+        onScroll={scrolled}
+        onResize={() => {
+          if (isStuck.current) toEnd();
+        }}
+        role="log"
+        aria-live="off"
+        tabIndex={0}
+        aria-label={words.messages}
+      >
+        {(item, index) => {
+          if (item === "end") return <div key="end" className="end" />;
+          if (item === "pending") {
+            const each = pending[index - rows.length];
+            return <Pending key={each?.id ?? index} content={each?.content} />;
+          }
+          const isSought = at !== undefined && sequenceOf(item) === at;
+          return (
+            <div key={item.key} className={`place${isSought ? " sought" : ""}`}>
+              <OneRow row={item} inspect={inspect} />
+            </div>
+          );
+        }}
+      </VList>
+      {isAway && (
+        <button
+          type="button"
+          className="to-end"
+          aria-label={words.toNewest}
+          title={words.toNewest}
+          onClick={() => {
+            isStuck.current = true;
+            toEnd();
+          }}
+        >
+          <Icon name="down" />
+        </button>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,67 @@
+// The rows of a conversation: a row for each block, so that even a long message is drawn only where it is seen.
+import type { BlockView, MessageView, TurnView, View } from "@turnwire/client";
+
+export type Row =
+  | { kind: "said"; key: string; message: MessageView }
+  | { kind: "block"; key: string; message: MessageView; block: BlockView; isFirst: boolean }
+  | { kind: "event"; key: string; message: MessageView; block: BlockView & { type: "event" } }
+  | { kind: "turn"; key: string; turn: TurnView };
+
+const made = new WeakMap<MessageView | TurnView, Row[]>();
+
+/** The same row objects for the same messages: what has not changed is not drawn again. */
+function rowsOfMessage(message: MessageView): Row[] {
+  let rows = made.get(message);
+  if (rows === undefined) {
+    rows = makeRows(message);
+    made.set(message, rows);
+  }
+  return rows;
+}
+
+function makeRows(message: MessageView): Row[] {
+  const { id, role, blocks } = message;
+  const whose = message.parent_tool_use_id ? `${message.parent_tool_use_id}/` : "";
+  if (role === "user") return [{ kind: "said", key: whose + id, message }];
+  return blocks.map((block, at): Row => {
+    const key = `${whose}${id}/${block.id}`;
+    if (block.type === "event") return { kind: "event", key, message, block };
+    return { kind: "block", key, message, block, isFirst: at === 0 };
+  });
+}
+
+function rowOfTurn(turn: TurnView): Row[] {
+  let rows = made.get(turn);
+  if (rows === undefined) {
+    rows = [{ kind: "turn", key: `turn-${turn.turn_id}`, turn }];
+    made.set(turn, rows);
+  }
+  return rows;
+}
+
+/** All rows; how a turn ended stands after the last message of it. */
+export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
+  const ended = new Map(view.turns.map((turn) => [turn.turn_id, turn]));
+  const rows: Row[] = [];
+  let current: number | undefined;
+  const close = () => {
+    const turn = current === undefined ? undefined : ended.get(current);
+    if (turn === undefined) return;
+    rows.push(...rowOfTurn(turn));
+    ended.delete(turn.turn_id);
+  };
+  for (const message of view.messages) {
+    if (message.turn_id !== undefined && message.turn_id !== current) {
+      close();
+      current = message.turn_id;
+    }
+    rows.push(...rowsOfMessage(message));
+  }
+  close();
+  return rows;
+}
+
+/** The number in the log that a row begins at. */
+export function sequenceOf(row: Row): number | undefined {
+  return row.kind === "turn" ? row.turn.end.after_sequence : row.message.sequence;
+}

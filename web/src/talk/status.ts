@@ -1,0 +1,34 @@
+// The state of a conversation, in words.
+import type { Snapshot, Status } from "@turnwire/client";
+import type { Words } from "../words/en";
+
+/** For a dot beside the words. */
+export type Tone = "calm" | "busy" | "asks" | "stopped" | "failed";
+
+export function stateOf(status: Status | undefined, words: Words): { tone: Tone; text: string } {
+  if (!status) return { tone: "calm", text: words.state.unknown };
+  switch (status.state) {
+    case "waiting_input":
+      return { tone: "asks", text: words.state.waiting_input };
+    case "streaming":
+      return { tone: "busy", text: words.state.streaming };
+    case "interrupted":
+      return { tone: "stopped", text: words.state.interrupted };
+    case "error":
+      return { tone: "failed", text: words.state.error };
+    default:
+      if (status.turn_id !== undefined) return { tone: "busy", text: status.running ? words.state.streaming : words.state.asleep };
+      return status.background_tasks?.length
+        ? { tone: "busy", text: words.state.background }
+        : { tone: "calm", text: words.state.active };
+  }
+}
+
+/** What the line to the server is doing; nothing, if all is well. */
+export function lineOf(snapshot: Snapshot, isOnline: boolean, words: Words): string | undefined {
+  if (snapshot.connection === "closed") return words.line.closed;
+  if (!isOnline) return words.line.offline;
+  if (snapshot.connection === "catching_up") return words.line.catchingUp;
+  if (snapshot.connection !== "connected") return snapshot.view.cursor ? words.line.lost : words.line.connecting;
+  return undefined;
+}

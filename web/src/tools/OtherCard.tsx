@@ -1,0 +1,70 @@
+// Blocks that agents report apart from their tool calls; and any that nobody knows yet, as they came.
+import type { OtherView } from "@turnwire/client";
+import { memo } from "react";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import { changesOf } from "./changes";
+import { ICONS, type Kind } from "./kinds";
+import { Pictures } from "./Pictures";
+import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
+import { listIn, numberIn, outputText, picturesIn, textIn, todosIn } from "./reading";
+
+const KINDS: Record<string, Kind> = {
+  command_execution: "command",
+  file_change: "change",
+  mcp_tool_call: "mcp",
+  web_search: "web",
+  todo_list: "todo",
+};
+
+export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) {
+  const words = useWords();
+  const { block } = view;
+  const type = textIn(block, "type") ?? "";
+  if (type === "image") return <Pictures pictures={picturesIn({ ...(block as object), blob: view.blob ?? (block as { blob?: unknown }).blob })} />;
+  if (type === "error") {
+    return (
+      <div className="card failure" role="note">
+        <Icon name="warning" />
+        <span>{textIn(block, "message", "text") ?? ""}</span>
+      </div>
+    );
+  }
+  const kind = KINDS[type] ?? "raw";
+  const code = numberIn(block, "exit_code");
+  const name = kind === "raw" ? (textIn(block, "originalType") ?? (type || words.tool.raw)) : words.tool[kind];
+  return (
+    <details className={`card tool ${kind}`} open={kind !== "raw"}>
+      <summary>
+        <Icon name={type === "file_ref" ? "file" : ICONS[kind]} />
+        <span className="name">{name}</span>
+        <span className="about">
+          <Unseen text={textIn(block, "command", "query", "path", "tool_name") ?? ""} />
+        </span>
+        {code !== undefined && <span className={`state ${code ? "bad" : "good"}`}>{words.exitCode(code)}</span>}
+      </summary>
+      <div className="body">
+        <Inside block={block} kind={kind} />
+      </div>
+    </details>
+  );
+});
+
+function Inside({ block, kind }: { block: unknown; kind: Kind }) {
+  switch (kind) {
+    case "command":
+      return (
+        <>
+          <CommandLine command={textIn(block, "command") ?? ""} />
+          <Output text={outputText(textIn(block, "output"))} />
+        </>
+      );
+    case "change":
+      return changesOf(block, undefined).map((change) => <Diff key={change.path} change={change} />);
+    case "todo":
+      return <Todos todos={todosIn(listIn(block, "items"))} />;
+    default:
+      return <Raw value={block} />;
+  }
+}

@@ -1,0 +1,42 @@
+import { useEffect, useState } from "react";
+import { useWords } from "../app/words";
+import type { Picture } from "./reading";
+
+const SHOWN = /^image\/(png|jpeg|gif|webp)$/;
+
+export function Pictures({ pictures }: { pictures: Picture[] }) {
+  if (!pictures.length) return null;
+  return (
+    <div className="pictures">
+      {pictures.map((picture, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: pictures stay where they are
+        <OnePicture key={at} picture={picture} />
+      ))}
+    </div>
+  );
+}
+
+function OnePicture({ picture }: { picture: Picture }) {
+  const words = useWords();
+  const [address, setAddress] = useState<string>();
+  const { blobId, data, mimeType } = picture;
+  useEffect(() => {
+    if (blobId) return setAddress(`${document.baseURI}api/blobs/${encodeURIComponent(blobId)}`);
+    if (!data || !SHOWN.test(mimeType)) return;
+    let url: string;
+    try {
+      const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0));
+      url = URL.createObjectURL(new Blob([bytes], { type: mimeType }));
+    } catch {
+      return; // not base64
+    }
+    setAddress(url);
+    return () => URL.revokeObjectURL(url);
+  }, [blobId, data, mimeType]);
+  if (!address) return <span className="muted">{words.picture}</span>;
+  return (
+    <a href={address} target="_blank" rel="noopener noreferrer">
+      <img src={address} alt={words.picture} loading="lazy" />
+    </a>
+  );
+}

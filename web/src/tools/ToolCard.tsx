@@ -1,0 +1,212 @@
+// The card of a tool: what is called, what it waits for, what it prints, what it gave back.
+import type { MessageView, ToolView } from "@turnwire/client";
+import { memo, type ReactNode, useState } from "react";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import { duration } from "../words/numbers";
+import { changesOf } from "./changes";
+import { ICONS, type Kind, kindOf } from "./kinds";
+import { Pictures } from "./Pictures";
+import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
+import { listIn, numberIn, outputText, picturesIn, pretty, textIn, todosIn } from "./reading";
+
+/** Cards of these kinds show what is in them without being asked. */
+const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
+
+interface Props {
+  tool: ToolView;
+  /** How the messages of a sub-agent are shown. */
+  nested: (messages: MessageView[]) => ReactNode;
+}
+
+export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
+  const words = useWords();
+  const kind = kindOf(tool.tool_name, tool.tool_type);
+  const [isOpen, setOpen] = useState<boolean>();
+  const open = isOpen ?? (OPEN.has(kind) || tool.result?.is_error === true);
+  const { name, about } = titleOf(tool, kind, words.tool[kind]);
+  return (
+    <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
+      <summary
+        onClick={(event) => {
+          event.preventDefault();
+          setOpen(!open);
+        }}
+      >
+        <Icon name={ICONS[kind]} />
+        <span className="name">{name}</span>
+        <span className="about">
+          <Unseen text={about} />
+        </span>
+        <State tool={tool} kind={kind} />
+      </summary>
+      {open && (
+        <div className="body">
+          <Body tool={tool} kind={kind} />
+          {tool.messages?.length ? <div className="nested">{nested(tool.messages)}</div> : null}
+          <Ending tool={tool} kind={kind} />
+        </div>
+      )}
+    </details>
+  );
+});
+
+function titleOf(tool: ToolView, kind: Kind, name: string): { name: string; about: string } {
+  const { input, tool_name } = tool;
+  switch (kind) {
+    case "command":
+      return { name, about: textIn(input, "description") ?? textIn(input, "command") ?? "" };
+    case "change":
+    case "read":
+      return { name: kind === "read" ? name : tool_name, about: textIn(input, "file_path", "path", "notebook_path") ?? "" };
+    case "search":
+    case "web":
+      return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path") ?? "" };
+    case "mcp": {
+      const [, server, ...rest] = tool_name.split("__");
+      return { name: rest.join("__") || tool_name, about: server ?? "" };
+    }
+    case "agent":
+      return { name: textIn(input, "subagent_type") ?? name, about: textIn(input, "description") ?? "" };
+    case "todo":
+      return { name, about: textIn(input, "subject") ?? "" };
+    case "question":
+      return { name, about: textIn(input, "header") ?? "" };
+    default:
+      return { name: tool_name, about: textIn(input, "description", "query", "path", "url", "name") ?? "" };
+  }
+}
+
+function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
+  const words = useWords();
+  const code = kind === "command" ? exitCode(tool) : undefined;
+  if (tool.result) {
+    const isBad = tool.result.is_error;
+    const said = code !== undefined ? words.exitCode(code) : isBad ? words.failed : words.done;
+    return (
+      <span className={`state ${isBad ? "bad" : "good"}`}>
+        <Icon name={isBad ? "cross" : "check"} />
+        <span className={code !== undefined || isBad ? "" : "hidden"}>{said}</span>
+      </span>
+    );
+  }
+  if (tool.request && !tool.request.outcome) {
+    return (
+      <span className="state waits">
+        <Icon name={tool.request.kind === "question" ? "question" : "shield"} /> {words.waitsForYou}
+      </span>
+    );
+  }
+  if (tool.status === "aborted") return <span className="state bad">{words.cutShort}</span>;
+  return (
+    <span className="state runs">
+      <span className="spinner" aria-hidden="true" />
+      <span className="hidden">{words.runs}</span>
+      {tool.elapsed_seconds !== undefined && duration(tool.elapsed_seconds * 1000)}
+    </span>
+  );
+}
+
+function exitCode(tool: ToolView): number | undefined {
+  const told = numberIn(tool.result?.details, "exit_code", "exitCode");
+  if (told !== undefined || !tool.result?.is_error) return told;
+  const said = /^(?:Exit code|exit status) (\d+)/i.exec(outputText(tool.result.content));
+  return said ? Number(said[1]) : undefined;
+}
+
+function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
+  const { input } = tool;
+  if (input === undefined || input === null) return tool.input_text ? <Raw value={tool.input_text} /> : null;
+  switch (kind) {
+    case "command": {
+      const command = textIn(input, "command", "cmd");
+      return command ? <CommandLine command={command} /> : <Raw value={input} />;
+    }
+    case "change":
+      return changesOf(input, tool.result?.details).map((change) => <Diff key={change.path} change={change} />);
+    case "todo": {
+      const todos = todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
+      return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
+    }
+    case "agent": {
+      const prompt = textIn(input, "prompt");
+      return prompt ? <p className="task-prompt">{prompt}</p> : <Raw value={input} />;
+    }
+    case "question":
+      return <Asked tool={tool} />;
+    case "read":
+    case "search":
+    case "web":
+      return Object.keys(input as object).length > 1 ? <Raw value={input} /> : null;
+    default:
+      return <Raw value={input} />;
+  }
+}
+
+function Asked({ tool }: { tool: ToolView }) {
+  const words = useWords();
+  const several = listIn(tool.input, "questions");
+  const questions = (several.length ? several : [tool.input]).flatMap((each) => textIn(each, "question") ?? []);
+  const { request } = tool;
+  return (
+    <>
+      {questions.map((question) => (
+        <p key={question} className="asked">
+          {question}
+        </p>
+      ))}
+      {request?.outcome && (
+        <p className="answered">
+          {request.answer === undefined ? words.outcome[request.outcome] ?? request.outcome : answerText(request.answer)}
+          {request.by && <span className="muted"> — {request.by}</span>}
+        </p>
+      )}
+    </>
+  );
+}
+
+function answerText(answer: unknown): string {
+  if (typeof answer === "string") return answer;
+  if (Array.isArray(answer)) return answer.map(answerText).join(", ");
+  if (typeof answer === "object" && answer) return Object.values(answer).map(answerText).join(" · ");
+  return pretty(answer);
+}
+
+/** Whether the card shows what the result would say again. */
+function isSaidAlready(tool: ToolView, kind: Kind): boolean {
+  if (kind === "agent") return (tool.messages?.length ?? 0) > 0;
+  return kind === "todo" || kind === "question" || kind === "change";
+}
+
+/** What came of it. */
+function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
+  const words = useWords();
+  const { request, result, output } = tool;
+  const decided = request?.kind === "permission" && request.outcome ? request : undefined;
+  return (
+    <>
+      {decided && (
+        <p className="decided">
+          <Icon name="shield" />
+          {words.decided(decided.decision ?? decided.outcome ?? "", decided.by)}
+          {decided.reason && <q>{decided.reason}</q>}
+        </p>
+      )}
+      {decided?.updated_input !== undefined && decided?.updated_input !== null && (
+        <Raw value={decided.updated_input} label={words.ranInstead} />
+      )}
+      {output && <Output text={outputText(output)} isLive />}
+      {result && (result.is_error || !isSaidAlready(tool, kind)) && (
+        <Output text={outputText(result.content)} isError={result.is_error} />
+      )}
+      {result && <Pictures pictures={picturesIn(result.content)} />}
+      {result?.blob && (
+        <a className="more" href={`${document.baseURI}api/blobs/${encodeURIComponent(result.blob.blob_id)}`} download>
+          {words.wholeOutput}
+        </a>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,125 @@
+// What cards are made of.
+import { useState } from "react";
+import { Copy } from "../app/Copy";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import { Coloured } from "../markdown/Code";
+import { Unseen } from "../markdown/Unseen";
+import type { Change } from "./changes";
+import { pretty, type Todo } from "./reading";
+
+/** Lines that are shown before somebody asks for more. */
+const FIRST = 400;
+const CHARACTERS = 60_000;
+
+/** What was printed. Of much, the end: there it says how it went. */
+export function Output({ text, isLive = false, isError = false }: { text: string; isLive?: boolean; isError?: boolean }) {
+  const words = useWords();
+  const [isAll, setAll] = useState(false);
+  if (!text) return null;
+  const shown = isAll ? text : lastOf(text);
+  return (
+    <div className={`output${isError ? " bad" : ""}`}>
+      {shown.length < text.length && (
+        <button type="button" className="quiet small" onClick={() => setAll(true)}>
+          {words.showAll(text.length)}
+        </button>
+      )}
+      <pre tabIndex={0} aria-label={words.output} aria-live={isLive ? "off" : undefined}>
+        <Unseen text={shown} />
+      </pre>
+    </div>
+  );
+}
+
+function lastOf(text: string): string {
+  const cut = text.length > CHARACTERS ? text.slice(-CHARACTERS) : text;
+  const lines = cut.split("\n");
+  return lines.length > FIRST ? lines.slice(-FIRST).join("\n") : cut;
+}
+
+/** A command, exactly. */
+export function CommandLine({ command }: { command: string }) {
+  return (
+    <div className="command-line">
+      <pre tabIndex={0}>
+        <span className="prompt" aria-hidden="true">
+          ${" "}
+        </span>
+        <code dir="ltr">
+          <Unseen text={command} />
+        </code>
+      </pre>
+      <Copy text={command} />
+    </div>
+  );
+}
+
+export function Diff({ change }: { change: Change }) {
+  const words = useWords();
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? change.lines : change.lines.slice(0, FIRST);
+  const counts = { "+": 0, "-": 0 };
+  for (const { sign } of change.lines) if (sign === "+" || sign === "-") counts[sign] += 1;
+  return (
+    <figure className="diff">
+      <figcaption>
+        <span className="path">
+          <Unseen text={change.path} />
+        </span>
+        <span className="added">+{counts["+"]}</span> <span className="removed">−{counts["-"]}</span>
+      </figcaption>
+      <pre tabIndex={0}>
+        {shown.map((line, at) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines stay where they are
+          <div key={at} className={SIGNS[line.sign]}>
+            <span aria-hidden="true">{line.sign === "@" ? " " : line.sign}</span>
+            <Unseen text={line.text} />
+          </div>
+        ))}
+      </pre>
+      {shown.length < change.lines.length && (
+        <button type="button" className="quiet small" onClick={() => setAll(true)}>
+          {words.moreLines(change.lines.length - shown.length)}
+        </button>
+      )}
+    </figure>
+  );
+}
+
+const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
+
+export function Todos({ todos }: { todos: Todo[] }) {
+  const words = useWords();
+  return (
+    <ul className="todos">
+      {todos.map((todo, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list is whole each time
+        <li key={at} className={todo.status}>
+          <span className="mark" aria-hidden="true">
+            {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
+          </span>
+          <span>
+            {todo.content}
+            <span className="hidden"> ({words.todo[todo.status] ?? todo.status})</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Anything, as it came. */
+export function Raw({ value, label }: { value: unknown; label?: string | undefined }) {
+  const text = pretty(value);
+  if (!text) return null;
+  const isJson = typeof value !== "string";
+  return (
+    <div className="raw">
+      {label && <span className="label">{label}</span>}
+      <pre tabIndex={0}>
+        <Coloured code={text.length > CHARACTERS ? `${text.slice(0, CHARACTERS)} …` : text} language={isJson ? "json" : undefined} />
+      </pre>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+// What is in the arguments and results of tools, whichever agent they are from.
+
+export type Json = Record<string, unknown>;
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The first of these fields that is a text. */
+export function textIn(value: unknown, ...names: string[]): string | undefined {
+  if (!isObject(value)) return undefined;
+  for (const name of names) {
+    const found = value[name];
+    if (typeof found === "string" && found) return found;
+  }
+  return undefined;
+}
+
+export function numberIn(value: unknown, ...names: string[]): number | undefined {
+  if (!isObject(value)) return undefined;
+  for (const name of names) {
+    const found = value[name];
+    if (typeof found === "number") return found;
+  }
+  return undefined;
+}
+
+export function listIn(value: unknown, name: string): unknown[] {
+  const found = isObject(value) ? value[name] : undefined;
+  return Array.isArray(found) ? found : [];
+}
+
+/** Anything, as somebody would write it down. */
+export function pretty(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences of terminals
+const COLOURS = /\u001b\[[0-9;:]*m/g;
+
+/** What a tool has printed or given back, as text. Pictures in it are left out. */
+export function outputText(content: unknown): string {
+  if (content === null || content === undefined) return "";
+  if (typeof content === "string") return content.replace(COLOURS, "");
+  if (Array.isArray(content)) {
+    const parts = content.map((each) => {
+      if (typeof each === "string") return each;
+      if (textIn(each, "type") === "image") return "";
+      return textIn(each, "text") ?? pretty(each);
+    });
+    return parts.filter(Boolean).join("\n").replace(COLOURS, "");
+  }
+  return pretty(content);
+}
+
+export interface Picture {
+  mimeType: string;
+  data?: string | undefined;
+  blobId?: string | undefined;
+}
+
+/** The pictures in a content. Those with an address elsewhere are not fetched. */
+export function picturesIn(content: unknown): Picture[] {
+  const all = Array.isArray(content) ? content : [content];
+  return all.flatMap((each) => {
+    if (!isObject(each) || each.type !== "image") return [];
+    const source = isObject(each.source) ? each.source : each;
+    const blob = isObject(each.blob) ? textIn(each.blob, "blob_id") : undefined;
+    const data = textIn(source, "data");
+    const mimeType = textIn(source, "mime_type", "media_type", "mimeType") ?? "image/png";
+    return blob || data ? [{ mimeType, data, blobId: blob }] : [];
+  });
+}
+
+export interface Todo {
+  content: string;
+  status: string;
+}
+
+export function todosIn(items: readonly unknown[]): Todo[] {
+  return items.flatMap((each) => {
+    const content = textIn(each, "content", "subject", "title");
+    return content ? [{ content, status: textIn(each, "status") ?? "pending" }] : [];
+  });
+}

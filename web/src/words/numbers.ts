@@ -1,0 +1,20 @@
+// Numbers as people read them.
+
+export function duration(milliseconds: number): string {
+  const seconds = milliseconds / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export function count(number: number): string {
+  if (number < 10_000) return String(number);
+  if (number < 1_000_000) return `${(number / 1000).toFixed(number < 100_000 ? 1 : 0)}k`;
+  return `${(number / 1_000_000).toFixed(1)}M`;
+}
+
+export function money(dollars: number): string {
+  return dollars ? `$${dollars < 0.1 ? dollars.toFixed(4) : dollars.toFixed(2)}` : "$0";
+}

@@ -1,0 +1,85 @@
+// A real browser, and what tests do in it.
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { Server } from "./server";
+
+const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export async function openBrowser(): Promise<Browser> {
+  const { existsSync } = await import("node:fs");
+  const executablePath = PLACES.find((place) => place && existsSync(place));
+  if (!executablePath) throw new Error("There is no Chromium. Install it, or say where it is: CHROMIUM=/path make test");
+  return chromium.launch({
+    executablePath,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+/** A browser of its own, which has come in by a one-time link. What goes wrong in its pages is kept. */
+export class Person {
+  readonly problems: string[] = [];
+
+  private constructor(
+    readonly context: BrowserContext,
+    readonly page: Page,
+    private readonly server: Server,
+  ) {}
+
+  static async enter(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<Person> {
+    const context = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 860 }, ...options });
+    const page = await context.newPage();
+    const person = new Person(context, page, server);
+    person.watch(page);
+    await page.goto(server.newLink());
+    await page.getByRole("navigation").waitFor({ state: "attached" });
+    return person;
+  }
+
+  /** Another tab. */
+  async tab(path: string): Promise<Page> {
+    const page = await this.context.newPage();
+    this.watch(page);
+    await page.goto(this.server.url + path);
+    return page;
+  }
+
+  private watch(page: Page): void {
+    page.on("pageerror", (error) => this.problems.push(String(error)));
+    page.on("console", (message) => {
+      // A server that is gone, or that refuses, is no fault of the page's.
+      if (message.type() === "error" && !/Failed to load resource|WebSocket connection|ERR_/.test(message.text())) {
+        this.problems.push(message.text());
+      }
+    });
+  }
+
+  /** Begins a conversation with these words. Its id. */
+  async begin(words: string, page: Page = this.page): Promise<string> {
+    await page.goto(`${this.server.url}/new`);
+    await page.getByLabel("What do you want to say?").fill(words);
+    await page.getByRole("button", { name: "Begin" }).click();
+    await page.waitForURL(/\/c\//);
+    return decodeURIComponent(new URL(page.url()).pathname.slice(3));
+  }
+
+  async leave(): Promise<void> {
+    await this.context.close();
+  }
+}
+
+export async function say(page: Page, words: string): Promise<void> {
+  await page.getByLabel("Message", { exact: true }).fill(words);
+  await page.getByLabel("Message", { exact: true }).press("Enter");
+}
+
+/** Waits until the conversation is in this state, in words. */
+export async function state(page: Page, words: string): Promise<void> {
+  await page.locator(".state-words", { hasText: new RegExp(`^${words}$`) }).waitFor();
+}

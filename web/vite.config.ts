@@ -1,0 +1,27 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vite";
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+export default defineConfig({
+  root: here("."),
+  base: "./", // the server says in <base> where the page is
+  resolve: {
+    alias: [
+      { find: "@turnwire/client/react", replacement: here("../clients/typescript/src/react.ts") },
+      { find: "@turnwire/client", replacement: here("../clients/typescript/src/index.ts") },
+    ],
+    dedupe: ["react", "react-dom"],
+  },
+  build: {
+    outDir: here("../src/turnwire/web"),
+    emptyOutDir: true,
+    target: "es2022",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0, // the page's policy allows nothing inline
+    reportCompressedSize: false,
+    rollupOptions: { output: { manualChunks: undefined } },
+  },
+  // For work on the page: `turnwire serve`, then `npm run dev`, with the link's cookie on the same host.
+  server: { proxy: { "/api": "http://127.0.0.1:7410", "/enter": "http://127.0.0.1:7410", "/ws": { target: "ws://127.0.0.1:7410", ws: true } } },
+});
