@@ -443,6 +443,9 @@ class Store(Protocol):
     ) -> list[StoredEntry]:
         """Entries in order, between two numbers; `newest`: the last ones of them, not the first."""
 
+    async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
+        """The agent's own message that an entry came of, as JSON without its secrets, if it is kept."""
+
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         """The turns that ended at or after this number of the log, in order."""
 

@@ -75,10 +75,22 @@ def test_messages_page_by_page(tmp_path: Path) -> None:
             answer = await http.get(f"/api/conversations/{name}/messages", params=given)
             told = answer.json()
             assert (told["head"], told["epoch"]) == (head, client.epoch)
-            return [each["message_sequence"] for each in told["messages"]]
+            # A turn's end has no number, and stands behind the entry that it follows.
+            behind = 0
+            for each in told["messages"]:
+                if (number := each["message_sequence"]) is None:
+                    assert each["event"]["type"] == "assistant.complete"
+                    assert each["event"]["payload"]["after_sequence"] == behind
+                    ends.add(each["event"]["turn_id"])
+                else:
+                    behind = number
+            found = [each["message_sequence"] for each in told["messages"]]
+            return [number for number in found if number is not None]
 
+        ends: set[int] = set()
         every = list(range(1, head + 1))
         assert await numbers() == every
+        assert ends == {1, 2, 3}
         assert await numbers(limit=2) == every[-2:]
         assert await numbers(before=4, limit=2) == [2, 3]
         assert await numbers(after=1, limit=2) == [2, 3]

@@ -15,9 +15,8 @@ from turnwire.core.conversation.state import status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.project import frame_of
-from turnwire.engine.record import lines_of
-from turnwire.ports import ConversationRow
+from turnwire.engine.record import as_frame, lines_of
+from turnwire.ports import ConversationRow, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
@@ -101,6 +100,7 @@ async def create(service: Service, request: Request, who: Who) -> Response:
         permission_mode=new.permission_mode,
         options=new.options,
     )
+    service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return json_answer(_told(talk.row), 201)
 
@@ -156,6 +156,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         if wanted.archived:
             service.cut(talk.id)
             await service.engine.end(talk.id)
+        service.news.tell(talk.id)
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
     return json_answer(_told(changed.row))
@@ -166,6 +167,7 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
     await service.engine.remove(talk.id, by=who.name)
+    service.news.tell(talk.id)
     return Response(status_code=204, headers=SAFE_HEADERS)
 
 
@@ -181,11 +183,31 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
         talk.id, after=after, before=before, limit=limit, newest=newest
     )
     events = [
-        f.Replay(each.sequence, frame_of(each.entry, each.sequence, talk.id, each.trace_id))  # type: ignore[arg-type]
-        for each in found
+        f.Replay(_number_of(each), as_frame(each, talk.id))  # type: ignore[arg-type]
+        async for each in _with_ends(service, talk.id, found)
     ]
     head, epoch = talk.row.head, service.store.epoch
     return json_answer({"messages": events, "head": head, "epoch": epoch})
+
+
+async def _with_ends(
+    service: Service, conversation_id: str, found: list[StoredEntry]
+) -> AsyncIterator[StoredEntry | StoredTurn]:
+    """Each turn's end behind the entry that it follows, as in a replay."""
+    if not found:
+        return
+    ends = await service.store.turns(conversation_id, since=found[0].sequence)
+    by_place: dict[int, list[StoredTurn]] = {}
+    for end in ends:
+        by_place.setdefault(end.end.after_sequence, []).append(end)
+    for entry in found:
+        yield entry
+        for end in by_place.get(entry.sequence, []):
+            yield end
+
+
+def _number_of(item: StoredEntry | StoredTurn) -> int | None:
+    return item.sequence if isinstance(item, StoredEntry) else None
 
 
 async def export(service: Service, request: Request, who: Who) -> Response:

@@ -13,7 +13,7 @@ from starlette.routing import Route, Router
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server import beside, conversations, page
+from turnwire.server import beside, conversations, layers, news, page
 from turnwire.server.answers import SAFE_HEADERS, json_answer, not_found, problem
 from turnwire.server.auth import cookie_name
 from turnwire.server.keys import Who
@@ -34,10 +34,12 @@ API: list[tuple[str, str, _Handler]] = [
     ("/api/conversations/{id}", "PATCH", conversations.change),
     ("/api/conversations/{id}", "DELETE", conversations.delete),
     ("/api/conversations/{id}/messages", "GET", conversations.messages),
+    ("/api/conversations/{id}/messages/{sequence}", "GET", layers.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),
     ("/api/search", "GET", beside.search),
     ("/api/inbox", "GET", beside.inbox),
     ("/api/inbox/{item}/answer", "POST", beside.answer),
+    ("/api/changes", "GET", news.changes),
     ("/api/agents", "GET", beside.agents),
     ("/api/blobs", "POST", beside.put_blob),
     ("/api/blobs/{blob_id}", "GET", beside.get_blob),

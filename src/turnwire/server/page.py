@@ -54,7 +54,9 @@ async def page(service: Service, request: Request, host: str) -> Response:
     """GET /, and wherever else the page is. It holds nothing: what it shows it has to ask for."""
     index = _index()
     if index is None:
-        said = "This copy was made without the page. Talk to an agent from a terminal: turnwire chat"
+        said = (
+            "This copy was made without the page. Talk to an agent from a terminal: turnwire chat"
+        )
         return notice("Turnwire", said, 200)
     base = html.escape(f"{request.scope.get('root_path', '')}/")
     return HTMLResponse(index.replace('<base href="/"', f'<base href="{base}"'), 200, _PAGE_HEADERS)

@@ -30,6 +30,7 @@ from turnwire.server.auth import Auth
 from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
+from turnwire.server.news import News
 from turnwire.settings import Settings
 
 __all__ = ["Service"]
@@ -43,8 +44,13 @@ class Service:
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings = settings
         self.store = store
+        self.news = News()
         self.engine = Engine(
-            store, _agents(settings), settings=_engine_settings(settings), clock=clock
+            store,
+            _agents(settings),
+            settings=_engine_settings(settings),
+            clock=clock,
+            bus=self.news,
         )
         self.keys = Keys(store, clock)
         self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
@@ -74,6 +80,7 @@ class Service:
 
     async def close(self) -> None:
         """Running turns end truthfully, clients are told to come again, and the store is closed."""
+        self.news.close()
         await self.engine.stop()
         await self.hub.stop()
         if self._beside:

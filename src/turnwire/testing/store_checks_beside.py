@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Raw, structs
 
 from turnwire.core.content import Blob, ImageContent
 from turnwire.core.conversation.effects import (
@@ -57,6 +57,19 @@ async def turns_are_listed_once_they_are_over(store: Store) -> None:
     expect(len(at_cursor) == 2, "a turn that ended exactly at the cursor is listed")
     later = await store.turns("c", since=3)
     expect([turn.turn_id for turn in later] == [2], "one that ended before it is not")
+
+
+async def the_agents_own_message_is_kept_with_its_entry(store: Store) -> None:
+    talk = await begin(store)
+    first, second = talk.entries("a", "b")
+    assert isinstance(first, AddEntry)
+    own = structs.replace(first, raw=Raw(b'{"type":"assistant","api_key":"sk-ant-very-secret"}'))
+    await talk.commit(talk.prepare(own, second))
+    kept = await store.raw_event("c", 1)
+    expect(kept is not None and '"assistant"' in kept, "it is found as JSON")
+    expect(kept is not None and "very-secret" not in kept, "without its secrets")
+    expect(await store.raw_event("c", 2) is None, "an entry without one has none")
+    expect(await store.raw_event("c", 9) is None, "nor has an entry that there is not")
 
 
 async def a_receipt_is_kept_with_what_it_is_for(store: Store) -> None:
@@ -346,6 +359,7 @@ async def a_backup_is_a_log_of_its_own(
 
 OTHER_CHECKS = [
     turns_are_listed_once_they_are_over,
+    the_agents_own_message_is_kept_with_its_entry,
     a_receipt_is_kept_with_what_it_is_for,
     a_request_ends_once,
     a_question_that_is_asked_again_reuses_its_item,

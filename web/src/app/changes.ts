@@ -1,10 +1,14 @@
-// When to look again at lists that no open conversation tells of.
+// When to look again at lists that no open conversation tells of: when the server says so. One tab
+// listens for all tabs of a browser, because a browser has few connections to one server.
 import { useEffect, useRef } from "react";
 
+/** The server tells only of what it does itself, and a line may break: look now and then all the same. */
 const EVERY = 5_000;
-const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("turnwire") : undefined;
+/** Many changes, one look. */
+const TOGETHER = 100;
 const listeners = new Set<() => void>();
-channel?.addEventListener("message", () => tellHere());
+const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("turnwire:changes") : undefined;
+channel?.addEventListener("message", tellHere);
 
 function tellHere(): void {
   for (const listener of [...listeners]) listener();
@@ -16,16 +20,32 @@ export function tellChange(): void {
   channel?.postMessage("changed");
 }
 
+let isAsked = false;
+
+/** Whichever tab has the lock listens, and tells the others, until it is closed. */
+function listen(): void {
+  if (isAsked) return;
+  isAsked = true;
+  void navigator.locks?.request(`turnwire:changes:${document.baseURI}`, () => {
+    const source = new EventSource(`${document.baseURI}api/changes`);
+    source.onmessage = tellChange;
+    return new Promise(() => {});
+  });
+}
+
 /** Calls `look` when something has changed, when the page is seen again, and now and then. */
 export function useChanges(look: () => void, isOn: boolean): void {
   const latest = useRef(look);
   latest.current = look;
   useEffect(() => {
     if (!isOn) return;
+    listen();
     let soon: ReturnType<typeof setTimeout> | undefined;
     const run = () => {
-      clearTimeout(soon);
-      soon = setTimeout(() => latest.current(), 50); // several changes, one look
+      soon ??= setTimeout(() => {
+        soon = undefined;
+        latest.current();
+      }, TOGETHER);
     };
     const seen = () => document.visibilityState === "visible" && run();
     listeners.add(run);

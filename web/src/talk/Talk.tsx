@@ -70,7 +70,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         />
         <Composer key={id} id={id} status={status} capabilities={capabilities} history={history} send={talk.send} stop={() => void stop()} say={say} />
       </div>
-      {subject && <Inspector id={id} view={view} subject={subject} close={() => setSubject(undefined)} />}
+      {subject && <Inspector id={id} subject={subject} close={() => setSubject(undefined)} />}
     </main>
   );
 }

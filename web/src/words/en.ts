@@ -221,6 +221,7 @@ export const en = {
   layers: {
     title: (n: number) => `Entry ${n}`,
     none: "There is nothing here.",
+    noRaw: "The agent told nothing of its own here.",
     raw: "The agent's own event",
     event: "Normalized",
     frame: "Frame",

@@ -211,6 +211,7 @@ export const zh: Words = {
   layers: {
     title: (n) => `条目 ${n}`,
     none: "这里没有内容。",
+    noRaw: "智能体在此没有自己的原始事件。",
     raw: "智能体原始事件",
     event: "规范化",
     frame: "帧",

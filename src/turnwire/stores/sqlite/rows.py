@@ -141,6 +141,16 @@ def find_entries(
     return entries
 
 
+def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | None:
+    """The agent's own message, as it was kept with an entry."""
+    found = db.execute(
+        "SELECT metadata_json -> '$.raw_event' FROM messages"
+        " WHERE conversation_id = ? AND sequence_num = ?",
+        (clean(conversation_id), sequence),
+    ).fetchone()
+    return None if found is None else found[0]
+
+
 def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[StoredTurn]:
     """Turns that are over."""
     found = db.execute(

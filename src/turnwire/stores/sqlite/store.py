@@ -186,6 +186,9 @@ class SqliteStore:
             lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest)
         )
 
+    async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
+        return await self._reader.read(lambda db: rows.find_raw(db, conversation_id, sequence))
+
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         return await self._reader.read(lambda db: rows.find_turns(db, conversation_id, since))
 

@@ -1,0 +1,141 @@
+"""The page's files, what it is told of changes, and an entry in its layers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.server.serving import Serving, serving
+from turnwire.server.page import PAGES
+
+Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
+
+
+def play(path: Path, scene: Scene, **settings: Any) -> None:
+    async def run() -> None:
+        async with serving(path, **settings) as server, server.http() as http:
+            await scene(server, http)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_page_is_everywhere_it_says_it_is_and_holds_nothing(tmp_path: Path, path: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        http.headers.pop("Authorization")
+        answer = await http.get(path.replace("{id}", "any"))
+        assert answer.status_code == 200
+        assert '<base href="/"' in answer.text
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert answer.headers["cache-control"] == "no-store"
+        for name in re.findall(r'="\./(assets/[^"]+)"', answer.text):
+            asset = await http.get(f"/{name}")
+            assert asset.status_code == 200
+            assert "immutable" in asset.headers["cache-control"]
+        assert "<script>" not in answer.text
+
+    play(tmp_path, scene)
+
+
+def test_an_asset_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        for name in ("nothing.js", "..%2findex.html", "%2e%2e%2f%2e%2e%2fapp.py"):
+            assert (await http.get(f"/assets/{name}")).status_code == 404
+
+    play(tmp_path, scene)
+
+
+def test_an_asset_is_packed_for_who_can_read_it(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        script = re.search(r"assets/index-[^\"]+\.js", (await http.get("/")).text)
+        assert script is not None
+        packed = await http.get(f"/{script[0]}", headers={"Accept-Encoding": "gzip"})
+        plain = await http.get(f"/{script[0]}", headers={"Accept-Encoding": "identity"})
+        assert packed.headers["content-encoding"] == "gzip"
+        assert "content-encoding" not in plain.headers
+        assert packed.content == plain.content
+        assert plain.headers["content-type"].startswith("text/javascript")
+
+    play(tmp_path, scene)
+
+
+async def told(lines: AsyncIterator[str]) -> Any:
+    """The next event."""
+    async for line in lines:
+        if line.startswith("data: "):
+            return json.loads(line.removeprefix("data: "))["conversations"]
+    raise AssertionError("the stream has ended")
+
+
+def test_who_listens_hears_which_conversations_have_changed(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with http.stream("GET", "/api/changes", timeout=20) as stream:
+            assert stream.headers["content-type"].startswith("text/event-stream")
+            lines = stream.aiter_lines()
+            assert await told(lines) is None
+            async with server.client(name) as client:
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+            assert await told(lines) == [name]
+
+    play(tmp_path, scene)
+
+
+def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        anns, bobs = await server.begin("ann"), await server.begin("bob")
+        token = await server.token_of("ann")
+        async with (
+            server.http(token) as ann,
+            ann.stream("GET", "/api/changes", timeout=20) as stream,
+        ):
+            lines = stream.aiter_lines()
+            assert await told(lines) is None
+            for name in (bobs, anns):
+                await http.patch(f"/api/conversations/{name}", json={"title": "Mine"})
+            assert await told(lines) == [anns]
+
+    play(tmp_path, scene)
+
+
+def test_a_server_that_stops_does_not_wait_for_who_listens(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async with http.stream("GET", "/api/changes", timeout=20) as stream:
+            lines = stream.aiter_lines()
+            assert await told(lines) is None
+            server.service.news.close()
+            with pytest.raises(AssertionError, match="ended"):
+                await told(lines)
+
+    play(tmp_path, scene)
+
+
+def test_an_entry_in_its_layers(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+        layers = (await http.get(f"/api/conversations/{name}/messages/1")).json()
+        assert layers["frame"]["type"] == "user.message"
+        assert layers["entry"]["role"] == "user"
+        assert layers["message_sequence"] == layers["frame"]["payload"]["message_sequence"] == 1
+        for nothing in ("0", "999", "-1", "x", "1.5"):
+            answer = await http.get(f"/api/conversations/{name}/messages/{nothing}")
+            assert answer.status_code == 400
+        stranger = await server.token_of("ann")
+        async with server.http(stranger) as ann:
+            answer = await ann.get(f"/api/conversations/{name}/messages/1")
+            assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
+
+    play(tmp_path, scene)
