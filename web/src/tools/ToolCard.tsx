@@ -118,7 +118,11 @@ function exitCode(tool: ToolView): number | undefined {
 
 function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const { input } = tool;
-  if (input === undefined || input === null) return tool.input_text ? <Raw value={tool.input_text} /> : null;
+  if (input === undefined || input === null) {
+    // Half of a list or a question is not worth reading.
+    const isReadable = tool.status === "complete" || kind === "command" || kind === "change" || kind === "raw";
+    return tool.input_text && isReadable ? <Raw value={tool.input_text} /> : null;
+  }
   switch (kind) {
     case "command": {
       const command = textIn(input, "command", "cmd");
