@@ -13,7 +13,7 @@ interface Recording {
   rpc_view: unknown;
 }
 
-const recordings = reference<Recording[]>(["recordings"]);
+const recordings = await reference<Recording[]>(["recordings"]);
 
 describe.each(recordings)("$name", (recording) => {
   test("is shown as Python shows it, frame by frame and twice", () => {
@@ -67,7 +67,7 @@ describe("played by a real server", () => {
       seen[id] = conversation.view();
       conversation.close();
     }
-    const expected = reference<Record<string, View>>([
+    const expected = await reference<Record<string, View>>([
       "views",
       server.url,
       server.token,

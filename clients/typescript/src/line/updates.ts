@@ -39,15 +39,13 @@ export class Updates {
 
   /** Something has changed: tell it with the next frame. */
   changed(): void {
-    this.cancel ??= nextFrame(() => {
-      this.cancel = undefined;
-      this.flush();
-    });
+    this.cancel ??= nextFrame(() => this.flush());
   }
 
-  /** Tell it now. */
+  /** Tell it now, if there is something to tell. */
   flush(): void {
-    this.cancel?.();
+    if (this.cancel === undefined) return;
+    this.cancel();
     this.cancel = undefined;
     this.refresh();
     for (const listener of [...this.listeners]) {

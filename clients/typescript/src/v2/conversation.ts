@@ -117,13 +117,13 @@ export class Conversation {
   /** Waits until the view is as it should be. Rejects with Closed. */
   until(isSo: (view: View) => boolean): Promise<View> {
     this.connect();
+    this.updates.flush();
     return new Promise((resolve, reject) => {
       const look = () => {
-        const view = this.view();
+        const { view, connection, error } = this.last;
         try {
           if (isSo(view)) resolve(view);
-          else if (this.connection === "closed" || this.connection === "idle")
-            reject(this.closedBy ?? closedHere());
+          else if (connection === "closed" || connection === "idle") reject(error ?? closedHere());
           else return;
         } catch (error) {
           reject(error);
