@@ -21,7 +21,7 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
@@ -403,7 +403,7 @@ class Engine:
         *,
         client_id: str,
         connection_id: str,
-    ) -> AsyncGenerator[Sent, None]:
+    ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
         To be ended with `detach`, also where this was not read to its end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -20,8 +20,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import Channel
+from turnwire.engine.channel import Channel, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
 from turnwire.ports import (
@@ -317,7 +316,7 @@ class Live:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, frames: list[f.Frame]) -> None:
+    def _publish(self, after: Conversation, frames: Sequence[Told]) -> None:
         news = after is not self.state
         self.state = after
         if news:
