@@ -103,7 +103,9 @@ class Hearing:
         frames = self._channel.step(before, heard.state, effects.writes, now)
         spoken = self._channel.stream([event], heard.state, now)
         # The figures of a turn come before its end is told: who hears both tells them together.
-        heard.frames += [*spoken, *frames] if isinstance(event, ev.ResultSummary) else [*frames, *spoken]
+        heard.frames += (
+            [*spoken, *frames] if isinstance(event, ev.ResultSummary) else [*frames, *spoken]
+        )
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
         """Nothing more comes of the blocks that still grow: what there is of them is kept.

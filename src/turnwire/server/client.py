@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.engine.channel import FollowAgain, Sent, SlowReader
+from turnwire.errors import TurnwireError
 from turnwire.server.keys import Who
 from turnwire.server.limits import Bucket, is_too_deep
-from turnwire.server.outlet import Outlet, Send, Sendable, Wire
+from turnwire.server.outlet import Outlet, Send, Wire
+from turnwire.server.problems import refusal_of
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -27,10 +32,16 @@ _decode = msgspec.json.Decoder().decode
 class Client:
     """From the first frame to the last. Whoever speaks a language says here what its words are."""
 
-    outlet: Outlet
     conversation_id: str | None = None
 
-    def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        who: Who,
+        send: Send,
+        wire: Wire | None,
+        outlet: Callable[..., Outlet] = Outlet,
+    ) -> None:
         self.who = who
         self.connection_id = service.engine.new_id()
         self.gone = asyncio.Event()  # it is over, and nothing of it is left
@@ -44,6 +55,9 @@ class Client:
         self._nonsense = 0
         self._hasty = 0
         self._closing: asyncio.Task[None] | None = None
+        self.outlet = outlet(
+            send, wire, size=self.settings.buffer_bytes, ended=self.end, now=self._loop.time
+        )
         if wire is not None:
             wire.when_silent(lambda: self.close(4002, Refused("HEARTBEAT_TIMEOUT")))
 
@@ -59,11 +73,11 @@ class Client:
         """A frame of the client, as decoded JSON. Raises Refused if it is none."""
         raise NotImplementedError
 
-    def error(self, refused: Refused) -> Sendable:
+    def error(self, refused: Refused) -> Sent:
         """A refusal, or the reason why it ends."""
         raise NotImplementedError
 
-    def heartbeat(self) -> Sendable:
+    def heartbeat(self) -> Sent:
         """A sign of life."""
         raise NotImplementedError
 
@@ -84,17 +98,6 @@ class Client:
             if self._closing is not None:
                 await asyncio.gather(self._closing, return_exceptions=True)
             self.gone.set()
-
-    def make_outlet(self, kind: type[Outlet] = Outlet) -> Outlet:
-        """What frames leave through."""
-        return kind(
-            self._send,
-            self._wire,
-            size=self.settings.buffer_bytes,
-            slow=lambda: self.close(4001),
-            ended=lambda: self.close(4000),
-            now=self._loop.time,
-        )
 
     async def _read(self, receive: Any) -> None:
         while True:
@@ -149,6 +152,16 @@ class Client:
         if silence >= self.settings.heartbeat_seconds - 1.5 and self.outlet.is_idle:
             self.outlet.put(self.heartbeat())
 
+    def end(self, why: TurnwireError) -> None:
+        """The conversation has nothing more for this client."""
+        if isinstance(why, FollowAgain):
+            self.close(4001 if isinstance(why, SlowReader) else 4000)
+            return
+        refused = refusal_of(why)
+        if refused.code == "CONVERSATION_NOT_FOUND":  # it was there
+            refused = Refused("CONVERSATION_CLOSED")
+        self.close(CLOSES_WITH.get(str(refused.code), 4004), refused)
+
     def close(self, code: int, error: Refused | None = None) -> None:
         """End it, with the error that is the reason. It ends even if the client takes nothing."""
         if self._closing is None:
@@ -159,7 +172,7 @@ class Client:
         last = None if error is None else self.error(error)
         try:
             async with asyncio.timeout(_PATIENCE):
-                await self.outlet.finish(last)
+                await self.outlet.send_last(last)
                 await self._send({"type": "websocket.close", "code": code})
         except Exception:  # it has gone, or does not read
             self._abort()

@@ -97,7 +97,14 @@ class RpcBridge:
         data = rpc.RpcContentBlockDeltaEvent(e.index, rpc.RpcTextDelta(e.text))
         uuid = f"{self._uuid}{next(self._numbers)}"
         return [
-            rpc.RpcStreamEvent(uuid, session_id, data, self._provider or e.provider, e.parent_tool_use_id, e.agent_id)
+            rpc.RpcStreamEvent(
+                uuid,
+                session_id,
+                data,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                e.agent_id,
+            )
         ]
 
     def _thinking_delta(self, e: ui.UiThinkingDelta) -> Messages:
@@ -143,14 +150,23 @@ class RpcBridge:
     def _tool_complete(self, e: ui.UiToolComplete) -> Messages:
         result = rpc.RpcToolResultBlock(e.tool_id, e.result, e.is_error)
         body = rpc.RpcMessageContent([result])
-        return [rpc.RpcUserMessage(body, self._provider or e.provider, e.parent_tool_use_id, agent_id=e.agent_id)]
+        return [
+            rpc.RpcUserMessage(
+                body, self._provider or e.provider, e.parent_tool_use_id, agent_id=e.agent_id
+            )
+        ]
 
     def _assistant(self, e: ui.UiAssistantMessage) -> Messages:
         content = [to_rpc_block(block) for block in e.content]
         body = rpc.RpcMessageContent(content, e.message_id, e.model, e.index)
         return [
             rpc.RpcAssistantMessage(
-                body, self._provider or e.provider, e.parent_tool_use_id, e.error, e.aborted, e.agent_id
+                body,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                e.error,
+                e.aborted,
+                e.agent_id,
             )
         ]
 
@@ -160,7 +176,13 @@ class RpcBridge:
         replay = True if e.origin == "replay" else None
         return [
             rpc.RpcUserMessage(
-                body, self._provider or e.provider, e.parent_tool_use_id, synthetic, replay, e.uuid, e.agent_id
+                body,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                synthetic,
+                replay,
+                e.uuid,
+                e.agent_id,
             )
         ]
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from turnwire.core.error_codes import Refused
 from turnwire.core.faults import fault_in_words
 from turnwire.core.status import OpenRequest, Status
-from turnwire.dialects.rpc.bridge import ToolProgressMode
 from turnwire.dialects.rpc.messages import RpcMessage
 from turnwire.dialects.rpc.methods import METHODS, Method, PermissionReply, QuestionReply
 
@@ -123,7 +122,6 @@ class Capabilities(_Plain, frozen=True):
     models: list[str] = []  # for `setModel`, where the agent lists them
     permission_modes: list[str] = []  # for `setPermissionMode`
     options: list[str] = []  # for `connect`
-    tool_progress: list[ToolProgressMode] = ["off", "text_delta", "output_delta"]
 
 
 class Connected(_Plain, frozen=True):
@@ -257,7 +255,9 @@ def read_frame(value: Any) -> Call | Reply:
     for key in value:
         if key not in _KEYS:
             said = f"`{key}` is not known: a call has id, method and params"
-            raise Refused("INVALID_FORMAT", f"{said}, an answer id and result, or error.", id=own_id)
+            raise Refused(
+                "INVALID_FORMAT", f"{said}, an answer id and result, or error.", id=own_id
+            )
     if own_id.startswith(_OURS):
         return _reply(own_id, value)
     method = value.get("method")

@@ -80,7 +80,16 @@ class Connect(_Params, frozen=True):
 
 
 _PLACE = ["last_sequence", "epoch", "tail"]
-_NEW = ["provider", "resume", "model", "system_prompt", "permission_mode", "cwd", "title", "options"]
+_NEW = [
+    "provider",
+    "resume",
+    "model",
+    "system_prompt",
+    "permission_mode",
+    "cwd",
+    "title",
+    "options",
+]
 
 
 class Disconnect(_Params, frozen=True):

@@ -106,9 +106,7 @@ def _finished(
     error: str | None = None,
 ) -> UiStreamEvent:
     aborted = getattr(of, "aborted", False)
-    return ui.UiAssistantMessage(
-        *who, of.message_id, of.index, [block], of.model, error, aborted
-    )
+    return ui.UiAssistantMessage(*who, of.message_id, of.index, [block], of.model, error, aborted)
 
 
 def _chunk(who: _Who, said: p.Chunk) -> UiStreamEvent:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from turnwire.core import events as ev
 from turnwire.core import ui
@@ -17,9 +17,10 @@ from turnwire.dialects.rpc.frames import stream_tail
 from turnwire.dialects.rpc.messages import RpcMessage
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.ui import end_of_turn, shown
+from turnwire.engine import Talk
 from turnwire.engine.channel import Sent, Spoken
 
-__all__ = ["Feed", "Kind", "Line", "News"]
+__all__ = ["Feed", "Feeds", "Kind", "Line", "News"]
 
 # What a message is, for those who do not want all of them.
 Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
@@ -122,18 +123,17 @@ class Feed:
 
     def _told(self, frame: f.Frame, out: list[Line]) -> None:
         if isinstance(frame, f.MessageReplay):
-            event = frame.payload.event
-            if isinstance(event, f.AssistantComplete):
-                self._ended(event, None, out)
-            elif isinstance(event, f.Frame):
-                self._told(event, out)
+            again = frame.payload.event
+            if isinstance(again, f.AssistantComplete):
+                self._ended(again, None, out)
+            elif isinstance(again, f.Frame):
+                self._told(again, out)
             return
         event = shown(frame, self._provider, self._session_id)
         if event is not None:
             kind: Kind = "system" if isinstance(event, ui.UiSystemMessage) else "whole"
             number = getattr(frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
-            for message in self._bridge.feed(event):
-                out.append(Line(kind, message, frame.turn_id, number))
+            out += [Line(kind, each, frame.turn_id, number) for each in self._bridge.feed(event)]
         if isinstance(frame, f.TurnStarted | f.SessionState):
             out.append(Line("whole", None, news=frame))
 
@@ -177,3 +177,26 @@ def _joined(events: list[NormalizedStreamEvent]) -> Iterable[NormalizedStreamEve
 
 def _whole(first: ev.ContentDelta, texts: list[str]) -> ev.ContentDelta:
     return first if len(texts) == 1 else structs.replace(first, text="".join(texts))
+
+
+class Feeds:
+    """The feed of each conversation that somebody listens to."""
+
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._feeds: dict[str, tuple[Feed, int]] = {}  # and how many listen
+
+    def join(self, talk: Talk) -> Feed:
+        """One more listens. To be ended with `leave`."""
+        feed, listeners = self._feeds.get(talk.id) or (self._new(talk), 0)
+        self._feeds[talk.id] = (feed, listeners + 1)
+        return feed
+
+    def leave(self, conversation_id: str) -> None:
+        """One listens no longer."""
+        feed, listeners = self._feeds.pop(conversation_id)
+        if listeners > 1:
+            self._feeds[conversation_id] = (feed, listeners - 1)
+
+    def _new(self, talk: Talk) -> Feed:
+        return Feed(talk.row.agent, talk.row.native_session_id, self._new_id()[:8])
