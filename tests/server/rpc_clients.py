@@ -60,7 +60,7 @@ class RpcClient:
             params["conversation"] = conversation
         if conversation is not None and self.cursor and "last_sequence" not in params:
             params |= {"last_sequence": self.cursor, "epoch": self.epoch}
-        result = await self.result("connect", **params)
+        result: Frame = await self.result("connect", **params)
         self.epoch, self.conversation = result["epoch"], result["conversation"]
         return result
 
@@ -126,12 +126,11 @@ class RpcClient:
             message = rpc.decode(msgspec.json.encode(frame["data"]))
             self.transcript.apply(message, frame.get("sequence"), frame.get("turn_id"))
             self.cursor = max(self.cursor, frame.get("sequence", 0))
-        elif isinstance(frame.get("result"), dict) and "epoch" in frame["result"]:
-            if "connection_id" in frame["result"]:
-                reset = frame["result"].get("reset") is not None
-                self.transcript.connected(reset=reset)
-                if reset:
-                    self.cursor = frame["result"]["first"] - 1
+        elif isinstance(frame.get("result"), dict) and "connection_id" in frame["result"]:
+            reset = frame["result"].get("reset") is not None
+            self.transcript.connected(reset=reset)
+            if reset:
+                self.cursor = frame["result"]["first"] - 1
 
     async def until(self, that: Callable[[Frame], bool]) -> Frame:
         """The next frame that fits, from where the last search ended."""

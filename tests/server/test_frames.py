@@ -349,7 +349,7 @@ def test_a_refusal_comes_instead_of_the_first_frame(
     play(tmp_path, scene, **settings)
 
 
-@pytest.mark.parametrize("path", ["/ws/conversations/nobodys", "/ws/elsewhere", "/ws"])
+@pytest.mark.parametrize("path", ["/ws/conversations/nobodys", "/ws/elsewhere", "/ws/rpc/more"])
 def test_there_is_no_conversation_there(tmp_path: Path, path: str) -> None:
     async def scene(server: Serving) -> None:
         headers = [("Host", server.url[7:]), ("Authorization", f"Bearer {server.token}")]

@@ -56,7 +56,7 @@ def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) 
                 await client.say("hello", "m-1")
                 while not slow.gone.is_set():
                     await client.next()
-                    waiting.append(slow._outlet._size)
+                    waiting.append(slow.outlet._size)
                 await client.end_of(1)
                 await client.state("active")
             assert slow.code == 4001

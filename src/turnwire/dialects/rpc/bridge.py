@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from turnwire.core import blocks as unified
 from turnwire.core import ui
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.ui import UiStreamEvent
 from turnwire.dialects.rpc import messages as rpc
-from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage, RpcStreamEventData
+from turnwire.dialects.rpc.messages import (
+    RpcBlock,
+    RpcMessage,
+    RpcStreamEventData,
+    ToolProgressMode,
+)
 
 __all__ = ["RpcBridge", "ToolProgressMode", "to_rpc_block"]
-
-ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
 
 Messages = list[RpcMessage]
 

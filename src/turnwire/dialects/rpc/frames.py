@@ -53,7 +53,7 @@ class _Plain(Struct, frozen=True, omit_defaults=True, gc=False):
 class Error(_Plain, frozen=True):
     """Why not."""
 
-    code: str  # one of the [error codes](v2.md#errors)
+    code: str  # one of the error codes of protocol v2
     message: str  # what happened, in words
     retryable: bool  # the same call, made again later, may succeed
     what_to_do: str

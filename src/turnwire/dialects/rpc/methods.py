@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from turnwire.dialects.rpc.bridge import ToolProgressMode
+from turnwire.dialects.rpc.messages import ToolProgressMode
 
 __all__ = [
     "METHODS",
