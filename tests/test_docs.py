@@ -29,6 +29,7 @@ from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
 from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.testing.model_api import Script
 
 ROOT = docs.ROOT
 PAGES = {
@@ -44,7 +45,9 @@ VOCABULARIES = {
     "turnwire.core.message": "docs/protocol/messages.md",
     "turnwire.core.assembler": "docs/protocol/messages.md",
     "turnwire.core.blobs": "docs/protocol/messages.md",
+    "turnwire.dialects.rpc.frames": "docs/protocol/rpc.md",
     "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
+    "turnwire.dialects.rpc.methods": "docs/protocol/rpc.md",
     "turnwire.dialects.claude.answers": "docs/protocol/claude.md",
     "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
     "turnwire.dialects.claude.stream": "docs/protocol/claude.md",
@@ -178,6 +181,7 @@ READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/ui.md": _through(UiStreamEvent),
     "docs/protocol/v2.md": _v2,
     "docs/protocol/view.md": _through(View),
+    "docs/testing/model_api.md": _through(Script),
 }
 
 EXAMPLES = [

@@ -11,11 +11,11 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
-from turnwire.engine.channel import Channel, Sent, Subscriber
-from turnwire.engine.replays import Replays, SlowReader
+from turnwire.engine.channel import Channel, Listener, Sent, Spoken, Subscriber
+from turnwire.engine.replays import Replays
 from turnwire.ports import Clock
 
-__all__ = ["Place", "SlowReader", "follow", "open_at"]
+__all__ = ["Place", "follow", "open_at"]
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -33,7 +33,7 @@ async def open_at(
     replays: Replays,
     clock: Clock,
     info: Callable[[int, int], p.SessionInfo],
-) -> AsyncGenerator[Sent, None]:
+) -> AsyncGenerator[Sent | Spoken, None]:
     """The first frames of a connection. The subscriber gets what follows them, from now on.
 
     The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
@@ -53,14 +53,20 @@ async def open_at(
     last: list[f.Frame] = [
         replay_complete(name, head, now),
         channel.state_frame(now),
-        *channel.snapshots(now),
     ]
+    spoken: list[Spoken] = []
+    if isinstance(subscriber, Listener):
+        spoken = channel.spoken_so_far()
+    else:
+        last += channel.snapshots(now)
     for frame in hello(name, start, info(start.after + 1, head), now):
         yield Sent(frame)
     async for sent in replays.since(state, start.after):
         yield sent
     for frame in last:
         yield Sent(frame)
+    for each in spoken:
+        yield each
 
 
 async def follow(
@@ -80,13 +86,14 @@ async def follow(
     epoch = replays.epoch
     try:
         async for sent in open_at(place, channel, subscriber, replays, clock, info):
-            yield sent
+            if isinstance(sent, Sent):  # as nobody listens here
+                yield sent
         while True:
             while (waiting := subscriber.take()) is not None:
                 yield waiting
-            if subscriber.overrun:
+            if subscriber.end is not None:
                 replays.check_epoch(epoch)
-                raise SlowReader("This follower read too slowly; follow again from its place.")
+                raise subscriber.end()
             news.clear()
             await news.wait()
     finally:

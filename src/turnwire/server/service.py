@@ -30,6 +30,7 @@ from turnwire.server.auth import Auth
 from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
+from turnwire.server.rpc.feed import Feeds
 from turnwire.settings import Settings
 
 __all__ = ["Service"]
@@ -50,6 +51,7 @@ class Service:
         self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
         self.auth = Auth(self.gate, self.keys, settings.authenticate)
         self.hub = Hub(settings, self.keys)
+        self.feeds = Feeds(self.engine.new_id)
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
         self.owner: Who | None = None

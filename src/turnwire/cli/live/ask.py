@@ -55,7 +55,7 @@ async def ask_question(painter: TerminalPainter, request: OpenRequest) -> Any:
 
 async def _answer(painter: TerminalPainter, question: Question, required: bool) -> Answer | None:
     while True:
-        line = await painter.read_line(hint_of(question))
+        line = await painter.read_line(f"{hint_of(question)}; Ctrl-D leaves it open")
         if line is None:
             return None
         try:
@@ -99,7 +99,7 @@ def _choices(request: OpenRequest, given: Any) -> str:
     words = ["y: allow", "n: deny"]
     if request.suggestions and given is None:
         words.append(f"a: always ({rules_of(request.suggestions)})")
-    return "  ".join([*words, "e: edit"])
+    return "  ".join([*words, "e: edit", "Ctrl-D: stop"])
 
 
 async def _edit(painter: TerminalPainter, request: OpenRequest, given: Any) -> Any:
