@@ -2,6 +2,7 @@
 import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { Transport } from "./line/transport.js";
+import { type RpcOptions, RpcSession } from "./rpc/session.js";
 import { Conversation, type ConversationOptions } from "./v2/conversation.js";
 
 export type ClientOptions = Credentials;
@@ -15,6 +16,7 @@ export class BaseClient {
   readonly inbox: Inbox;
   protected readonly transport: Transport;
   private readonly conversations = new Map<string, Conversation>();
+  private readonly sessions = new Set<RpcSession>();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
     this.http = new Http(url.replace(/\/+$/, ""), options);
@@ -31,6 +33,13 @@ export class BaseClient {
       this.conversations.set(id, found);
     }
     return found;
+  }
+
+  /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
+  rpc(options?: RpcOptions): RpcSession {
+    const session = new RpcSession(this.http, this.transport, options);
+    this.sessions.add(session);
+    return session;
   }
 
   /** Begins a conversation: its id. */
@@ -53,6 +62,8 @@ export class BaseClient {
   close(): void {
     for (const conversation of this.conversations.values()) conversation.close();
     this.conversations.clear();
+    for (const session of this.sessions) session.close();
+    this.sessions.clear();
   }
 
   private forgetSome(): void {

@@ -34,11 +34,11 @@ export function readRpcMessage(value: unknown): RpcMessage {
 
 /** Apply every RPC message in order; `view` is what a person sees by then. */
 export class Transcript {
-  private readonly build = new ViewBuilder();
+  private build = new ViewBuilder();
   /** One per voice. */
   private readonly streaming = new Map<Voice, MessageBuilder>();
-  private readonly seen = new Recent(REMEMBERED);
-  private readonly results = new Recent(REMEMBERED);
+  private seen = new Recent(REMEMBERED);
+  private results = new Recent(REMEMBERED);
   private last: RpcStreamEvent | undefined;
   /** Of the turn that runs. */
   private error: TurnError | undefined;
@@ -57,8 +57,25 @@ export class Transcript {
     return this.build.cursor;
   }
 
-  /** One more message, and its number in the log where one stands beside it (section 5.1). */
-  apply(message: RpcMessage, sequence?: number): void {
+  /** On another connection: what was half said is said again; `isReset`: all of it is void. */
+  connected(isReset = false): void {
+    if (isReset) {
+      this.build = new ViewBuilder();
+      this.seen = new Recent(REMEMBERED);
+      this.results = new Recent(REMEMBERED);
+      this.error = undefined;
+      this.hasNews = false;
+      this.users = this.nameless = 0;
+    } else {
+      this.build.forgetGrowing();
+      for (const message of this.streaming.values()) this.close(message);
+    }
+    this.streaming.clear();
+    this.last = undefined;
+  }
+
+  /** One more message, and its number and its turn where they stand beside it (section 5.1). */
+  apply(message: RpcMessage, sequence?: number, turnId?: number): void {
     if (this.isRepeat(message, sequence)) return;
     switch (message.type) {
       case "stream_event":
@@ -68,7 +85,7 @@ export class Transcript {
       case "user":
         return this.user(message, sequence);
       case "result":
-        return this.result(message);
+        return this.result(message, turnId);
       case "error":
         this.error = { code: message.code || "error", message: message.message };
     }
@@ -275,15 +292,16 @@ export class Transcript {
 
   // --- the end of a turn --------------------------------------------------------------------------------
 
-  /** A turn is over. The same words again, when nothing new was said, are the same end. */
-  private result(result: RpcResultMessage): void {
+  /**
+   * A turn is over, which counts once. Where nobody says which turn: the same words again, when
+   * nothing new was said, are the same end.
+   */
+  private result(result: RpcResultMessage, turnId: number | undefined): void {
     const told = this.error;
     const hadNews = this.hasNews;
     this.error = undefined;
     this.hasNews = false;
-    const words = JSON.stringify(result);
-    const isNew = this.results.isNew(words);
-    if (!isNew && !hadNews) return;
+    if (turnId === undefined && !this.results.isNew(JSON.stringify(result)) && !hadNews) return;
     const interrupted = result.terminal_reason?.startsWith("aborted") ?? false;
     const failed = result.is_error ? failure(result) : undefined;
     const error = interrupted ? undefined : (told ?? failed);
@@ -296,7 +314,7 @@ export class Transcript {
       cost_usd: result.cost_usd,
       duration_ms: result.duration_ms,
     });
-    this.build.endTurn(this.build.turnCount + 1, end);
+    this.build.endTurn(turnId ?? this.build.turnCount + 1, end);
   }
 }
 

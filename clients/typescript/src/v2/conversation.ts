@@ -1,11 +1,10 @@
 // One conversation over protocol v2, over as many connections as it takes: it resumes where it was,
 // and sends again, under the same id, what was not answered.
-import { Closed, Refused } from "../errors.js";
+import { type Closed, Refused } from "../errors.js";
 import type {
   Accepted,
   Capabilities,
   ClientFrame,
-  ErrorPayload,
   Limits,
   PermissionChoice,
   QueueChange,
@@ -19,11 +18,11 @@ import type {
 } from "../generated/types.js";
 import type { Http } from "../http.js";
 import { newId } from "../ids.js";
-import { integer, isObject, readJson } from "../lenient.js";
-import { Line } from "../line/line.js";
+import { integer, isObject } from "../lenient.js";
+import type { Opening } from "../line/line.js";
 import { openingOf } from "../line/opening.js";
+import { Talk, type TalkSnapshot } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
-import { Updates } from "../line/updates.js";
 import { isSame } from "../view/drawing.js";
 import { type PayloadOf, readFrame } from "./frames.js";
 import { ViewReducer } from "./reducer.js";
@@ -36,15 +35,9 @@ export interface ConversationOptions {
   tail?: number;
 }
 
-/** What a front end shows. It is made anew once per frame, and only where something has changed. */
-export interface Snapshot {
-  readonly view: View;
-  /** `connected`: all that was missed is here. */
-  readonly connection: "idle" | "connecting" | "connected" | "closed";
+export interface Snapshot extends TalkSnapshot {
   /** Sent, and not answered yet. */
   readonly unanswered: readonly ClientFrame[];
-  /** Why it was closed for good. */
-  readonly error?: Closed | undefined;
   /** What this conversation's agent can do. */
   readonly capabilities?: Capabilities | undefined;
   readonly limits?: Limits | undefined;
@@ -57,127 +50,32 @@ interface Waiting {
   refuse(error: Error): void;
 }
 
-/** For so long a conversation that nobody looks at stays connected: pages come and go. */
-const LINGER = 1_000;
-
-export class Conversation {
+export class Conversation extends Talk<Snapshot> {
   private readonly reducer = new ViewReducer();
-  private readonly line: Line;
-  private readonly updates = new Updates(() => this.refresh());
   private readonly hearers = new Set<(frame: ServerFrame) => void>();
   private readonly waiting = new Map<string, Waiting>();
-  private connection: Snapshot["connection"] = "idle";
   private info: SessionInfo | undefined;
+  private unanswered: readonly ClientFrame[] = [];
   /** Of the last frame of this connection. */
   private sequence = 0;
-  private lastError: ErrorPayload | undefined;
-  private closedBy: Closed | undefined;
-  private isPinned = false;
-  private holders = 0;
-  private last: Snapshot = { view: this.reducer.view(), connection: "idle", unanswered: [] };
 
   constructor(
     readonly id: string,
     private readonly http: Http,
-    transport: Transport,
+    private readonly transport: Transport,
     private readonly options: ConversationOptions = {},
   ) {
-    const path = `/ws/conversations/${encodeURIComponent(id)}`;
-    this.line = new Line(transport, {
-      opening: () => openingOf(this.http, transport, "turnwire.v2", path, this.place()),
-      open: () => this.begin(),
-      message: (text) => this.hear(text),
-      lost: () => this.setConnection("connecting"),
-      closed: (code) => this.end(code),
-      beat: () => void this.line.send('{"type":"session.heartbeat"}'),
-    });
+    super(transport);
   }
 
-  // --- looking --------------------------------------------------------------------------------------
-
-  /** What a front end shows: the same object until the next update. */
-  get snapshot(): Snapshot {
-    return this.last;
-  }
-
-  /** What a person would see now, between two updates too. */
   view(): View {
     return this.reducer.view();
   }
-
-  /** Calls `listener` after each update, at most once per animation frame. */
-  readonly subscribe = (listener: () => void): (() => void) => this.updates.subscribe(listener);
 
   /** Calls `hearer` with every frame as it comes; what was missed comes as it was first sent. */
   onFrame(hearer: (frame: ServerFrame) => void): () => void {
     this.hearers.add(hearer);
     return () => this.hearers.delete(hearer);
-  }
-
-  /** Waits until the view is as it should be. Rejects with Closed. */
-  until(isSo: (view: View) => boolean): Promise<View> {
-    this.connect();
-    this.updates.flush();
-    return new Promise((resolve, reject) => {
-      const look = () => {
-        const { view, connection, error } = this.last;
-        try {
-          if (isSo(view)) resolve(view);
-          else if (connection === "closed" || connection === "idle") reject(error ?? closedHere());
-          else return;
-        } catch (error) {
-          reject(error);
-        }
-        stop();
-      };
-      const stop = this.subscribe(look);
-      look();
-    });
-  }
-
-  // --- being there ------------------------------------------------------------------------------------
-
-  /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
-  open(): this {
-    this.isPinned = true;
-    this.connect();
-    return this;
-  }
-
-  private connect(): void {
-    if (this.connection === "idle") {
-      this.setConnection("connecting");
-      this.line.open();
-    }
-  }
-
-  /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
-  close(): void {
-    this.isPinned = false;
-    this.line.close();
-    this.rejectAll(closedHere());
-    this.closedBy = undefined;
-    this.setConnection("idle");
-  }
-
-  /** Stays connected as long as somebody holds it. Returns how to let go. */
-  hold(): () => void {
-    this.holders += 1;
-    this.connect();
-    let isHeld = true;
-    return () => {
-      if (!isHeld) return;
-      isHeld = false;
-      this.holders -= 1;
-      setTimeout(() => {
-        if (this.holders === 0 && !this.isPinned && !this.waiting.size) this.close();
-      }, LINGER);
-    };
-  }
-
-  /** Whether nobody is connected or about to be. */
-  get isIdle(): boolean {
-    return this.holders === 0 && (this.connection === "idle" || this.connection === "closed");
   }
 
   // --- asking -------------------------------------------------------------------------------------------
@@ -232,24 +130,29 @@ export class Conversation {
     return new Promise((accept, refuse) => {
       this.waiting.set(clientMessageId, { frame, raw, accept, refuse });
       this.line.send(raw);
-      this.updates.changed();
+      this.changed();
     });
   }
 
   // --- the line -----------------------------------------------------------------------------------------
 
-  private place(): Record<string, string | number | undefined> {
+  protected opening(): Promise<Opening> {
     const { cursor, epoch } = this.reducer;
-    return { protocol: "v2", last_sequence: cursor, epoch, tail: this.options.tail };
+    const path = `/ws/conversations/${encodeURIComponent(this.id)}`;
+    const place = { protocol: "v2", last_sequence: cursor, epoch, tail: this.options.tail };
+    return openingOf(this.http, this.transport, "turnwire.v2", path, place);
   }
 
-  private begin(): void {
+  protected begin(): void {
     this.sequence = 0;
     for (const { raw } of this.waiting.values()) this.line.send(raw);
   }
 
-  private hear(text: string): void {
-    const value = readJson(text);
+  protected beat(): void {
+    this.line.send('{"type":"session.heartbeat"}');
+  }
+
+  protected hear(value: unknown): void {
     const sequence = isObject(value) ? integer(value.sequence) : undefined;
     if (sequence !== undefined && sequence > this.sequence + 1) {
       return this.line.drop(); // the connection itself has lost a frame
@@ -258,89 +161,61 @@ export class Conversation {
     const frame = readFrame(value);
     this.reducer.apply(frame);
     if (this.reducer.behind) return this.line.drop();
-    this.note(frame);
-    this.updates.changed();
+    this.heard(frame);
     const told = frame.type === "message.replay" ? frame.payload.event : frame;
     for (const hearer of [...this.hearers]) hearer(told);
   }
 
-  private note(frame: ServerFrame): void {
+  private heard(frame: ServerFrame): void {
     switch (frame.type) {
       case "session.connected":
       case "session.resumed":
         this.info = frame.payload;
-        this.lastError = undefined;
+        this.note(undefined);
         this.line.expectEvery(frame.payload.limits.heartbeat_seconds);
         return;
       case "session.state":
         this.connection = "connected";
         return;
-      case "session.error":
-        return this.refused(frame.payload);
-      case "user.message.ack":
-      case "user.input_response.ack":
-      case "user.permission_response.ack":
-      case "user.interrupt.ack":
-      case "user.queue.ack":
-      case "user.rewind.ack":
-      case "session.set_model.ack":
-      case "session.set_permission_mode.ack":
-        this.taken(frame.payload.client_message_id)?.accept(frame.payload);
+      case "session.error": {
+        const asked = this.taken(frame.payload.client_message_id);
+        if (asked) asked.refuse(new Refused(frame.payload));
+        else this.note(frame.payload);
+        return;
+      }
+      default:
+        if (frame.type.endsWith(".ack")) {
+          const ack = (frame as { payload: Accepted }).payload;
+          this.taken(ack.client_message_id)?.accept(ack);
+        }
     }
-  }
-
-  private refused(error: ErrorPayload): void {
-    const asked = this.taken(error.client_message_id);
-    if (asked !== undefined) {
-      asked.refuse(new Refused(error));
-      return;
-    }
-    this.lastError = error;
-    const wait = error.data?.retry_after;
-    if (error.code === "RATE_LIMITED" && typeof wait === "number") this.line.waitAtLeast(wait);
   }
 
   private taken(clientMessageId: string | undefined): Waiting | undefined {
-    if (clientMessageId === undefined) return undefined;
-    const asked = this.waiting.get(clientMessageId);
-    this.waiting.delete(clientMessageId);
+    const asked = this.waiting.get(clientMessageId ?? "");
+    this.waiting.delete(clientMessageId ?? "");
     return asked;
   }
 
-  private end(closeCode: number): void {
-    const { code, message } = this.lastError ?? {};
-    const words = message ?? `The server closed the conversation (${closeCode}).`;
-    this.closedBy = new Closed(code ?? "CONVERSATION_CLOSED", words, closeCode);
-    this.rejectAll(this.closedBy);
-    this.setConnection("closed");
-  }
-
-  private rejectAll(error: Closed): void {
+  protected rejectAll(error: Closed): void {
     for (const { refuse } of this.waiting.values()) refuse(error);
     this.waiting.clear();
   }
 
-  // --- updates ------------------------------------------------------------------------------------------
-
-  private setConnection(connection: Snapshot["connection"]): void {
-    this.connection = connection;
-    this.updates.changed();
+  protected get isWaiting(): boolean {
+    return this.waiting.size > 0;
   }
 
-  private refresh(): void {
+  protected look(): Snapshot {
     const unanswered = [...this.waiting.values()].map((each) => each.frame);
-    const { last } = this;
-    this.last = {
-      view: this.reducer.view(),
+    if (!isSame(unanswered, this.unanswered)) this.unanswered = unanswered;
+    return {
+      view: this.view(),
       connection: this.connection,
-      unanswered: isSame(unanswered, last.unanswered) ? last.unanswered : unanswered,
       error: this.closedBy,
+      unanswered: this.unanswered,
       capabilities: this.info?.capabilities,
       limits: this.info?.limits,
     };
   }
-}
-
-function closedHere(): Closed {
-  return new Closed("CLOSED", "The conversation was closed here.", 1000);
 }
