@@ -15,8 +15,8 @@ export class BaseClient {
   /** What waits for a person, in all conversations. */
   readonly inbox: Inbox;
   protected readonly transport: Transport;
-  private readonly conversations = new Map<string, Conversation>();
-  private readonly sessions = new Set<RpcSession>();
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #sessions = new Set<RpcSession>();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
     this.http = new Http(url.replace(/\/+$/, ""), options);
@@ -26,11 +26,11 @@ export class BaseClient {
 
   /** One conversation: the same object for all who ask for it. It connects when it is used. */
   conversation(id: string, options?: ConversationOptions): Conversation {
-    let found = this.conversations.get(id);
+    let found = this.#conversations.get(id);
     if (found === undefined) {
-      this.forgetSome();
+      this.#forgetSome();
       found = new Conversation(id, this.http, this.transport, options);
-      this.conversations.set(id, found);
+      this.#conversations.set(id, found);
     }
     return found;
   }
@@ -38,7 +38,7 @@ export class BaseClient {
   /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
   rpc(options?: RpcOptions): RpcSession {
     const session = new RpcSession(this.http, this.transport, options);
-    this.sessions.add(session);
+    this.#sessions.add(session);
     return session;
   }
 
@@ -60,16 +60,16 @@ export class BaseClient {
 
   /** Closes every conversation. */
   close(): void {
-    for (const conversation of this.conversations.values()) conversation.close();
-    this.conversations.clear();
-    for (const session of this.sessions) session.close();
-    this.sessions.clear();
+    for (const conversation of this.#conversations.values()) conversation.close();
+    this.#conversations.clear();
+    for (const session of this.#sessions) session.close();
+    this.#sessions.clear();
   }
 
-  private forgetSome(): void {
-    for (const [id, conversation] of this.conversations) {
-      if (this.conversations.size < KEPT) return;
-      if (conversation.isIdle) this.conversations.delete(id);
+  #forgetSome(): void {
+    for (const [id, conversation] of this.#conversations) {
+      if (this.#conversations.size < KEPT) return;
+      if (conversation.isIdle) this.#conversations.delete(id);
     }
   }
 }

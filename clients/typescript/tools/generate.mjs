@@ -155,6 +155,7 @@ function kindOf(schema) {
   return { kind: schema.type ?? "any", nullable: false };
 }
 
+const TAKEN = new Set(["Replay", "ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
 const ENVELOPE = ["conversation_id", "turn_id", "sequence", "timestamp", "trace_id"];
 
 function table() {
@@ -190,7 +191,9 @@ function table() {
     const tag = defs[member].properties.type.enum?.[0];
     if (tag === undefined) continue;
     frames[tag] = refName(defs[member].properties.payload);
-    if (frames[tag] !== "Replay") addShape(frames[tag]); // it holds a frame: src/v2/frames.ts reads it
+    // A replay holds a frame: src/v2/frames.ts reads it. What no view is made of is taken as it comes.
+    if (!TAKEN.has(frames[tag])) addShape(frames[tag]);
+    else if (frames[tag] !== "Replay") frames[tag] = "";
   }
   addUnion("RpcMessage");
   const envelope = Object.fromEntries(

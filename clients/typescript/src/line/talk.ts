@@ -1,8 +1,10 @@
 // What following a conversation is, whatever is spoken on the line: looking, waiting, being there.
 import { Closed } from "../errors.js";
 import type { ErrorPayload, View } from "../generated/types.js";
+import type { Http } from "../http.js";
 import { readJson } from "../lenient.js";
 import { Line, type Opening } from "./line.js";
+import { openingOf, type Query } from "./opening.js";
 import type { Transport } from "./transport.js";
 import { Updates } from "./updates.js";
 
@@ -22,15 +24,19 @@ export abstract class Talk<S extends TalkSnapshot> {
   protected readonly line: Line;
   protected connection: S["connection"] = "idle";
   protected closedBy: Closed | undefined;
-  private readonly updates = new Updates(() => {
-    this.last = this.look();
+  readonly #updates = new Updates(() => {
+    this.#last = this.look();
   });
-  private last: S | undefined;
-  private lastError: Partial<ErrorPayload> | undefined;
-  private isPinned = false;
-  private holders = 0;
+  #last: S | undefined;
+  #lastError: Partial<ErrorPayload> | undefined;
+  #isPinned = false;
+  #holders = 0;
 
-  constructor(transport: Transport) {
+  /** Where a WebSocket is opened, and as whom. */
+  protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
+
+  constructor(http: Http, transport: Transport) {
+    this.openingAt = (...where) => openingOf(http, transport, ...where);
     this.line = new Line(transport, {
       opening: () => this.opening(),
       open: () => this.begin(),
@@ -63,20 +69,20 @@ export abstract class Talk<S extends TalkSnapshot> {
 
   /** What a front end shows: the same object until the next update. */
   get snapshot(): S {
-    this.last ??= this.look();
-    return this.last;
+    this.#last ??= this.look();
+    return this.#last;
   }
 
   /** What a person would see now, between two updates too. */
   abstract view(): View;
 
   /** Calls `listener` after each update, at most once per animation frame. */
-  readonly subscribe = (listener: () => void): (() => void) => this.updates.subscribe(listener);
+  readonly subscribe = (listener: () => void): (() => void) => this.#updates.subscribe(listener);
 
   /** Waits until the view is as it should be. Rejects with Closed. */
   until(isSo: (view: View) => boolean): Promise<View> {
     this.connect();
-    this.updates.flush();
+    this.#updates.flush();
     return new Promise((resolve, reject) => {
       const look = () => {
         const { view, connection, error } = this.snapshot;
@@ -98,14 +104,14 @@ export abstract class Talk<S extends TalkSnapshot> {
 
   /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
   open(): this {
-    this.isPinned = true;
+    this.#isPinned = true;
     this.connect();
     return this;
   }
 
   /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
   close(): void {
-    this.isPinned = false;
+    this.#isPinned = false;
     this.line.close();
     this.rejectAll(closedHere());
     this.closedBy = undefined;
@@ -114,22 +120,22 @@ export abstract class Talk<S extends TalkSnapshot> {
 
   /** Stays connected as long as somebody holds it. Returns how to let go. */
   hold(): () => void {
-    this.holders += 1;
+    this.#holders += 1;
     this.connect();
     let isHeld = true;
     return () => {
       if (!isHeld) return;
       isHeld = false;
-      this.holders -= 1;
+      this.#holders -= 1;
       setTimeout(() => {
-        if (this.holders === 0 && !this.isPinned && !this.isWaiting) this.close();
+        if (this.#holders === 0 && !this.#isPinned && !this.isWaiting) this.close();
       }, LINGER);
     };
   }
 
   /** Whether nobody is connected or about to be. */
   get isIdle(): boolean {
-    return this.holders === 0 && (this.connection === "idle" || this.connection === "closed");
+    return this.#holders === 0 && (this.connection === "idle" || this.connection === "closed");
   }
 
   protected connect(): void {
@@ -146,19 +152,19 @@ export abstract class Talk<S extends TalkSnapshot> {
 
   /** There is something to tell. */
   protected changed(): void {
-    this.updates.changed();
+    this.#updates.changed();
   }
 
   /** An error that answers nothing: the connection may be about to end. */
   protected note(error: Partial<ErrorPayload> | undefined): void {
-    this.lastError = error;
+    this.#lastError = error;
     const wait = error?.data?.retry_after;
     if (error?.code === "RATE_LIMITED" && typeof wait === "number") this.line.waitAtLeast(wait);
   }
 
   /** It has ended for good. */
   protected end(closeCode: number): void {
-    const { code, message } = this.lastError ?? {};
+    const { code, message } = this.#lastError ?? {};
     const words = message ?? `The server closed the conversation (${closeCode}).`;
     this.closedBy = new Closed(code ?? "CONVERSATION_CLOSED", words, closeCode);
     this.line.close();

@@ -19,7 +19,6 @@ import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, isObject, type Json } from "../lenient.js";
 import type { Opening } from "../line/line.js";
-import { openingOf } from "../line/opening.js";
 import { Talk, type TalkSnapshot } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { isSame } from "../view/drawing.js";
@@ -70,26 +69,25 @@ interface Asked {
 }
 
 export class RpcSession extends Talk<RpcSnapshot> {
-  private readonly transcript = new Transcript();
-  private readonly calls = new Map<string, Call>();
-  private readonly asked = new Map<string, Asked>();
-  private connected: RpcConnected | undefined;
-  private connectId = "";
-  private count = 0;
+  readonly #transcript = new Transcript();
+  readonly #calls = new Map<string, Call>();
+  readonly #asked = new Map<string, Asked>();
+  #connected: RpcConnected | undefined;
+  #connectId = "";
+  #count = 0;
   /** The turn whose pieces come without saying so. */
-  private runningTurn: number | undefined;
-  private requests: readonly OpenRequest[] = [];
+  #runningTurn: number | undefined;
+  #requests: readonly OpenRequest[] = [];
 
-  constructor(
-    private readonly http: Http,
-    private readonly transport: Transport,
-    private readonly options: RpcOptions = {},
-  ) {
-    super(transport);
+  readonly #options: RpcOptions;
+
+  constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
+    super(http, transport);
+    this.#options = options;
   }
 
   view(): View {
-    return this.transcript.view();
+    return this.#transcript.view();
   }
 
   // --- asking -------------------------------------------------------------------------------------------
@@ -102,7 +100,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
     const turn = new RpcTurn();
     const said = typeof prompt === "string" ? { prompt } : { content: prompt };
     const method = typeof prompt === "string" ? "query" : "queryWithContent";
-    this.make({
+    this.#make({
       method,
       params: { ...said, client_message_id: clientMessageId },
       accept: (accepted) => turn.taken(accepted),
@@ -114,75 +112,75 @@ export class RpcSession extends Talk<RpcSnapshot> {
 
   /** Any other method. Rejects with Refused or Closed. */
   readonly call = <M extends keyof RpcResults>(method: M, params: RpcCalls[M]): Promise<RpcResults[M]> =>
-    new Promise((accept, refuse) => this.make({ method, params, accept, refuse }));
+    new Promise((accept, refuse) => this.#make({ method, params, accept, refuse }));
 
   /** Stops a turn: the one that runs, unless another is named. */
   readonly interrupt = (turnId?: number): Promise<RpcStopped> => {
-    const running = [...this.calls.values()].find((call) => call.turn?.turnId !== undefined);
+    const running = [...this.#calls.values()].find((call) => call.turn?.turnId !== undefined);
     const turn_id = turnId ?? running?.turn?.turnId;
     return this.call("interrupt", turn_id === undefined ? {} : { turn_id });
   };
 
   /** Answers a question. */
   readonly answer = (requestId: string, answer: RpcQuestionReply["answer"]): Promise<void> =>
-    this.reply(requestId, { answer });
+    this.#reply(requestId, { answer });
 
   /** Allows or denies what the agent wants to run. */
   readonly decide = (
     requestId: string,
     decision: RpcPermissionReply["decision"],
     more: Omit<RpcPermissionReply, "decision"> = {},
-  ): Promise<void> => this.reply(requestId, { ...more, decision });
+  ): Promise<void> => this.#reply(requestId, { ...more, decision });
 
-  private make(call: Call): void {
+  #make(call: Call): void {
     if (this.closedBy) return call.refuse(this.closedBy);
     this.connect();
-    this.place(call);
+    this.#place(call);
   }
 
   /** Every connection has its own ids, and before `connect` is answered nothing else is asked. */
-  private place(call: Call): void {
-    this.count += 1;
-    const id = `${this.count}`;
-    this.calls.set(id, call);
-    if (this.connection === "connected") this.sendCall(id, call);
+  #place(call: Call): void {
+    this.#count += 1;
+    const id = `${this.#count}`;
+    this.#calls.set(id, call);
+    if (this.connection === "connected") this.#sendCall(id, call);
   }
 
-  private sendCall(id: string, { method, params }: Pick<Call, "method" | "params">): void {
+  #sendCall(id: string, { method, params }: Pick<Call, "method" | "params">): void {
     this.line.send(JSON.stringify({ id, method, params }));
   }
 
-  private reply(requestId: string, result: object): Promise<void> {
-    const asked = this.asked.get(requestId);
+  #reply(requestId: string, result: object): Promise<void> {
+    const asked = this.#asked.get(requestId);
     if (asked === undefined) {
       return Promise.reject(new Refused({ code: "INVALID_QUESTION_ID", message: "Nobody asks that." }));
     }
     return new Promise((accept, refuse) => {
       asked.reply = { result, accept, refuse };
-      this.sendReply(asked);
+      this.#sendReply(asked);
     });
   }
 
-  private sendReply({ callId, reply }: Asked): void {
+  #sendReply({ callId, reply }: Asked): void {
     if (callId && reply) this.line.send(JSON.stringify({ id: callId, result: reply.result }));
   }
 
   // --- the line -----------------------------------------------------------------------------------------
 
   protected opening(): Promise<Opening> {
-    return openingOf(this.http, this.transport, "turnwire.rpc", "/ws/rpc");
+    return this.openingAt("turnwire.rpc", "/ws/rpc");
   }
 
   protected begin(): void {
-    this.count += 1;
-    this.connectId = `${this.count}`;
-    const { connected: known } = this;
+    this.#count += 1;
+    this.#connectId = `${this.#count}`;
+    const known = this.#connected;
     const place = known && {
       conversation: known.conversation,
-      last_sequence: this.transcript.cursor,
+      last_sequence: this.#transcript.cursor,
       epoch: known.epoch,
     };
-    this.sendCall(this.connectId, { method: "connect", params: { ...this.options, ...place } });
+    this.#sendCall(this.#connectId, { method: "connect", params: { ...this.#options, ...place } });
   }
 
   /** The server is never silent for long, and answers pings: nothing needs to be said. */
@@ -191,23 +189,23 @@ export class RpcSession extends Talk<RpcSnapshot> {
   protected hear(frame: unknown): void {
     if (!isObject(frame)) return;
     const id = typeof frame.id === "string" ? frame.id : "";
-    if ("method" in frame) this.called(id, frame.params);
-    else if (frame.type === "stream") this.streamed(id, frame);
-    else if (frame.type === "complete" || frame.type === "cancel") this.over(id, frame.type === "cancel");
-    else if ("error" in frame) this.answered(id, frame);
+    if ("method" in frame) this.#called(id, frame.params);
+    else if (frame.type === "stream") this.#streamed(id, frame);
+    else if (frame.type === "complete" || frame.type === "cancel") this.#over(id, frame.type === "cancel");
+    else if ("error" in frame) this.#answered(id, frame);
   }
 
-  private answered(id: string, { result, error }: Json): void {
+  #answered(id: string, { result, error }: Json): void {
     const refused = isObject(error) ? (error as Partial<ErrorPayload>) : undefined;
-    if (id === this.connectId) {
-      if (refused === undefined) return this.come(result as RpcConnected);
+    if (id === this.#connectId) {
+      if (refused === undefined) return this.#come(result as RpcConnected);
       this.note(refused);
       return refused.retryable ? this.line.drop() : this.end(4500);
     }
-    const call = this.calls.get(id);
-    const asked = this.askedBy(id);
+    const call = this.#calls.get(id);
+    const asked = this.#askedBy(id);
     if (call) {
-      if (refused || !call.turn) this.calls.delete(id);
+      if (refused || !call.turn) this.#calls.delete(id);
       if (refused) call.refuse(new Refused(refused));
       else call.accept(result as never);
     } else if (asked) {
@@ -219,97 +217,97 @@ export class RpcSession extends Talk<RpcSnapshot> {
   }
 
   /** In the conversation: what was half said will be said again, and what was not answered is asked again. */
-  private come(now: RpcConnected): void {
-    this.connected = now;
-    this.transcript.connected(Boolean(now.reset));
-    this.runningTurn = now.status.turn_id;
+  #come(now: RpcConnected): void {
+    this.#connected = now;
+    this.#transcript.connected(Boolean(now.reset));
+    this.#runningTurn = now.status.turn_id;
     this.line.expectEvery(now.heartbeat_seconds);
     this.note(undefined);
     this.connection = "connected";
-    this.keepOpen(now.status.requests);
-    const waiting = [...this.calls.values()];
-    this.calls.clear();
+    this.#keepOpen(now.status.requests);
+    const waiting = [...this.#calls.values()];
+    this.#calls.clear();
     for (const call of waiting) {
       // Which turn runs by now nobody can know: a late stop must not end the next one.
       if (call.method === "interrupt" && !("turn_id" in call.params)) call.refuse(lost());
-      else this.place(call);
+      else this.#place(call);
     }
   }
 
-  private streamed(id: string, { data, sequence: number, turn_id }: Json): void {
+  #streamed(id: string, { data, sequence: number, turn_id }: Json): void {
     const message = readRpcMessage(data);
     const [sequence, turnId] = [integer(number), integer(turn_id)];
-    this.transcript.apply(message, sequence, turnId);
-    const own = this.calls.get(id)?.turn;
+    this.#transcript.apply(message, sequence, turnId);
+    const own = this.#calls.get(id)?.turn;
     // What was missed of a turn comes under another id, and so does what begins anew.
-    const meant = turnId ?? this.runningTurn;
-    const calls = own ? [] : [...this.calls.values()];
+    const meant = turnId ?? this.#runningTurn;
+    const calls = own ? [] : [...this.#calls.values()];
     const turn = own ?? calls.find((call) => call.turn && call.turn.turnId === meant)?.turn;
     turn?.tell(message, sequence, turnId);
   }
 
   // --- when the server calls ----------------------------------------------------------------------------
 
-  private called(callId: string, params: unknown): void {
+  #called(callId: string, params: unknown): void {
     const request = params as OpenRequest;
-    const asked = this.asked.get(request.request_id) ?? { request };
+    const asked = this.#asked.get(request.request_id) ?? { request };
     asked.callId = callId;
-    this.asked.set(request.request_id, asked);
-    this.sendReply(asked);
+    this.#asked.set(request.request_id, asked);
+    this.#sendReply(asked);
   }
 
   /** No more comes under this id: of a turn, or because this answer is the one, or somebody else's. */
-  private over(id: string, isCancelled: boolean): void {
-    this.calls.get(id)?.turn?.end();
-    this.calls.delete(id);
-    const asked = this.askedBy(id);
+  #over(id: string, isCancelled: boolean): void {
+    this.#calls.get(id)?.turn?.end();
+    this.#calls.delete(id);
+    const asked = this.#askedBy(id);
     if (asked === undefined) return;
-    this.asked.delete(asked.request.request_id);
+    this.#asked.delete(asked.request.request_id);
     if (isCancelled) asked.reply?.refuse(tooLate());
     else asked.reply?.accept();
   }
 
   /** On a new connection the server calls again for what is still open. */
-  private keepOpen(requests: OpenRequest[]): void {
+  #keepOpen(requests: OpenRequest[]): void {
     const open = new Map(requests.map((request) => [request.request_id, request]));
-    for (const [id, { reply }] of this.asked) {
+    for (const [id, { reply }] of this.#asked) {
       if (open.has(id)) continue;
       reply?.refuse(lost());
-      this.asked.delete(id);
+      this.#asked.delete(id);
     }
     for (const [id, request] of open) {
-      const { reply } = this.asked.get(id) ?? {};
-      this.asked.set(id, reply ? { request, reply } : { request });
+      const { reply } = this.#asked.get(id) ?? {};
+      this.#asked.set(id, reply ? { request, reply } : { request });
     }
   }
 
-  private askedBy(callId: string): Asked | undefined {
-    return [...this.asked.values()].find((asked) => callId && asked.callId === callId);
+  #askedBy(callId: string): Asked | undefined {
+    return [...this.#asked.values()].find((asked) => callId && asked.callId === callId);
   }
 
   // --- the end ------------------------------------------------------------------------------------------
 
   protected rejectAll(error: Closed): void {
-    for (const call of this.calls.values()) call.refuse(error);
-    this.calls.clear();
-    for (const { reply } of this.asked.values()) reply?.refuse(error);
-    this.asked.clear();
+    for (const call of this.#calls.values()) call.refuse(error);
+    this.#calls.clear();
+    for (const { reply } of this.#asked.values()) reply?.refuse(error);
+    this.#asked.clear();
   }
 
   protected get isWaiting(): boolean {
-    return this.calls.size > 0;
+    return this.#calls.size > 0;
   }
 
   protected look(): RpcSnapshot {
-    const requests = [...this.asked.values()].map((each) => each.request);
-    if (!isSame(requests, this.requests)) this.requests = requests;
+    const requests = [...this.#asked.values()].map((each) => each.request);
+    if (!isSame(requests, this.#requests)) this.#requests = requests;
     return {
       view: this.view(),
       connection: this.connection,
       error: this.closedBy,
-      conversation: this.connected?.conversation ?? this.options.conversation ?? undefined,
-      requests: this.requests,
-      capabilities: this.connected?.capabilities,
+      conversation: this.#connected?.conversation ?? this.#options.conversation ?? undefined,
+      requests: this.#requests,
+      capabilities: this.#connected?.capabilities,
     };
   }
 }

@@ -7,20 +7,20 @@ export class RpcTurn implements AsyncIterable<RpcMessage> {
   readonly accepted: Promise<RpcAccepted>;
   turnId: number | undefined;
 
-  private readonly messages: RpcMessage[] = [];
+  readonly #messages: RpcMessage[] = [];
   /** The greatest number that was told, so that nothing is told twice. */
-  private cursor = 0;
-  private hasResult = false;
-  private isOver = false;
-  private error: Error | undefined;
-  private wake = () => {};
-  private accept!: (accepted: RpcAccepted) => void;
-  private reject!: (error: Error) => void;
+  #cursor = 0;
+  #hasResult = false;
+  #isOver = false;
+  #error: Error | undefined;
+  #wake = () => {};
+  #accept!: (accepted: RpcAccepted) => void;
+  #reject!: (error: Error) => void;
 
   constructor() {
     this.accepted = new Promise((accept, reject) => {
-      this.accept = accept;
-      this.reject = reject;
+      this.#accept = accept;
+      this.#reject = reject;
     });
     this.accepted.catch(() => {}); // whoever iterates is told, too
   }
@@ -34,18 +34,18 @@ export class RpcTurn implements AsyncIterable<RpcMessage> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RpcMessage> {
     for (let at = 0; ; at += 1) {
-      while (at >= this.messages.length) {
-        if (this.error) throw this.error;
-        if (this.isOver) return;
+      while (at >= this.#messages.length) {
+        if (this.#error) throw this.#error;
+        if (this.#isOver) return;
         await new Promise<void>((wake) => {
-          const before = this.wake;
-          this.wake = () => {
+          const before = this.#wake;
+          this.#wake = () => {
             before();
             wake();
           };
         });
       }
-      yield this.messages[at] as RpcMessage;
+      yield this.#messages[at] as RpcMessage;
     }
   }
 
@@ -54,30 +54,30 @@ export class RpcTurn implements AsyncIterable<RpcMessage> {
   /** @internal */
   taken(accepted: RpcAccepted): void {
     this.turnId = accepted.turn_id ?? this.turnId;
-    this.accept(accepted);
+    this.#accept(accepted);
   }
 
   /** @internal */
   tell(message: RpcMessage, sequence: number | undefined, turnId: number | undefined): void {
     this.turnId ??= turnId;
-    if (this.hasResult || (sequence !== undefined && sequence <= this.cursor)) return;
-    this.cursor = sequence ?? this.cursor;
-    this.hasResult = message.type === "result";
-    this.messages.push(message);
-    this.stir();
+    if (this.#hasResult || (sequence !== undefined && sequence <= this.#cursor)) return;
+    this.#cursor = sequence ?? this.#cursor;
+    this.#hasResult = message.type === "result";
+    this.#messages.push(message);
+    this.#stir();
   }
 
   /** @internal */
   end(error?: Error): void {
-    this.isOver = true;
-    this.error = error;
-    if (error) this.reject(error);
-    this.stir();
+    this.#isOver = true;
+    this.#error = error;
+    if (error) this.#reject(error);
+    this.#stir();
   }
 
-  private stir(): void {
-    const { wake } = this;
-    this.wake = () => {};
+  #stir(): void {
+    const wake = this.#wake;
+    this.#wake = () => {};
     wake();
   }
 }
