@@ -51,8 +51,12 @@ class RpcClient:
         return await self.come()
 
     async def __aexit__(self, *_: object) -> None:
-        if self._socket is not None:
-            await self._socket.close()
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Say goodbye."""
+        assert self._socket is not None
+        await self._socket.close()
 
     async def join(self, conversation: str | None = None, **params: Any) -> Frame:
         """Connect to a conversation, from where it was; the result."""

@@ -302,10 +302,8 @@ class Transcript:
             self._results.add(words)
             turn_id = self._build.turns + 1
         interrupted = (result.terminal_reason or "").startswith("aborted")
-        if error is None and result.is_error:
+        if error is None and result.is_error and not interrupted:
             error = TurnError(result.subtype, "\n".join(result.errors or ()) or result.result or "")
-        if interrupted:
-            error = None
         end = TurnEnd(
             error is not None,
             interrupted,

@@ -101,7 +101,7 @@ class Cancel(_Tagged, frozen=True, tag="cancel"):
     id: str
 
 
-class Heartbeat(_Tagged, frozen=True, tag="heartbeat"):
+class Heartbeat(Struct, frozen=True, tag_field="type", tag="heartbeat", gc=False):
     """The server is there; it says so when it has been silent."""
 
     id: None = None
