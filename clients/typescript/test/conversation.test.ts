@@ -1,7 +1,7 @@
 // The client against a real server: sending, resuming, sending again, and what cannot be helped.
-import { connect, createServer, type Server as NetServer, type Socket as NetSocket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client, Closed, type Conversation, Refused, type View } from "../src/node.js";
+import { Breaker } from "./breaker.js";
 import { reference, Server } from "./server.js";
 import { replyToAll, say, until } from "./talking.js";
 
@@ -158,53 +158,6 @@ describe("what connecting again cannot help", () => {
 });
 
 // --- a line that breaks -----------------------------------------------------------------------------------
-
-/** Stands between a client and the server, and can cut every line or swallow what is said. */
-class Breaker {
-  connections = 0;
-  swallows = false;
-  private readonly sockets = new Set<NetSocket>();
-  private readonly listener: NetServer;
-  url = "";
-
-  private constructor(target: URL) {
-    this.listener = createServer((near) => {
-      this.connections += 1;
-      const far = connect(Number(target.port), target.hostname);
-      for (const [one, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        this.sockets.add(one);
-        one.on("error", () => other.destroy());
-        one.on("close", () => {
-          this.sockets.delete(one);
-          other.destroy();
-        });
-      }
-      near.on("data", (bytes) => far.write(bytes));
-      far.on("data", (bytes) => {
-        if (!this.swallows) near.write(bytes);
-      });
-    });
-  }
-
-  static async before(url: string): Promise<Breaker> {
-    const breaker = new Breaker(new URL(url));
-    await new Promise<void>((ready) => breaker.listener.listen(0, "127.0.0.1", ready));
-    breaker.url = `http://127.0.0.1:${(breaker.listener.address() as { port: number }).port}`;
-    return breaker;
-  }
-
-  cut(): void {
-    for (const socket of this.sockets) socket.destroy();
-  }
-
-  close(): void {
-    this.listener.close();
-    this.cut();
-  }
-}
 
 describe("a line that breaks", () => {
   test("at any moment loses nothing and doubles nothing", async () => {

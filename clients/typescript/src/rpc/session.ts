@@ -21,6 +21,7 @@ import { integer, isObject, type Json } from "../lenient.js";
 import type { Opening } from "../line/line.js";
 import { Talk, type TalkSnapshot } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
+import { defined } from "../view/defined.js";
 import { isSame } from "../view/drawing.js";
 import { readRpcMessage, Transcript } from "./transcript.js";
 import { RpcTurn } from "./turn.js";
@@ -135,11 +136,11 @@ export class RpcSession extends Talk<RpcSnapshot> {
   #make(call: Call): void {
     if (this.closedBy) return call.refuse(this.closedBy);
     this.connect();
-    this.#place(call);
+    this.#put(call);
   }
 
   /** Every connection has its own ids, and before `connect` is answered nothing else is asked. */
-  #place(call: Call): void {
+  #put(call: Call): void {
     this.#count += 1;
     const id = `${this.#count}`;
     this.#calls.set(id, call);
@@ -174,13 +175,23 @@ export class RpcSession extends Talk<RpcSnapshot> {
   protected begin(): void {
     this.#count += 1;
     this.#connectId = `${this.#count}`;
+    this.#sendCall(this.#connectId, { method: "connect", params: this.#place() });
+  }
+
+  /** A new conversation is begun once; after that it is come back to, to see the same as before. */
+  #place(): RpcConnect {
     const known = this.#connected;
-    const place = known && {
+    if (known === undefined) return this.#options;
+    const { tail, tool_progress, system_messages, include_partial_messages } = this.#options;
+    return defined<RpcConnect>({
       conversation: known.conversation,
       last_sequence: this.#transcript.cursor,
       epoch: known.epoch,
-    };
-    this.#sendCall(this.#connectId, { method: "connect", params: { ...this.#options, ...place } });
+      tail,
+      tool_progress,
+      system_messages,
+      include_partial_messages,
+    });
   }
 
   /** The server is never silent for long, and answers pings: nothing needs to be said. */
@@ -230,7 +241,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
     for (const call of waiting) {
       // Which turn runs by now nobody can know: a late stop must not end the next one.
       if (call.method === "interrupt" && !("turn_id" in call.params)) call.refuse(lost());
-      else this.#place(call);
+      else this.#put(call);
     }
   }
 

@@ -305,8 +305,7 @@ export class Transcript {
     this.#hasNews = false;
     if (turnId === undefined && !this.#results.isNew(JSON.stringify(result)) && !hadNews) return;
     const interrupted = result.terminal_reason?.startsWith("aborted") ?? false;
-    const failed = result.is_error ? failure(result) : undefined;
-    const error = interrupted ? undefined : (told ?? failed);
+    const error = told ?? (result.is_error && !interrupted ? failure(result) : undefined);
     const end = defined<TurnEnd>({
       is_error: error !== undefined,
       interrupted,
