@@ -211,6 +211,7 @@ class NewConversation(Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}  # the agent's own
     state: Conversation | None = None  # what it begins with; none: an empty one
     parent_id: str | None = None  # the conversation that it was forked from
+    native_session_id: str | None = None  # the session of the agent's own that it goes on with
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):

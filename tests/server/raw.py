@@ -12,15 +12,20 @@ import msgspec
 from websockets.client import ClientProtocol
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
 Headers = list[tuple[str, str]]
 
 
-async def upgrade(url: str, path: str, headers: Headers) -> tuple[list[dict[str, Any]], int, str]:
+async def upgrade(
+    url: str, path: str, headers: Headers, *, say: bytes | None = None
+) -> tuple[list[dict[str, Any]], int, str]:
     """Open a WebSocket with exactly these headers: the frames until it closes, the code, and the
     subprotocol. A connection that is not closed is left after its first frame, with code 0.
+
+    `say` is sent when it is open, where the server waits for that.
     """
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
@@ -53,11 +58,14 @@ async def upgrade(url: str, path: str, headers: Headers) -> tuple[list[dict[str,
                     if event.status_code != 101:
                         return frames, event.status_code, ""
                     chosen = event.headers.get("Sec-WebSocket-Protocol", "")
+                    if say is not None and wire.state is State.OPEN:
+                        wire.send_text(say)
+                        writer.write(b"".join(wire.data_to_send()))
                 elif isinstance(event, Frame) and event.opcode is Opcode.TEXT:
                     frames.append(msgspec.json.decode(bytes(event.data)))
             if wire.close_rcvd is not None:
                 return frames, wire.close_rcvd.code, chosen
-            if any(frame["type"] == "session.state" for frame in frames):
+            if any(frame.get("type") == "session.state" or frame.get("id") for frame in frames):
                 return frames, 0, chosen
             assert data, "the server hung up"
     finally:

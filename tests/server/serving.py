@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.server.clients import Client
+from tests.server.rpc_clients import RpcClient
 from turnwire.agents.demo import DemoAgent
 from turnwire.ports import Agent
 from turnwire.server.app import App, create_app
@@ -47,6 +48,9 @@ class Serving:
 
     def client(self, conversation_id: str, token: str | None = None) -> Client:
         return Client(self.url, conversation_id, token or self.token)
+
+    def rpc(self, token: str | None = None, path: str = "/ws/rpc") -> RpcClient:
+        return RpcClient(self.url, token or self.token, path)
 
     def http(self, token: str | None = None, **options: Any) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {token or self.token}"}
@@ -107,6 +111,9 @@ class Process:
 
     def client(self, conversation_id: str, token: str | None = None) -> Client:
         return Client(self.url, conversation_id, token or self.token)
+
+    def rpc(self) -> RpcClient:
+        return RpcClient(self.url, self.token)
 
     def http(self) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {self.token}"}

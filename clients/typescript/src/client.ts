@@ -2,6 +2,7 @@
 import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
 import { Inbox } from "./inbox.js";
 import type { Transport } from "./line/transport.js";
+import { type RpcOptions, RpcSession } from "./rpc/session.js";
 import { Conversation, type ConversationOptions } from "./v2/conversation.js";
 
 export type ClientOptions = Credentials;
@@ -14,7 +15,8 @@ export class BaseClient {
   /** What waits for a person, in all conversations. */
   readonly inbox: Inbox;
   protected readonly transport: Transport;
-  private readonly conversations = new Map<string, Conversation>();
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #sessions = new Set<RpcSession>();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
     this.http = new Http(url.replace(/\/+$/, ""), options);
@@ -24,13 +26,20 @@ export class BaseClient {
 
   /** One conversation: the same object for all who ask for it. It connects when it is used. */
   conversation(id: string, options?: ConversationOptions): Conversation {
-    let found = this.conversations.get(id);
+    let found = this.#conversations.get(id);
     if (found === undefined) {
-      this.forgetSome();
+      this.#forgetSome();
       found = new Conversation(id, this.http, this.transport, options);
-      this.conversations.set(id, found);
+      this.#conversations.set(id, found);
     }
     return found;
+  }
+
+  /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
+  rpc(options?: RpcOptions): RpcSession {
+    const session = new RpcSession(this.http, this.transport, options);
+    this.#sessions.add(session);
+    return session;
   }
 
   /** Begins a conversation: its id. */
@@ -51,14 +60,16 @@ export class BaseClient {
 
   /** Closes every conversation. */
   close(): void {
-    for (const conversation of this.conversations.values()) conversation.close();
-    this.conversations.clear();
+    for (const conversation of this.#conversations.values()) conversation.close();
+    this.#conversations.clear();
+    for (const session of this.#sessions) session.close();
+    this.#sessions.clear();
   }
 
-  private forgetSome(): void {
-    for (const [id, conversation] of this.conversations) {
-      if (this.conversations.size < KEPT) return;
-      if (conversation.isIdle) this.conversations.delete(id);
+  #forgetSome(): void {
+    for (const [id, conversation] of this.#conversations) {
+      if (this.#conversations.size < KEPT) return;
+      if (conversation.isIdle) this.#conversations.delete(id);
     }
   }
 }

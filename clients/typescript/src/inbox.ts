@@ -19,75 +19,79 @@ export interface InboxSnapshot {
 const EVERY = 5_000;
 
 export class Inbox {
-  private readonly updates = new Updates(() => {});
-  private last: InboxSnapshot = { items: [], isLoaded: false };
-  private holders = 0;
-  private timer: ReturnType<typeof setTimeout> | undefined;
-  private asking: Promise<void> | undefined;
+  readonly #updates = new Updates(() => {});
+  #last: InboxSnapshot = { items: [], isLoaded: false };
+  #holders = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #asking: Promise<void> | undefined;
 
-  constructor(private readonly http: Http) {}
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
 
   /** The same object until something has changed. */
   get snapshot(): InboxSnapshot {
-    return this.last;
+    return this.#last;
   }
 
   /** Calls `listener` when something has changed. As long as somebody listens, the server is asked. */
   readonly subscribe = (listener: () => void): (() => void) => {
-    const stop = this.updates.subscribe(listener);
-    this.holders += 1;
-    if (this.holders === 1) void this.refresh();
+    const stop = this.#updates.subscribe(listener);
+    this.#holders += 1;
+    if (this.#holders === 1) void this.refresh();
     return () => {
       stop();
-      this.holders -= 1;
-      if (this.holders === 0) clearTimeout(this.timer);
+      this.#holders -= 1;
+      if (this.#holders === 0) clearTimeout(this.#timer);
     };
   };
 
   /** Asks the server now. */
   readonly refresh = (): Promise<void> => {
-    clearTimeout(this.timer);
-    this.asking ??= this.ask().finally(() => {
-      this.asking = undefined;
-      if (this.holders) this.timer = setTimeout(() => void this.refresh(), EVERY);
+    clearTimeout(this.#timer);
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+      if (this.#holders) this.#timer = setTimeout(() => void this.refresh(), EVERY);
     });
-    return this.asking;
+    return this.#asking;
   };
 
   /** Answers a question. Rejects with Refused. */
   readonly answer = (item: InboxItem, answer: QuestionAnswer["answer"]): Promise<Accepted> =>
-    this.reply(item, { answer });
+    this.#reply(item, { answer });
 
   /** Allows or denies what an agent wants to run. Rejects with Refused. */
   readonly decide = (
     item: InboxItem,
     decision: PermissionChoice["decision"],
     more: Omit<PermissionChoice, "request_id" | "decision"> = {},
-  ): Promise<Accepted> => this.reply(item, { ...more, decision });
+  ): Promise<Accepted> => this.#reply(item, { ...more, decision });
 
-  private async reply(item: InboxItem, answer: object): Promise<Accepted> {
+  async #reply(item: InboxItem, answer: object): Promise<Accepted> {
     const path = `/api/inbox/${encodeURIComponent(item.inbox_item_id)}/answer`;
     try {
-      return await this.http.request("POST", path, { ...answer, client_message_id: newId() });
+      return await this.#http.request("POST", path, { ...answer, client_message_id: newId() });
     } finally {
       void this.refresh(); // also where somebody else was quicker
     }
   }
 
-  private async ask(): Promise<void> {
+  async #ask(): Promise<void> {
     try {
-      const { items } = await this.http.request<{ items: InboxItem[] }>("GET", "/api/inbox");
-      this.tell({ items, isLoaded: true });
+      const { items } = await this.#http.request<{ items: InboxItem[] }>("GET", "/api/inbox");
+      this.#tell({ items, isLoaded: true });
     } catch (error) {
-      this.tell({ ...this.last, error: error as TurnwireError });
+      this.#tell({ ...this.#last, error: error as TurnwireError });
     }
   }
 
-  private tell(now: InboxSnapshot): void {
-    const { last } = this;
+  #tell(now: InboxSnapshot): void {
+    const last = this.#last;
     const items = share(last.items, now.items);
     if (items === last.items && now.isLoaded === last.isLoaded && now.error === last.error) return;
-    this.last = { ...now, items };
-    this.updates.changed();
+    this.#last = { ...now, items };
+    this.#updates.changed();
   }
 }

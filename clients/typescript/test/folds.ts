@@ -8,7 +8,7 @@ export interface Fold {
   view(): unknown;
 }
 
-/** Takes frames as fixtures/reducer has them: of RPC, `{data, sequence?}`. */
+/** Takes frames as fixtures/reducer has them: of RPC, `{data, sequence?, turn_id?}`. */
 export function foldOf(dialect: "v2" | "rpc"): Fold {
   if (dialect === "v2") {
     const reducer = new ViewReducer();
@@ -17,8 +17,8 @@ export function foldOf(dialect: "v2" | "rpc"): Fold {
   const transcript = new Transcript();
   return {
     apply: (frame) => {
-      const { data, sequence } = frame as { data: unknown; sequence?: number };
-      transcript.apply(readRpcMessage(data), sequence);
+      const { data, sequence, turn_id } = frame as { data: unknown; sequence?: number; turn_id?: number };
+      transcript.apply(readRpcMessage(data), sequence, turn_id);
     },
     view: () => transcript.view(),
   };

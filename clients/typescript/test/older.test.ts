@@ -17,7 +17,8 @@ function logOf(frames: Frame[]): Frame[] {
   for (const frame of frames) {
     const told = frame.type === "message.replay" ? (frame.payload.event as Frame) : frame;
     const number = told?.payload?.message_sequence;
-    if (typeof number === "number" && !told.type.endsWith(".ack")) log.set(number, { ...told, sequence: null } as never);
+    if (typeof number === "number" && !told.type.endsWith(".ack"))
+      log.set(number, { ...told, sequence: null } as never);
   }
   const numbers = [...log.keys()].sort((one, other) => one - other);
   return numbers.every((number, at) => number === at + 1) ? numbers.map((number) => log.get(number)!) : [];
@@ -28,7 +29,15 @@ function begin(first: number, log: Frame[]): ViewReducer {
   const head = { conversation_id: "c", turn_id: null, timestamp: "2026-01-01T12:00:00.000Z", trace_id: null };
   const capabilities = { agent: "demo", commands: [] };
   const limits = { max_frame_bytes: 1, max_queue: 1, heartbeat_seconds: 15 };
-  const payload = { connection_id: "1", client_id: "1", epoch: "e", first, head: log.length, capabilities, limits };
+  const payload = {
+    connection_id: "1",
+    client_id: "1",
+    epoch: "e",
+    first,
+    head: log.length,
+    capabilities,
+    limits,
+  };
   reducer.apply(readFrame({ ...head, type: "session.connected", sequence: 1, payload }));
   log.slice(first - 1).forEach((event, at) => {
     const replay = { message_sequence: first + at, event };

@@ -13,7 +13,7 @@ interface Recording {
   rpc_view: unknown;
 }
 
-const recordings = reference<Recording[]>(["recordings"]);
+const recordings = await reference<Recording[]>(["recordings"]);
 
 describe.each(recordings)("$name", (recording) => {
   test("is shown as Python shows it, frame by frame and twice", () => {
@@ -54,25 +54,27 @@ describe("played by a real server", () => {
     await server?.stop();
   });
 
-  test("all recordings are shown as the Python client shows them", async () => {
+  test("all recordings are shown as Python shows them, through both doors", async () => {
     const seen: Record<string, View> = {};
+    const seenOverRpc: View[] = [];
+    const histories: { dialect: string; frames: unknown[] }[] = [];
     for (const { name, turns } of recordings) {
       const id = await client.create({ agent: name });
       const conversation = client.conversation(id);
+      const session = client.rpc({ conversation: id, tool_progress: "output_delta" }).open();
       const done = replyToAll(conversation);
-      for (let turn = 1; turn <= turns; turn += 1) {
-        await say(conversation, `turn ${turn}`);
-      }
+      for (let turn = 1; turn <= turns; turn += 1) await say(conversation, `turn ${turn}`);
       done();
       seen[id] = conversation.view();
       conversation.close();
+      await session.until((view) => view.turns.length === seen[id]?.turns.length);
+      const { messages } = await session.call("getHistory", {});
+      histories.push({ dialect: "rpc", frames: messages });
+      seenOverRpc.push(session.view());
+      session.close();
     }
-    const expected = reference<Record<string, View>>([
-      "views",
-      server.url,
-      server.token,
-      ...Object.keys(seen),
-    ]);
-    expect(seen).toStrictEqual(expected);
+    const ids = Object.keys(seen);
+    expect(seen).toStrictEqual(await reference(["views", server.url, server.token, ...ids]));
+    expect(seenOverRpc).toStrictEqual(await reference(["fold"], histories));
   }, 300_000);
 });

@@ -1,5 +1,5 @@
 // Real Turnwire servers, in processes that can be killed.
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,13 +11,14 @@ const BIN = `${ROOT}.venv/bin/`;
 const HELPERS = `${ROOT}clients/typescript/test/python`;
 
 /** What Python makes of it: test/python/reference.py. */
-export function reference<T>(args: string[], input?: unknown): T {
-  const told = execFileSync(`${BIN}python`, [`${HELPERS}/reference.py`, ...args], {
-    input: input === undefined ? "" : JSON.stringify(input),
-    maxBuffer: 1 << 30,
+export async function reference<T>(args: string[], input?: unknown): Promise<T> {
+  const child = spawn(`${BIN}python`, [`${HELPERS}/reference.py`, ...args], {
     stdio: ["pipe", "pipe", "inherit"],
   });
-  return JSON.parse(told.toString()) as T;
+  child.stdin.end(input === undefined ? "" : JSON.stringify(input));
+  let told = "";
+  for await (const piece of child.stdout.setEncoding("utf8")) told += piece;
+  return JSON.parse(told) as T;
 }
 
 export class Server {

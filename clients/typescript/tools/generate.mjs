@@ -8,14 +8,28 @@ import { readFileSync, writeFileSync } from "node:fs";
 const here = (path) => new URL(path, import.meta.url);
 const schemaOf = (name) => JSON.parse(readFileSync(here(`../../../schema/${name}.schema.json`), "utf8"));
 
+const rpc = schemaOf("rpc");
+const view = schemaOf("view");
+
 // In the order in which they are written. The view comes last, because it says most exactly what is
 // here once a frame was read: content of an unknown kind, for example, is always wrapped by then.
 const schemas = {
   server: schemaOf("v2"),
   client: schemaOf("v2-client"),
-  rpc: schemaOf("rpc"),
-  view: schemaOf("view"),
+  rpc,
+  calls: prefixed(schemaOf("rpc-calls")),
+  frames: prefixed(schemaOf("rpc-frames")),
+  view,
 };
+
+/** The frames of RPC have names that those of protocol v2 have too: here they begin with Rpc. */
+function prefixed(schema) {
+  const renamed = (name) => (name in rpc.$defs || name in view.$defs ? name : `Rpc${name}`);
+  const text = JSON.stringify(schema).replace(/#\/\$defs\/(\w+)/g, (_, name) => `#/$defs/${renamed(name)}`);
+  const read = JSON.parse(text);
+  read.$defs = Object.fromEntries(Object.entries(read.$defs).map(([name, each]) => [renamed(name), each]));
+  return read;
+}
 
 // The unions of the schema have no names there; these are those that the Python code gives them.
 const unions = {
@@ -27,6 +41,7 @@ const unions = {
   RpcBlock: schemas.rpc.$defs.RpcContentBlockStartEvent.properties.content_block.anyOf,
   Content: schemas.server.$defs.UserWords.properties.content.items.anyOf,
   BlockView: schemas.view.$defs.MessageView.properties.blocks.items.anyOf,
+  RpcServerFrame: schemas.frames.anyOf,
 };
 
 const refName = (schema) => schema.$ref.replace("#/$defs/", "");
@@ -39,7 +54,7 @@ function keyOf(variants) {
 }
 
 const defs = Object.assign({}, ...Object.values(schemas).map((schema) => schema.$defs));
-const sent = new Set(Object.keys(schemas.client.$defs));
+const sent = new Set([...Object.keys(schemas.client.$defs), ...Object.keys(schemas.calls.$defs)]);
 
 // --- types --------------------------------------------------------------------------------------
 
@@ -105,6 +120,12 @@ function types() {
         .map((each) => `  | ${each}`)
         .join("\n")};\n`,
   );
+  const calls = schemas.calls.anyOf
+    .filter((call) => call.properties.method)
+    .map(({ properties }) => `  ${properties.method.const}: ${refName(properties.params)};\n`);
+  unionTypes.push(
+    `/** What each method of RPC is called with. */\nexport interface RpcCalls {\n${calls.join("")}}\n`,
+  );
   const interfaces = Object.entries(defs).map(([name, schema]) => interfaceOf(name, schema));
   return [...interfaces, ...unionTypes].join("\n");
 }
@@ -134,6 +155,7 @@ function kindOf(schema) {
   return { kind: schema.type ?? "any", nullable: false };
 }
 
+const TAKEN = new Set(["Replay", "ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
 const ENVELOPE = ["conversation_id", "turn_id", "sequence", "timestamp", "trace_id"];
 
 function table() {
@@ -169,7 +191,9 @@ function table() {
     const tag = defs[member].properties.type.enum?.[0];
     if (tag === undefined) continue;
     frames[tag] = refName(defs[member].properties.payload);
-    if (frames[tag] !== "Replay") addShape(frames[tag]); // it holds a frame: src/v2/frames.ts reads it
+    // A replay holds a frame: src/v2/frames.ts reads it. What no view is made of is taken as it comes.
+    if (!TAKEN.has(frames[tag])) addShape(frames[tag]);
+    else if (frames[tag] !== "Replay") frames[tag] = "";
   }
   addUnion("RpcMessage");
   const envelope = Object.fromEntries(

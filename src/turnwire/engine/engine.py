@@ -17,13 +17,13 @@ from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.state import Conversation, Options, status_of
+from turnwire.core.conversation.state import Conversation, Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, FollowAgain, Sent, Subscriber
+from turnwire.engine.channel import Channel, FollowAgain, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
@@ -200,6 +200,7 @@ class Engine:
         permission_mode: str | None = None,
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
+        native_session_id: str | None = None,
     ) -> Talk:
         """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
@@ -215,7 +216,19 @@ class Engine:
         own: Any = {} if options is None else options
         own = dict(own) if isinstance(own, Mapping) else own
         new = valid(
-            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
+            NewConversation(
+                name,
+                agent,
+                now,
+                user,
+                title,
+                cwd,
+                model,
+                permission_mode,
+                own,
+                state,
+                native_session_id=native_session_id,
+            )
         )
         reach(CrashPoint.CREATES)
         try:
@@ -249,15 +262,22 @@ class Engine:
         if agent is None:
             known = ", ".join(sorted(self.agents)) or "none"
             raise Refused("AGENT_UNAVAILABLE", f"There is no agent {name!r}; there is: {known}.")
-        why = agent.unavailable()
+        try:
+            why = agent.unavailable()
+        except Exception as failure:  # whoever wrote the agent is told, and nobody else is hurt
+            _log.exception("the agent %s cannot say whether it can be used", name)
+            said = f"The agent {name} failed when it was asked whether it can be used: {failure!r}"
+            raise Refused("AGENT_ERROR", said) from failure
         if why is not None:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
-    def check_able(self, row: ConversationRow, command: str) -> None:
-        """Raises Refused with NOT_SUPPORTED where the agent cannot do this."""
-        if command not in self._agent(row.agent).capabilities.commands:
+    def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
+        """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
+        able = self._agent(row.agent).capabilities
+        if command not in able.commands:
             raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
+        return able
 
     # --- what is alive ------------------------------------------------------------------------
 
@@ -454,7 +474,7 @@ class Engine:
         connection_id: str,
         user: str | None,
         reached: Callable[[], int],
-    ) -> AsyncGenerator[Sent, None]:
+    ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
         `reached` says the newest entry that they were sent. To be ended with `detach`, also where
@@ -578,6 +598,11 @@ class Engine:
             return status_of(live.state)
         row = (await self.open(conversation_id)).row
         return status_of(as_it_is(row, self.clock.now()))
+
+    def running_turn(self, conversation_id: str) -> Turn | None:
+        """The turn that runs or waits in a conversation, if this process has it."""
+        live = self._live.get(conversation_id)
+        return live.state.turn if live is not None else None
 
     async def wake(self, conversation_id: str) -> Status:
         """Take a conversation over, and make it true. Raises Owned."""

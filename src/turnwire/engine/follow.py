@@ -11,7 +11,7 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
-from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.channel import Channel, Listener, Sent, Spoken, Subscriber
 from turnwire.engine.replays import Replays
 from turnwire.ports import Clock
 
@@ -33,7 +33,7 @@ async def open_at(
     replays: Replays,
     clock: Clock,
     info: Callable[[int, int], p.SessionInfo],
-) -> AsyncGenerator[Sent, None]:
+) -> AsyncGenerator[Sent | Spoken, None]:
     """The first frames of a connection. The subscriber gets what follows them, from now on.
 
     The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
@@ -53,14 +53,20 @@ async def open_at(
     last: list[f.Frame] = [
         replay_complete(name, head, now),
         channel.state_frame(now),
-        *channel.snapshots(now),
     ]
+    spoken: list[Spoken] = []
+    if isinstance(subscriber, Listener):
+        spoken = channel.spoken_so_far()
+    else:
+        last += channel.snapshots(now)
     for frame in hello(name, start, info(start.after + 1, head), now):
         yield Sent(frame)
     async for sent in replays.since(state, start.after):
         yield sent
     for frame in last:
         yield Sent(frame)
+    for each in spoken:
+        yield each
 
 
 async def follow(
@@ -80,7 +86,8 @@ async def follow(
     epoch = replays.epoch
     try:
         async for sent in open_at(place, channel, subscriber, replays, clock, info):
-            yield sent
+            if isinstance(sent, Sent):  # as nobody listens here
+                yield sent
         while True:
             while (waiting := subscriber.take()) is not None:
                 yield waiting

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -22,8 +22,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import Channel, FollowAgain
+from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
 from turnwire.errors import TurnwireError
@@ -321,7 +320,7 @@ class Live:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, frames: list[f.Frame]) -> None:
+    def _publish(self, after: Conversation, frames: Sequence[Told]) -> None:
         news = after is not self.state
         self.state = after
         if news:

@@ -10,9 +10,9 @@ from turnwire.server.gate import Gate, header, headers_of
 from turnwire.server.keys import OWNER, Keys, Who
 from turnwire.settings import Authenticate
 
-__all__ = ["SUBPROTOCOL", "Auth", "cookie_name"]
+__all__ = ["SUBPROTOCOLS", "Auth", "cookie_name"]
 
-SUBPROTOCOL = "turnwire.v2"
+SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc")
 _TICKET = "ticket."
 _SAFE = ("GET", "HEAD")
 
@@ -74,7 +74,7 @@ def _ticket_in(scope: dict[str, Any]) -> str | None:
     if scope["type"] != "websocket":
         return None
     match scope.get("subprotocols"):
-        case [first, second] if first == SUBPROTOCOL and second.startswith(_TICKET):
+        case [first, second] if first in SUBPROTOCOLS and second.startswith(_TICKET):
             return str(second).removeprefix(_TICKET)
         case _:
             return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -18,6 +16,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.engine.record import as_frame, lines_of
 from turnwire.ports import ConversationRow, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
+from turnwire.server.begin import NewConversation, begin
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
 
@@ -40,17 +39,6 @@ class ConversationJson(Struct, frozen=True, omit_defaults=True):
     cwd: str | None = None
     archived: bool = False
     parent_id: str | None = None
-
-
-class NewConversationJson(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a conversation begins with."""
-
-    agent: str | None = None
-    title: str | None = None
-    cwd: str | None = None
-    model: str | None = None
-    permission_mode: str | None = None
-    options: dict[str, Any] = {}
 
 
 class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,52 +66,9 @@ def _told(row: ConversationRow) -> ConversationJson:
 
 async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
-    new = await read_json(request, NewConversationJson, service.settings.max_body_bytes)
-    name = new.agent or service.settings.agent
-    agent = service.engine.agents.get(name)
-    if agent is not None:
-        able = agent.capabilities
-        _check_choice("model", new.model, able.models)
-        _check_choice("permission_mode", new.permission_mode, able.permission_modes)
-        for option in new.options:
-            if option not in able.options:
-                said = f"{name} has no option {option!r} that a client may choose."
-                raise Refused("INVALID_PAYLOAD", said)
-    if new.title is not None and not 0 < len(new.title.strip()) <= 500:
-        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
-    talk = await service.engine.create(
-        name,
-        user=who.user,
-        title=new.title.strip() if new.title else None,
-        cwd=_directory(new.cwd, service),
-        model=new.model,
-        permission_mode=new.permission_mode,
-        options=new.options,
-    )
-    service.news.tell(talk.id)
-    service.write_down("created", who, talk.id, agent=name)
+    new = await read_json(request, NewConversation, service.settings.max_body_bytes)
+    talk = await begin(service, who, new)
     return json_answer(_told(talk.row), 201)
-
-
-def _check_choice(name: str, chosen: str | None, offered: list[str]) -> None:
-    if chosen is not None and chosen not in offered:
-        there = ", ".join(offered) or "none"
-        raise Refused("INVALID_PAYLOAD", f"`{name}` is {chosen!r}; there is: {there}.")
-
-
-def _directory(cwd: str | None, service: Service) -> str | None:
-    """Where the agent works: below a directory in which it may. Links are followed first."""
-    if cwd is None:
-        return str(service.roots[0]) if service.roots else None
-    if "\0" in cwd or not cwd.startswith(("/", "~")):
-        raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
-    path = Path(cwd).expanduser().resolve()
-    if not any(path.is_relative_to(root) for root in service.roots):
-        said = "Agents may not work there. Choose a directory below one of the setting `roots`."
-        raise Refused("FORBIDDEN", said)
-    if not path.is_dir():
-        raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
-    return str(path)
 
 
 async def list_all(service: Service, request: Request, who: Who) -> Response:

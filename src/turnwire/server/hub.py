@@ -14,7 +14,7 @@ from turnwire.server.keys import Keys, Who
 from turnwire.settings import Settings
 
 if TYPE_CHECKING:
-    from turnwire.server.connection import Connection
+    from turnwire.server.client import Client
 
 __all__ = ["Hub"]
 
@@ -30,7 +30,7 @@ class Hub:
     def __init__(self, settings: Settings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
-        self._connections: set[Connection] = set()
+        self._connections: set[Client] = set()
         self._by_user: Counter[str] = Counter()
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
@@ -48,14 +48,14 @@ class Hub:
             said = "Too many connections, of this server or of this user."
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: Client) -> None:
         """Somebody has come."""
         self._connections.add(connection)
         self._by_user[connection.who.name] += 1
         if self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: Client) -> None:
         """They have gone."""
         self._connections.discard(connection)
         name = connection.who.name
@@ -63,9 +63,7 @@ class Hub:
         if not self._by_user[name]:
             del self._by_user[name]
 
-    def close_all(
-        self, code: int, error: Refused | None, that: Callable[[Connection], bool]
-    ) -> None:
+    def close_all(self, code: int, error: Refused | None, that: Callable[[Client], bool]) -> None:
         """Close those that fit."""
         for connection in [each for each in self._connections if that(each)]:
             connection.close(code, error)

@@ -142,7 +142,7 @@ class Outlet(Subscriber):
         self._sequence += 1
         self.reached = sent.number or self.reached
         self.sent_at = self._now()
-        return sent.encoded.at(self._sequence)
+        return sent.at(self._sequence)
 
     def _send_now(self, sent: Sent) -> bool:
         """False: it has to wait, and what follows with it.

@@ -31,6 +31,7 @@ from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
 from turnwire.server.news import News
+from turnwire.server.rpc.feed import Feeds
 from turnwire.settings import Settings
 
 __all__ = ["Service"]
@@ -56,6 +57,7 @@ class Service:
         self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
         self.auth = Auth(self.gate, self.keys, settings.authenticate)
         self.hub = Hub(settings, self.keys)
+        self.feeds = Feeds(self.engine.new_id)
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
         self.owner: Who | None = None

@@ -1,4 +1,4 @@
-"""The WebSocket of protocol v2: who connects to which conversation, and whether they may."""
+"""The WebSockets: who connects to what, and whether they may."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.engine.channel import Sent
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
-from turnwire.server.auth import SUBPROTOCOL
+from turnwire.server.auth import SUBPROTOCOLS
 from turnwire.server.connection import Connection
 from turnwire.server.keys import Who
-from turnwire.server.outlet import Send
+from turnwire.server.outlet import Send, Wire
 from turnwire.server.problems import error_frame, refusal_of
+from turnwire.server.rpc.connection import RpcConnection, rpc_error
 
 if TYPE_CHECKING:
     from turnwire.engine import Talk
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
+_RPC = ("/ws/rpc", "/ws")
 _log = logging.getLogger("turnwire")
 
 
@@ -35,25 +37,49 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
     if message["type"] != "websocket.connect":
         return
     offered = scope.get("subprotocols") or []
-    chosen = SUBPROTOCOL if SUBPROTOCOL in offered else None
+    chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
     await send({"type": "websocket.accept", "subprotocol": chosen})
-    address = Address.of(_address(scope))
+    path = _address(scope)
+    wire = (scope.get("extensions") or {}).get(WIRE)
+    if path.partition("?")[0] in _RPC:
+        await _serve_rpc(service, scope, receive, send, wire)
+        return
+    address = Address.of(path)
     try:
         who, talk, place = await _let_in(service, scope, address)
     except TurnwireError as error:
         name = address.conversation_id if address is not None else ""
-        await _turn_away(refusal_of(error), name, service, send)
+        now = iso(service.engine.clock.now())
+        refused = refusal_of(error)
+        await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
         return
-    wire = (scope.get("extensions") or {}).get(WIRE)
-    connection = Connection(service, talk, who, send, wire)
+    connection = Connection(service, talk, place, who, send, wire)
     about = {"connection_id": connection.connection_id, "token_id": who.token_id}
     service.hub.add(connection)
     try:
         service.write_down("connected", who, talk.id, **about)
-        await connection.run(place, receive)
+        await connection.run(receive)
     finally:
         service.hub.remove(connection)
         service.write_down("disconnected", who, talk.id, **about, code=connection.code)
+
+
+async def _serve_rpc(
+    service: Service, scope: dict[str, Any], receive: Any, send: Send, wire: Wire | None
+) -> None:
+    try:
+        who = await service.auth.who(scope, service.gate.host(scope))
+        service.hub.admit(who)
+    except TurnwireError as error:
+        refused = refusal_of(error)
+        await _turn_away(refused, rpc_error(refused), send)
+        return
+    connection = RpcConnection(service, who, send, wire)
+    service.hub.add(connection)
+    try:
+        await connection.run(receive)
+    finally:
+        service.hub.remove(connection)
 
 
 def _address(scope: dict[str, Any]) -> str:
@@ -86,12 +112,10 @@ async def _let_in(
     return who, talk, Place(address.last_sequence, address.epoch, address.tail)
 
 
-async def _turn_away(refused: Refused, name: str, service: Service, send: Send) -> None:
-    now = iso(service.engine.clock.now())
-    frame = Sent(error_frame(refused, name, now)).encoded.at(1).decode()
+async def _turn_away(refused: Refused, frame: Sent, send: Send) -> None:
     try:
         async with asyncio.timeout(5):
-            await send({"type": "websocket.send", "text": frame})
+            await send({"type": "websocket.send", "text": frame.at(1).decode()})
             code = CLOSES_WITH.get(str(refused.code), 4004)
             await send({"type": "websocket.close", "code": code})
     except Exception as gone:

@@ -15,11 +15,11 @@ export const frames: Record<string, string> = {
   "session.resumed": "SessionInfo",
   "session.reset": "Reset",
   "message.replay": "Replay",
-  "session.replay_complete": "ReplayComplete",
+  "session.replay_complete": "",
   "session.state": "Status",
-  "session.heartbeat_ack": "HeartbeatAck",
-  "session.error": "ErrorPayload",
-  "turn.started": "TurnStart",
+  "session.heartbeat_ack": "",
+  "session.error": "",
+  "turn.started": "",
   "user.message": "UserWords",
   "assistant.chunk": "Chunk",
   "assistant.thinking": "Thinking",
@@ -35,14 +35,14 @@ export const frames: Record<string, string> = {
   "conversation.interrupted": "Interrupted",
   "conversation.updated": "ConversationNews",
   "session.system_event": "SystemNews",
-  "user.message.ack": "Accepted",
-  "user.input_response.ack": "Accepted",
-  "user.permission_response.ack": "Accepted",
-  "user.interrupt.ack": "Accepted",
-  "user.queue.ack": "Accepted",
-  "user.rewind.ack": "Accepted",
-  "session.set_model.ack": "Accepted",
-  "session.set_permission_mode.ack": "Accepted"
+  "user.message.ack": "",
+  "user.input_response.ack": "",
+  "user.permission_response.ack": "",
+  "user.interrupt.ack": "",
+  "user.queue.ack": "",
+  "user.rewind.ack": "",
+  "session.set_model.ack": "",
+  "session.set_permission_mode.ack": ""
 };
 
 /** Which object each tag of a union stands for. */
@@ -117,9 +117,6 @@ export const shapes: Record<string, Record<string, string>> = {
     reason: "string",
     epoch: "string",
     first: "integer"
-  },
-  ReplayComplete: {
-    through: "integer"
   },
   Status: {
     state: "string",
@@ -234,23 +231,6 @@ export const shapes: Record<string, Record<string, string>> = {
     cost_usd: "number=0",
     input_tokens: "integer=0",
     output_tokens: "integer=0"
-  },
-  HeartbeatAck: {
-    client_message_id: "string?"
-  },
-  ErrorPayload: {
-    code: "string",
-    message: "string",
-    retryable: "boolean",
-    what_to_do: "string",
-    client_message_id: "string?",
-    data: "object={}"
-  },
-  TurnStart: {
-    turn_id: "integer",
-    origin: "string",
-    client_message_id: "string?",
-    queue_id: "string?"
   },
   UserWords: {
     content: "Content[]",
@@ -431,19 +411,6 @@ export const shapes: Record<string, Record<string, string>> = {
     parent_tool_use_id: "string?",
     provider: "string?",
     text: "string?"
-  },
-  Accepted: {
-    client_message_id: "string?",
-    delivered_as: "string?",
-    duplicate: "boolean=false",
-    files: "string[]?",
-    held: "boolean=false",
-    mode: "string?",
-    model: "string?",
-    outcome: "string?",
-    queue_id: "string?",
-    request_id: "string?",
-    turn_id: "integer?"
   },
   RpcUserMessage: {
     message: "RpcMessageContent",

@@ -1673,6 +1673,333 @@ export interface WebSearchBlock {
   results?: unknown;
 }
 
+/** A picture that was given to the server before: too large for a frame, or used again. */
+export interface RpcBlobSource {
+  type: "blob";
+  blob_id: string;
+}
+
+/** Come into a conversation: one that exists, or a new one. */
+export interface RpcConnect {
+  /** one that exists; absent: a new one */
+  conversation?: string | null;
+  /** where the agent works */
+  cwd?: string | null;
+  /** the log that this number is of */
+  epoch?: string | null;
+  /** whether `stream_event` messages are sent */
+  include_partial_messages?: boolean;
+  /** of it, everything up to this number is known */
+  last_sequence?: number;
+  model?: string | null;
+  /** the agent's own */
+  options?: Record<string, unknown>;
+  permission_mode?: string | null;
+  /** the agent; absent: the server's usual one */
+  provider?: string | null;
+  /** go on with this session of the agent's own */
+  resume?: string | null;
+  /** whether `system` messages are sent */
+  system_messages?: boolean;
+  system_prompt?: string | null;
+  /** of it, no more than the newest so many entries */
+  tail?: number | null;
+  title?: string | null;
+  /** what becomes of a running tool's output */
+  tool_progress?: "off" | "output_delta" | "text_delta";
+}
+
+/** Leave the conversation. Whatever runs in it goes on; this connection can `connect` again. */
+export interface RpcDisconnect {
+}
+
+/** What may be asked of an agent. */
+export interface RpcGetCapabilities {
+  /** absent: of this conversation's, else of the usual one */
+  provider?: string | null;
+}
+
+/** The newest messages of this conversation. */
+export interface RpcGetHistory {
+}
+
+/** The conversations that there are, the newest first. */
+export interface RpcGetHistorySessions {
+  archived?: boolean;
+  limit?: number;
+  offset?: number;
+}
+
+/** How the agent's MCP servers are. */
+export interface RpcGetMcpStatus {
+}
+
+/** A picture. */
+export interface RpcGivenImage {
+  type: "image";
+  source: RpcInlineSource | RpcUrlSource | RpcBlobSource;
+}
+
+/** Words. */
+export interface RpcGivenText {
+  type: "text";
+  text: string;
+}
+
+/** A picture in the frame itself. */
+export interface RpcInlineSource {
+  type: "base64";
+  media_type: string;
+  /** base64 */
+  data: string;
+}
+
+/** Stop a turn. */
+export interface RpcInterrupt {
+  /** what becomes of what waits */
+  queue?: "clear" | "continue" | "hold";
+  /** absent: the one that runs now */
+  turn_id?: number | null;
+}
+
+/** A page of a conversation's messages. Without `after` and `before` the newest. */
+export interface RpcLoadHistory {
+  /** only those with a greater number */
+  after?: number | null;
+  /** only those with a smaller one */
+  before?: number | null;
+  /** absent: this one */
+  conversation?: string | null;
+  limit?: number;
+}
+
+/** The result of `requestPermission`. */
+export interface RpcPermissionReply {
+  decision: "allow" | "deny";
+  /** deny: told to the agent */
+  reason?: string | null;
+  /** allow: those of the request's suggestions that hold from now on */
+  remember?: Array<unknown>;
+  /** allow: run this instead of what was shown */
+  updated_input?: unknown;
+}
+
+/** Say something to the agent. Streams its turn: the `result` message comes last. */
+export interface RpcQuery {
+  prompt: string;
+  client_message_id?: string | null;
+}
+
+/** The same with words and pictures, in their order. */
+export interface RpcQueryWithContent {
+  content: Array<RpcGivenText | RpcGivenImage>;
+  client_message_id?: string | null;
+}
+
+/** The result of `askUserQuestion`. */
+export interface RpcQuestionReply {
+  /** words; or by question id, a list for several options */
+  answer: string | Record<string, string | Array<string>>;
+  /** wake the agent for it, if its process has ended */
+  resume_task?: boolean;
+}
+
+/** Connect the agent to one of its MCP servers again. */
+export interface RpcReconnectMcp {
+  server: string;
+}
+
+/** Put the files back as they were before a message. The log is never cut. */
+export interface RpcRewindFiles {
+  /** of a `user` message */
+  sequence: number;
+  /** only say which files would change */
+  dry_run?: boolean;
+}
+
+/** Think more, or less. */
+export interface RpcSetMaxThinkingTokens {
+  max_thinking_tokens: number | null;
+}
+
+/** Use another model from now on. */
+export interface RpcSetModel {
+  /** null: the agent's default */
+  model: string | null;
+}
+
+/** Ask more often, or less. */
+export interface RpcSetPermissionMode {
+  /** one of the capabilities' permission_modes */
+  mode: string;
+}
+
+/** A picture by its address. */
+export interface RpcUrlSource {
+  type: "url";
+  url: string;
+}
+
+/** The result of `query` and `queryWithContent`: what was said is safe. */
+export interface RpcAccepted {
+  /** this query came before, and was not taken twice */
+  duplicate?: boolean;
+  /** the queue had been held, and goes on now */
+  held?: boolean;
+  /** it waits under this id */
+  queue_id?: string;
+  /** the turn that it started */
+  turn_id?: number;
+}
+
+/** The one answer to a call. The one of the two that is not used is null. */
+export interface RpcAnswer {
+  /** null: no call in particular; the connection may be about to close */
+  id: string | null;
+  result: RpcCapabilities | RpcConnected | RpcAccepted | RpcStopped | RpcHistory | RpcSessions | unknown;
+  error: RpcError | null;
+}
+
+/** A call is taken back: somebody else has answered, or it does not matter any more. */
+export interface RpcCancel {
+  type: "cancel";
+  id: string;
+}
+
+/** What may be asked for. A front end offers nothing else. */
+export interface RpcCapabilities {
+  /** the agent */
+  provider: string;
+  /** those that will not be refused with NOT_SUPPORTED */
+  methods: Array<string>;
+  /** `queryWithContent` may hold pictures */
+  images?: boolean;
+  /** for `setModel`, where the agent lists them */
+  models?: Array<string>;
+  /** for `connect` */
+  options?: Array<string>;
+  /** for `setPermissionMode` */
+  permission_modes?: Array<string>;
+}
+
+/** No more comes under this id. */
+export interface RpcComplete {
+  type: "complete";
+  id: string;
+}
+
+/** The result of `connect`. */
+export interface RpcConnected {
+  conversation: string;
+  /** this incarnation of the log */
+  epoch: string;
+  /** the number of the first entry that this connection will get */
+  first: number;
+  /** the number of the newest entry; 0: none yet */
+  head: number;
+  /** `last_sequence` was accepted: what follows goes on from there */
+  resumed: boolean;
+  capabilities: RpcCapabilities;
+  /** as it is now */
+  status: Status;
+  /** of a client's frame */
+  max_frame_bytes: number;
+  /** messages that may wait */
+  max_queue: number;
+  /** the server is never silent for longer */
+  heartbeat_seconds: number;
+  connection_id: string;
+  /** why what the client has is void: drop all of it */
+  reset?: string;
+  /** the agent's own session, where it is known */
+  session_id?: string;
+}
+
+/** Why not. */
+export interface RpcError {
+  /** one of the error codes of protocol v2 */
+  code: string;
+  /** what happened, in words */
+  message: string;
+  /** the same call, made again later, may succeed */
+  retryable: boolean;
+  what_to_do: string;
+  /** particulars, by code */
+  data?: Record<string, unknown>;
+}
+
+/** The server is there; it says so when it has been silent. */
+export interface RpcHeartbeat {
+  type: "heartbeat";
+  id?: null;
+}
+
+/** The result of `getHistory` and `loadHistory`. */
+export interface RpcHistory {
+  messages: Array<RpcKept>;
+  /** the number of the newest entry */
+  head: number;
+  epoch: string;
+  /** the number of the first entry of this page; null: it is empty */
+  first: number | null;
+  /** that of the last one */
+  last: number | null;
+}
+
+/** A message of the log. */
+export interface RpcKept {
+  data: RpcMessage;
+  /** absent: the end of a turn, which has no number */
+  sequence?: number;
+  turn_id?: number;
+}
+
+/** The server calls the client: something waits for a person. */
+export interface RpcServerCall {
+  /** `srv-N` */
+  id: string;
+  method: "askUserQuestion" | "requestPermission";
+  params: OpenRequest;
+}
+
+/** A conversation in the list. */
+export interface RpcSessionSummary {
+  conversation: string;
+  provider: string;
+  created_at: string;
+  updated_at: string;
+  head: number;
+  state: string;
+  running: boolean;
+  archived?: boolean;
+  cwd?: string;
+  /** the agent's own session */
+  session_id?: string;
+  title?: string;
+}
+
+/** The result of `getHistorySessions`. */
+export interface RpcSessions {
+  sessions: Array<RpcSessionSummary>;
+}
+
+/** The result of `interrupt`. */
+export interface RpcStopped {
+  turn_id: number | null;
+  outcome: "already_ended" | "requested";
+}
+
+/** A message that a call led to. */
+export interface RpcStream {
+  type: "stream";
+  id: string;
+  data: RpcMessage;
+  /** its number in the log, where it is kept there */
+  sequence?: number;
+  /** on what is kept, and on a `result`: the turn that it is of */
+  turn_id?: number;
+}
+
 /** Something that happened, told between the messages. */
 export interface EventView {
   type: "event";
@@ -1928,3 +2255,30 @@ export type BlockView =
   | ToolView
   | OtherView
   | EventView;
+
+export type RpcServerFrame =
+  | RpcAnswer
+  | RpcStream
+  | RpcComplete
+  | RpcServerCall
+  | RpcCancel
+  | RpcHeartbeat;
+
+/** What each method of RPC is called with. */
+export interface RpcCalls {
+  connect: RpcConnect;
+  query: RpcQuery;
+  queryWithContent: RpcQueryWithContent;
+  interrupt: RpcInterrupt;
+  disconnect: RpcDisconnect;
+  setModel: RpcSetModel;
+  setPermissionMode: RpcSetPermissionMode;
+  setMaxThinkingTokens: RpcSetMaxThinkingTokens;
+  getHistory: RpcGetHistory;
+  loadHistory: RpcLoadHistory;
+  getHistorySessions: RpcGetHistorySessions;
+  getMcpStatus: RpcGetMcpStatus;
+  reconnectMcp: RpcReconnectMcp;
+  getCapabilities: RpcGetCapabilities;
+  rewindFiles: RpcRewindFiles;
+}

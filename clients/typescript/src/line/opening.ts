@@ -3,6 +3,8 @@ import type { Http } from "../http.js";
 import type { Opening } from "./line.js";
 import type { Transport } from "./transport.js";
 
+export type Query = Record<string, string | number | undefined>;
+
 /**
  * In this order: a ticket of your own server; a token, in a header or, where there are none, for a
  * ticket; the cookie, which a browser sends by itself.
@@ -12,7 +14,7 @@ export async function openingOf(
   transport: Transport,
   subprotocol: string,
   path: string,
-  query: Record<string, string | number | undefined> = {},
+  query: Query = {},
 ): Promise<Opening> {
   const { token, ticket } = http.credentials;
   const words = new URLSearchParams();

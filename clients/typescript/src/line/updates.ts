@@ -24,33 +24,35 @@ export function nextFrame(run: () => void): () => void {
 
 /** Tells those who listen that something has changed. */
 export class Updates {
-  private readonly listeners = new Set<() => void>();
-  private cancel: (() => void) | undefined;
+  readonly #listeners = new Set<() => void>();
+  #cancel: (() => void) | undefined;
 
   /** `refresh` is called before the listeners are, once for all of them. */
-  constructor(private readonly refresh: () => void) {}
+  readonly #refresh: () => void;
+
+  constructor(refresh: () => void) {
+    this.#refresh = refresh;
+  }
 
   subscribe(listener: () => void): () => void {
     // Each is its own, also where the same function comes twice.
     const told = () => listener();
-    this.listeners.add(told);
-    return () => this.listeners.delete(told);
+    this.#listeners.add(told);
+    return () => this.#listeners.delete(told);
   }
 
   /** Something has changed: tell it with the next frame. */
   changed(): void {
-    this.cancel ??= nextFrame(() => {
-      this.cancel = undefined;
-      this.flush();
-    });
+    this.#cancel ??= nextFrame(() => this.flush());
   }
 
-  /** Tell it now. */
+  /** Tell it now, if there is something to tell. */
   flush(): void {
-    this.cancel?.();
-    this.cancel = undefined;
-    this.refresh();
-    for (const listener of [...this.listeners]) {
+    if (this.#cancel === undefined) return;
+    this.#cancel();
+    this.#cancel = undefined;
+    this.#refresh();
+    for (const listener of [...this.#listeners]) {
       try {
         listener();
       } catch (error) {

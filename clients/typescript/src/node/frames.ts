@@ -33,47 +33,47 @@ export function frameOf(opcode: number, data: Buffer): Buffer {
 
 /** Puts bytes together to messages. */
 export class FrameReader {
-  private readonly waiting: Buffer[] = [];
-  private size = 0;
+  readonly #waiting: Buffer[] = [];
+  #size = 0;
   /** How many bytes the next step needs, so that a large frame is put together only once. */
-  private needed = 2;
-  private parts: Buffer[] = [];
-  private opcode = 0;
+  #needed = 2;
+  #parts: Buffer[] = [];
+  #opcode = 0;
 
   /** The messages that are complete with these bytes. Throws if they are no frames of a server. */
   read(bytes: Buffer): Message[] {
-    this.waiting.push(bytes);
-    this.size += bytes.length;
+    this.#waiting.push(bytes);
+    this.#size += bytes.length;
     const messages: Message[] = [];
-    while (this.size >= this.needed) {
-      const all = this.waiting.length === 1 ? (this.waiting[0] as Buffer) : Buffer.concat(this.waiting);
+    while (this.#size >= this.#needed) {
+      const all = this.#waiting.length === 1 ? (this.#waiting[0] as Buffer) : Buffer.concat(this.#waiting);
       const end = frameEnd(all);
       let rest = all;
       if (all.length >= end.end && end.isWhole) {
-        const message = this.frame(all[0] as number, all.subarray(end.start, end.end));
+        const message = this.#frame(all[0] as number, all.subarray(end.start, end.end));
         if (message !== undefined) messages.push(message);
         rest = all.subarray(end.end);
-        this.needed = 2;
+        this.#needed = 2;
       } else {
-        this.needed = end.end;
+        this.#needed = end.end;
       }
-      this.waiting.length = 0;
-      this.waiting.push(rest);
-      this.size = rest.length;
+      this.#waiting.length = 0;
+      this.#waiting.push(rest);
+      this.#size = rest.length;
     }
     return messages;
   }
 
-  private frame(first: number, data: Buffer): Message | undefined {
+  #frame(first: number, data: Buffer): Message | undefined {
     const opcode = first & 0x0f;
     if (first & 0x70) throw new Error("an extension that was not agreed on");
     if (opcode >= CLOSE) return { opcode, data };
     if (opcode !== 0) {
-      this.opcode = opcode;
-      this.parts = [];
+      this.#opcode = opcode;
+      this.#parts = [];
     }
-    this.parts.push(data);
-    return first & 0x80 ? { opcode: this.opcode, data: Buffer.concat(this.parts) } : undefined;
+    this.#parts.push(data);
+    return first & 0x80 ? { opcode: this.#opcode, data: Buffer.concat(this.#parts) } : undefined;
   }
 }
 

@@ -27,14 +27,18 @@ export const nodeTransport: Transport = {
 };
 
 class Connection {
-  private stream: Duplex | undefined;
-  private readonly reader = new FrameReader();
-  private code = BROKEN;
-  private saidGoodbye = false;
-  private isOver = false;
-  private abort: (() => void) | undefined;
+  #stream: Duplex | undefined;
+  readonly #reader = new FrameReader();
+  #code = BROKEN;
+  #saidGoodbye = false;
+  #isOver = false;
+  #abort: (() => void) | undefined;
 
-  constructor(private readonly on: SocketEvents) {}
+  readonly #on: SocketEvents;
+
+  constructor(on: SocketEvents) {
+    this.#on = on;
+  }
 
   dial(address: string, protocols: string[], more: Record<string, string>): void {
     const url = new URL(address.replace(/^ws/, "http"));
@@ -48,8 +52,8 @@ class Connection {
     };
     if (protocols.length) headers["Sec-WebSocket-Protocol"] = protocols.join(", ");
     const request = (url.protocol === "https:" ? secure : plain)(url, { headers });
-    this.abort = () => request.destroy();
-    request.on("error", () => this.over());
+    this.#abort = () => request.destroy();
+    request.on("error", () => this.#over());
     request.on("response", () => request.destroy()); // it did not upgrade
     request.on("upgrade", (answer, stream, first) => {
       const proof = createHash("sha1")
@@ -59,71 +63,71 @@ class Connection {
         request.destroy();
         return;
       }
-      this.begin(stream, first);
+      this.#begin(stream, first);
     });
     request.on("close", () => {
-      if (this.stream === undefined) this.over();
+      if (this.#stream === undefined) this.#over();
     });
     request.end();
   }
 
   send(text: string): void {
-    this.write(TEXT, Buffer.from(text));
+    this.#write(TEXT, Buffer.from(text));
   }
 
   end(): void {
-    if (this.stream === undefined) {
-      this.abort?.();
+    if (this.#stream === undefined) {
+      this.#abort?.();
       return;
     }
-    this.sayGoodbye(GOODBYE);
-    setTimeout(() => this.stream?.destroy(), PATIENCE).unref();
+    this.#sayGoodbye(GOODBYE);
+    setTimeout(() => this.#stream?.destroy(), PATIENCE).unref();
   }
 
-  private begin(stream: Duplex, first: Buffer): void {
-    this.stream = stream;
+  #begin(stream: Duplex, first: Buffer): void {
+    this.#stream = stream;
     stream.on("error", () => stream.destroy());
-    stream.on("close", () => this.over());
+    stream.on("close", () => this.#over());
     stream.on("end", () => stream.destroy());
-    stream.on("data", (bytes: Buffer) => this.hear(bytes));
-    this.on.open();
-    if (first.length) this.hear(first);
+    stream.on("data", (bytes: Buffer) => this.#hear(bytes));
+    this.#on.open();
+    if (first.length) this.#hear(first);
   }
 
-  private hear(bytes: Buffer): void {
+  #hear(bytes: Buffer): void {
     let messages: Message[];
     try {
-      messages = this.reader.read(bytes);
+      messages = this.#reader.read(bytes);
     } catch {
-      this.stream?.destroy();
+      this.#stream?.destroy();
       return;
     }
     for (const { opcode, data } of messages) {
-      if (opcode === TEXT) this.on.message(data.toString());
-      else if (opcode === PING) this.write(PONG, data);
-      else if (opcode === CLOSE) this.goodbye(data);
+      if (opcode === TEXT) this.#on.message(data.toString());
+      else if (opcode === PING) this.#write(PONG, data);
+      else if (opcode === CLOSE) this.#goodbye(data);
     }
   }
 
-  private goodbye(data: Buffer): void {
-    this.code = data.length >= 2 ? data.readUInt16BE(0) : NO_CODE;
-    this.sayGoodbye(data);
-    this.stream?.end();
+  #goodbye(data: Buffer): void {
+    this.#code = data.length >= 2 ? data.readUInt16BE(0) : NO_CODE;
+    this.#sayGoodbye(data);
+    this.#stream?.end();
   }
 
-  private sayGoodbye(data: Buffer): void {
-    if (this.saidGoodbye) return;
-    this.saidGoodbye = true;
-    this.write(CLOSE, data);
+  #sayGoodbye(data: Buffer): void {
+    if (this.#saidGoodbye) return;
+    this.#saidGoodbye = true;
+    this.#write(CLOSE, data);
   }
 
-  private write(opcode: number, data: Buffer): void {
-    if (this.stream?.writable) this.stream.write(frameOf(opcode, data));
+  #write(opcode: number, data: Buffer): void {
+    if (this.#stream?.writable) this.#stream.write(frameOf(opcode, data));
   }
 
-  private over(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.on.close(this.code);
+  #over(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#on.close(this.#code);
   }
 }

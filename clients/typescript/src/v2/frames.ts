@@ -19,10 +19,15 @@ export function readFrame(value: unknown): ServerFrame {
   const shape = frames[type];
   if (shape !== undefined && isObject(value)) {
     const head = readEnvelope(value);
-    const payload = shape === "Replay" ? replay(value.payload) : readShape<Json>(shape, value.payload);
+    const payload = payloadOf(shape, value.payload);
     if (head !== MISFIT && payload !== MISFIT) return { type, ...head, payload } as unknown as ServerFrame;
   }
   return { type: "unknown", originalType: type, data: value };
+}
+
+function payloadOf(shape: string, value: unknown): unknown {
+  if (shape === "") return isObject(value) ? value : MISFIT; // no view is made of it
+  return shape === "Replay" ? replay(value) : readShape<Json>(shape, value);
 }
 
 function replay(value: unknown): Json | typeof MISFIT {

@@ -13,137 +13,137 @@ type BlockFrame = FrameOf<
 
 /** Apply every frame of every connection in order; `view` is what a person sees by then. */
 export class ViewReducer {
-  private readonly build = new ViewBuilder();
-  private connection: string | undefined;
+  readonly #build = new ViewBuilder();
+  #connection: string | undefined;
   /** Of the last frame of this connection. */
-  private sequence = 0;
-  private isPast = false;
+  #sequence = 0;
+  #isPast = false;
 
   /** Everything on the screen. What has not changed since the last time is the same object. */
   view(): View {
-    return this.build.view();
+    return this.#build.view();
   }
 
   /** The log is here up to this number. */
   get cursor(): number {
-    return this.build.cursor;
+    return this.#build.cursor;
   }
 
   /** The log that this number belongs to. */
   get epoch(): string | undefined {
-    return this.build.epoch;
+    return this.#build.epoch;
   }
 
   /** The log is here from this number on. */
   get first(): number {
-    return this.build.first;
+    return this.#build.first;
   }
 
   /** An entry is missing: connect again. */
   get behind(): boolean {
-    return this.build.behind;
+    return this.#build.behind;
   }
 
   /** One more frame of the server, as `readFrame` gives it. */
   apply(frame: ServerFrame): void {
     if (frame.type === "unknown") {
-      this.unknown(frame.data);
+      this.#unknown(frame.data);
     } else if (frame.type === "session.connected" || frame.type === "session.resumed") {
-      this.connect(frame);
-    } else if (this.isNew(frame.sequence)) {
-      this.handle(frame);
+      this.#connect(frame);
+    } else if (this.#isNew(frame.sequence)) {
+      this.#handle(frame);
     }
   }
 
   /** Entries of the log from `first` on, up to those that are here, in order: as they were first sent. */
   prepend(first: number, entries: readonly ServerFrame[]): void {
-    this.isPast = true;
+    this.#isPast = true;
     try {
-      this.build.before(first, entries.length, () => {
-        for (const frame of entries) if (frame.type !== "unknown") this.kept(frame);
+      this.#build.before(first, entries.length, () => {
+        for (const frame of entries) if (frame.type !== "unknown") this.#kept(frame);
       });
     } finally {
-      this.isPast = false;
+      this.#isPast = false;
     }
   }
 
-  private isNew(sequence: number | null): boolean {
+  #isNew(sequence: number | null): boolean {
     if (sequence === null) return true;
-    if (sequence <= this.sequence) return false;
-    this.sequence = sequence;
+    if (sequence <= this.#sequence) return false;
+    this.#sequence = sequence;
     return true;
   }
 
-  private handle(frame: KnownFrame): void {
+  #handle(frame: KnownFrame): void {
     switch (frame.type) {
       case "message.replay":
-        return this.replay(frame);
+        return this.#replay(frame);
       case "session.reset":
-        return this.begin(frame.payload.epoch, frame.payload.first);
+        return this.#begin(frame.payload.epoch, frame.payload.first);
       case "session.state":
-        return this.build.setStatus(frame.payload);
+        return this.#build.setStatus(frame.payload);
       case "conversation.updated":
-        return this.build.tell(frame.payload.title, frame.payload.totals);
+        return this.#build.tell(frame.payload.title, frame.payload.totals);
       case "assistant.tool_progress": {
         const { tool_use_id, output, elapsed_seconds } = frame.payload;
-        return this.build.progress(tool_use_id, output, elapsed_seconds);
+        return this.#build.progress(tool_use_id, output, elapsed_seconds);
       }
       case "assistant.discarded":
         for (const blockId of frame.payload.block_ids) {
-          this.build.discard(frame.payload.parent_tool_use_id, blockId);
+          this.#build.discard(frame.payload.parent_tool_use_id, blockId);
         }
         return;
       default:
-        return this.kept(frame);
+        return this.#kept(frame);
     }
   }
 
   /** What may be told again in a replay. All other frames change nothing. */
-  private kept(frame: KnownFrame): void {
+  #kept(frame: KnownFrame): void {
     switch (frame.type) {
       case "assistant.chunk":
       case "assistant.thinking":
       case "assistant.tool_call":
       case "assistant.block":
-        return this.block(frame);
+        return this.#block(frame);
       case "user.message":
-        if (this.takes(frame.payload.message_sequence)) this.build.add(shown.userMessage(frame));
+        if (this.#takes(frame.payload.message_sequence)) this.#build.add(shown.userMessage(frame));
         return;
       case "assistant.tool_result":
-        return this.toolResult(frame);
+        return this.#toolResult(frame);
       case "assistant.request_input":
-        return this.requestInput(frame);
+        return this.#requestInput(frame);
       case "assistant.permission_request":
-        if (this.takes(frame.payload.message_sequence)) {
-          this.build.ask(shown.openPermission(frame.payload, frame.turn_id));
+        if (this.#takes(frame.payload.message_sequence)) {
+          this.#build.ask(shown.openPermission(frame.payload, frame.turn_id));
         }
         return;
       case "assistant.request_resolved":
-        return this.requestResolved(frame);
+        return this.#requestResolved(frame);
       case "assistant.complete":
-        if (frame.turn_id !== null) this.build.endTurn(frame.turn_id, frame.payload);
+        if (frame.turn_id !== null) this.#build.endTurn(frame.turn_id, frame.payload);
         return;
       case "conversation.interrupted":
-        if (this.takes(frame.payload.message_sequence)) {
-          this.build.add(shown.interruption(frame));
+        if (this.#takes(frame.payload.message_sequence)) {
+          this.#build.add(shown.interruption(frame));
         }
         return;
       case "session.system_event":
-        return this.systemEvent(frame);
+        return this.#systemEvent(frame);
     }
   }
 
   // --- connections and the log ----------------------------------------------------------------------
 
-  private connect(frame: FrameOf<"session.connected" | "session.resumed">): void {
-    const { build } = this;
+  #connect(frame: FrameOf<"session.connected" | "session.resumed">): void {
+    const build = this.#build;
     const { connection_id, epoch, first } = frame.payload;
-    if (connection_id === this.connection) return; // a repeat of this connection's first frame
-    this.connection = connection_id;
-    this.sequence = frame.sequence ?? 0;
+    if (connection_id === this.#connection) return; // a repeat of this connection's first frame
+    this.#connection = connection_id;
+    this.#sequence = frame.sequence ?? 0;
     build.behind = false;
     if (build.epoch !== undefined && build.epoch !== epoch) {
-      this.begin(epoch, first);
+      this.#begin(epoch, first);
       return;
     }
     build.forgetGrowing();
@@ -155,8 +155,8 @@ export class ViewReducer {
     }
   }
 
-  private begin(epoch: string, first: number): void {
-    const { build } = this;
+  #begin(epoch: string, first: number): void {
+    const build = this.#build;
     build.clear();
     build.epoch = epoch;
     build.first = first;
@@ -164,23 +164,23 @@ export class ViewReducer {
     build.behind = false;
   }
 
-  private replay(frame: FrameOf<"message.replay">): void {
+  #replay(frame: FrameOf<"message.replay">): void {
     const { event, message_sequence } = frame.payload;
-    if (event.type === "unknown") this.takes(message_sequence);
-    else this.kept(event);
+    if (event.type === "unknown") this.#takes(message_sequence);
+    else this.#kept(event);
   }
 
   /** Nothing is known about it but its numbers: without them all that follows would be lost. */
-  private unknown(data: unknown): void {
+  #unknown(data: unknown): void {
     const frame = isObject(data) ? data : {};
     const payload = isObject(frame.payload) ? frame.payload : {};
-    if (this.isNew(integer(frame.sequence) ?? null)) this.takes(integer(payload.message_sequence));
+    if (this.#isNew(integer(frame.sequence) ?? null)) this.#takes(integer(payload.message_sequence));
   }
 
   /** Whether this entry of the log is the next one. A frame without a number always counts. */
-  private takes(number: number | null | undefined): boolean {
-    if (number === null || number === undefined || this.isPast) return true;
-    const { build } = this;
+  #takes(number: number | null | undefined): boolean {
+    if (number === null || number === undefined || this.#isPast) return true;
+    const build = this.#build;
     if (number === build.cursor + 1) {
       build.cursor = number;
       return true;
@@ -191,22 +191,22 @@ export class ViewReducer {
 
   // --- blocks -----------------------------------------------------------------------------------------
 
-  private block(frame: BlockFrame): void {
+  #block(frame: BlockFrame): void {
     const block = frame.payload;
-    if (!block.partial) this.finished(frame);
-    else if (block.snapshot) this.snapshot(frame);
-    else this.piece(frame);
+    if (!block.partial) this.#finished(frame);
+    else if (block.snapshot) this.#snapshot(frame);
+    else this.#piece(frame);
   }
 
-  private piece(frame: BlockFrame): void {
+  #piece(frame: BlockFrame): void {
     const { chunk_seq: number, index, message_id, parent_tool_use_id } = frame.payload;
     if (number === undefined) return;
     const begun = shown.begun(frame);
-    let grown = this.build.find(parent_tool_use_id, message_id)?.blocks.get(index);
+    let grown = this.#build.find(parent_tool_use_id, message_id)?.blocks.get(index);
     if (grown?.final) return;
     if (grown === undefined || grown.whole.id !== begun.id) {
       // An index may be used again.
-      grown = this.build.start(this.build.message(shown.about(frame)), index, begun);
+      grown = this.#build.start(this.#build.message(shown.about(frame)), index, begun);
     } else if (grown.status === "frozen" || grown.whole.type !== begun.type) {
       return;
     }
@@ -219,52 +219,52 @@ export class ViewReducer {
     }
   }
 
-  private snapshot(frame: BlockFrame): void {
+  #snapshot(frame: BlockFrame): void {
     const { chunk_seq: number, index } = frame.payload;
     if (number === undefined) return;
-    const message = this.build.message(shown.about(frame));
+    const message = this.#build.message(shown.about(frame));
     const grown = message.blocks.get(index);
     if (grown === undefined || !(grown.final || number < grown.number)) {
-      this.build.start(message, index, shown.whole(frame)).number = number;
+      this.#build.start(message, index, shown.whole(frame)).number = number;
     }
   }
 
-  private finished(frame: BlockFrame): void {
+  #finished(frame: BlockFrame): void {
     const { message_sequence: number, index } = frame.payload;
-    if (!this.takes(number)) return;
+    if (!this.#takes(number)) return;
     const error = frame.type === "assistant.chunk" ? frame.payload.error : undefined;
     const about = shown.about(frame, number, error);
-    this.build.finish(this.build.message(about), index, shown.whole(frame), about);
+    this.#build.finish(this.#build.message(about), index, shown.whole(frame), about);
   }
 
   // --- tools and requests -------------------------------------------------------------------------------
 
-  private toolResult(frame: FrameOf<"assistant.tool_result">): void {
+  #toolResult(frame: FrameOf<"assistant.tool_result">): void {
     const { tool_use_id, content, is_error, details, blob, details_blob, message_sequence } = frame.payload;
-    if (!this.takes(message_sequence)) return;
-    this.build.result(tool_use_id, defined({ content, is_error, details, blob, details_blob }));
+    if (!this.#takes(message_sequence)) return;
+    this.#build.result(tool_use_id, defined({ content, is_error, details, blob, details_blob }));
   }
 
-  private requestInput(frame: FrameOf<"assistant.request_input">): void {
+  #requestInput(frame: FrameOf<"assistant.request_input">): void {
     const asked = frame.payload;
-    if (!this.takes(asked.message_sequence)) return;
+    if (!this.#takes(asked.message_sequence)) return;
     const about = shown.about(frame, asked.message_sequence);
-    this.build.finish(this.build.message(about), asked.index, shown.question(asked), about);
-    this.build.ask(shown.openQuestion(asked, frame.turn_id));
+    this.#build.finish(this.#build.message(about), asked.index, shown.question(asked), about);
+    this.#build.ask(shown.openQuestion(asked, frame.turn_id));
   }
 
-  private requestResolved(frame: FrameOf<"assistant.request_resolved">): void {
+  #requestResolved(frame: FrameOf<"assistant.request_resolved">): void {
     const { request_id, outcome, by, answer, decision, reason, updated_input, message_sequence } =
       frame.payload;
-    if (!this.takes(message_sequence)) return;
-    this.build.resolve(request_id, defined({ outcome, by, answer, decision, reason, updated_input }));
+    if (!this.#takes(message_sequence)) return;
+    this.#build.resolve(request_id, defined({ outcome, by, answer, decision, reason, updated_input }));
   }
 
-  private systemEvent(frame: FrameOf<"session.system_event">): void {
+  #systemEvent(frame: FrameOf<"session.system_event">): void {
     const { subtype, data, message_sequence: number } = frame.payload;
-    if (number === undefined || !this.takes(number)) return;
-    if (subtype !== "plan") this.build.add(shown.news(frame, number));
-    else if (isObject(data) && Array.isArray(data.items)) this.build.setPlan(data.items);
+    if (number === undefined || !this.#takes(number)) return;
+    if (subtype !== "plan") this.#build.add(shown.news(frame, number));
+    else if (isObject(data) && Array.isArray(data.items)) this.#build.setPlan(data.items);
   }
 }
 

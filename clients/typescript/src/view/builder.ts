@@ -37,25 +37,25 @@ export class ViewBuilder {
 
   plan: unknown[] = [];
   /** Some entry has told the plan, perhaps that there is none any more. */
-  private isPlanTold = false;
-  private title: string | undefined;
-  private toldTotals: Totals | undefined;
-  private sums: Totals | undefined;
-  private status: Status | undefined;
-  private turns = new Map<number, TurnView>();
-  private requests = new Map<string, OpenRequest>();
-  private toolOfRequest = new Map<string, string>();
-  private speeches = new Map<Voice, Speech>();
-  private cards = new Map<string, Card>();
+  #isPlanTold = false;
+  #title: string | undefined;
+  #toldTotals: Totals | undefined;
+  #sums: Totals | undefined;
+  #status: Status | undefined;
+  #turns = new Map<number, TurnView>();
+  #requests = new Map<string, OpenRequest>();
+  #toolOfRequest = new Map<string, string>();
+  #speeches = new Map<Voice, Speech>();
+  #cards = new Map<string, Card>();
   /** Those that show what they print, or for how long. */
-  private running = new Map<string, Card>();
-  private count = 0;
+  #running = new Map<string, Card>();
+  #count = 0;
   /** While older entries are put before the others. */
-  private past: Past | undefined;
-  private lowest = 0;
+  #past: Past | undefined;
+  #lowest = 0;
   /** How requests ended that began before what is here. */
-  private endings = new Map<string, Partial<RequestView>>();
-  private last: View = { messages: [], turns: [] };
+  #endings = new Map<string, Partial<RequestView>>();
+  #last: View = { messages: [], turns: [] };
 
   constructor() {
     this.clear();
@@ -64,36 +64,42 @@ export class ViewBuilder {
   /** Forget everything but the place in the log. */
   clear(): void {
     this.plan = [];
-    this.isPlanTold = false;
-    this.title = this.toldTotals = this.sums = this.status = undefined;
-    this.turns.clear();
-    this.requests.clear();
-    this.toolOfRequest.clear();
-    this.speeches = new Map([[undefined, newSpeech()]]);
-    this.cards.clear();
-    this.running.clear();
-    this.endings.clear();
-    this.count = this.lowest = 0;
+    this.#isPlanTold = false;
+    this.#title = this.#toldTotals = this.#sums = this.#status = undefined;
+    this.#turns.clear();
+    this.#requests.clear();
+    this.#toolOfRequest.clear();
+    this.#speeches = new Map([[undefined, newSpeech()]]);
+    this.#cards.clear();
+    this.#running.clear();
+    this.#endings.clear();
+    this.#count = this.#lowest = 0;
   }
 
   /** What `tell` tells is older than all that is here: `entries` of the log, from `first` on. */
   before(first: number, entries: number, tell: () => void): void {
     // At most one message comes with an entry, and a message gets its place once.
-    const began = this.lowest - 2 * entries;
-    const past: Past = { count: began, asked: new Set(), turns: [], voices: new Set([undefined]), knowsPlan: this.isPlanTold };
-    this.past = past;
+    const began = this.#lowest - 2 * entries;
+    const past: Past = {
+      count: began,
+      asked: new Set(),
+      turns: [],
+      voices: new Set([undefined]),
+      knowsPlan: this.#isPlanTold,
+    };
+    this.#past = past;
     try {
       tell();
     } finally {
-      this.past = undefined;
-      this.lowest = began;
+      this.#past = undefined;
+      this.#lowest = began;
     }
     if (past.turns.length) {
-      this.turns = new Map([...past.turns, ...this.turns.values()].map((turn) => [turn.turn_id, turn]));
+      this.#turns = new Map([...past.turns, ...this.#turns.values()].map((turn) => [turn.turn_id, turn]));
     }
-    const voices = new Set([...past.voices, ...this.speeches.keys()]);
-    this.speeches = new Map([...voices].map((voice) => [voice, this.speech(voice)]));
-    for (const speech of this.speeches.values()) {
+    const voices = new Set([...past.voices, ...this.#speeches.keys()]);
+    this.#speeches = new Map([...voices].map((voice) => [voice, this.#speech(voice)]));
+    for (const speech of this.#speeches.values()) {
       speech.placed = [...speech.older, ...speech.placed];
       speech.older = [];
     }
@@ -101,42 +107,42 @@ export class ViewBuilder {
   }
 
   /** The next place, among those that are told now. */
-  private next(): number {
-    if (this.past) {
-      this.past.count += 1;
-      return this.past.count;
+  #next(): number {
+    if (this.#past) {
+      this.#past.count += 1;
+      return this.#past.count;
     }
-    this.count += 1;
-    return this.count;
+    this.#count += 1;
+    return this.#count;
   }
 
   /** Forget all that is not finished, and what running tools have printed. */
   forgetGrowing(): void {
-    for (const [voice, speech] of this.speeches) {
+    for (const [voice, speech] of this.#speeches) {
       for (const blockId of [...speech.growing.keys()]) this.discard(voice, blockId);
     }
-    for (const card of this.running.values()) silence(card);
-    this.running.clear();
+    for (const card of this.#running.values()) silence(card);
+    this.#running.clear();
   }
 
   // --- messages -----------------------------------------------------------------------------------
 
   /** A message that is whole: a person's, or something that happened. */
   add(message: MessageView): void {
-    this.toPlace(this.speech(message.parent_tool_use_id), message, this.next());
+    this.#toPlace(this.#speech(message.parent_tool_use_id), message, this.#next());
   }
 
   /** The assistant message with this id, if there is one. */
   find(voice: Voice, messageId: string): MessageBuilder | undefined {
-    return this.speeches.get(voice)?.messages.get(messageId);
+    return this.#speeches.get(voice)?.messages.get(messageId);
   }
 
   /** The assistant message with this id; if there is none, a placeholder for it. */
   message(about: MessageView): MessageBuilder {
-    const speech = this.speech(about.parent_tool_use_id);
+    const speech = this.#speech(about.parent_tool_use_id);
     let found = speech.messages.get(about.id);
     if (found === undefined) {
-      found = new MessageBuilder(about, this.next());
+      found = new MessageBuilder(about, this.#next());
       speech.messages.set(about.id, found);
       speech.unplaced.set(found.order, found);
     }
@@ -145,22 +151,22 @@ export class ViewBuilder {
 
   /** From now on the message is found under this id too. */
   call(message: MessageBuilder, messageId: string): void {
-    this.speech(message.about.parent_tool_use_id).messages.set(messageId, message);
+    this.#speech(message.about.parent_tool_use_id).messages.set(messageId, message);
   }
 
   /** The message gets its place, after all that have theirs, unless it has one. */
   place(message: MessageBuilder): void {
     if (message.hasPlace) return;
-    const speech = this.speech(message.about.parent_tool_use_id);
+    const speech = this.#speech(message.about.parent_tool_use_id);
     speech.unplaced.delete(message.order);
-    message.order = this.next();
+    message.order = this.#next();
     message.hasPlace = true;
-    this.toPlace(speech, message, message.order);
+    this.#toPlace(speech, message, message.order);
   }
 
   /** A message that began before what was here stands where it began. */
-  private moveBack(message: MessageBuilder): void {
-    const speech = this.speech(message.about.parent_tool_use_id);
+  #moveBack(message: MessageBuilder): void {
+    const speech = this.#speech(message.about.parent_tool_use_id);
     const at = speech.placed.findIndex((each) => each.message === message);
     if (at < 0) return;
     speech.placed.splice(at, 1);
@@ -168,23 +174,23 @@ export class ViewBuilder {
     message.later = message.about;
   }
 
-  private toPlace(speech: Speech, message: MessageView | MessageBuilder, order: number): void {
-    (this.past ? speech.older : speech.placed).push({ order, message });
+  #toPlace(speech: Speech, message: MessageView | MessageBuilder, order: number): void {
+    (this.#past ? speech.older : speech.placed).push({ order, message });
   }
 
-  private speech(voice: Voice): Speech {
-    this.past?.voices.add(voice);
-    let speech = this.speeches.get(voice);
+  #speech(voice: Voice): Speech {
+    this.#past?.voices.add(voice);
+    let speech = this.#speeches.get(voice);
     if (speech === undefined) {
       speech = newSpeech();
-      this.speeches.set(voice, speech);
+      this.#speeches.set(voice, speech);
       // From now on the call that it speaks under holds messages.
-      for (const block of this.card(voice as string).homes) this.shelter(block);
+      for (const block of this.#card(voice as string).homes) this.#shelter(block);
     }
     return speech;
   }
 
-  private shelter(block: BlockBuilder): void {
+  #shelter(block: BlockBuilder): void {
     block.message.nests = true;
     block.changed();
   }
@@ -193,17 +199,17 @@ export class ViewBuilder {
 
   /** A block begins to grow. It takes the place of what has grown there, or under its id. */
   start(message: MessageBuilder, index: number, block: BlockView): BlockBuilder {
-    this.move(message, block.id);
-    const begun = this.put(message, index, block, false);
-    this.speech(message.about.parent_tool_use_id).growing.set(block.id, begun);
+    this.#move(message, block.id);
+    const begun = this.#put(message, index, block, false);
+    this.#speech(message.about.parent_tool_use_id).growing.set(block.id, begun);
     return begun;
   }
 
   /** A block is finished. What the message is follows from finished blocks alone. */
   finish(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
-    if (this.past) return this.finishOlder(message, index, block, about);
-    this.move(message, block.id);
-    this.put(message, index, block, true);
+    if (this.#past) return this.#finishOlder(message, index, block, about);
+    this.#move(message, block.id);
+    this.#put(message, index, block, true);
     this.place(message);
     if (!message.isTold) {
       message.isTold = true;
@@ -218,10 +224,10 @@ export class ViewBuilder {
   }
 
   /** The same, where what came later is here already: it still holds. */
-  private finishOlder(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
-    this.move(message, block.id);
-    if (!message.blocks.get(index)?.final) this.put(message, index, block, true);
-    if (message.hasPlace && message.order > this.lowest) this.moveBack(message);
+  #finishOlder(message: MessageBuilder, index: number, block: BlockView, about: MessageView): void {
+    this.#move(message, block.id);
+    if (!message.blocks.get(index)?.final) this.#put(message, index, block, true);
+    if (message.hasPlace && message.order > this.#lowest) this.#moveBack(message);
     const isFirst = !message.hasPlace;
     this.place(message);
     const told: MessageView = isFirst ? { ...about } : { ...message.about };
@@ -237,12 +243,12 @@ export class ViewBuilder {
 
   /** A growing block will never be finished; nor is its message shown without any block. */
   discard(voice: Voice, blockId: string): void {
-    const message = this.release(voice, blockId);
+    const message = this.#release(voice, blockId);
     if (message === undefined) return;
     this.dropIfEmpty(message);
-    const card = this.running.get(blockId);
+    const card = this.#running.get(blockId);
     if (card !== undefined) {
-      this.running.delete(blockId); // it was a tool call
+      this.#running.delete(blockId); // it was a tool call
       silence(card);
     }
   }
@@ -250,57 +256,57 @@ export class ViewBuilder {
   /** A message without blocks goes, unless it has its place; there it is only not shown. */
   dropIfEmpty(message: MessageBuilder): void {
     if (message.blocks.size || message.isOpen || message.hasPlace) return;
-    const speech = this.speech(message.about.parent_tool_use_id);
+    const speech = this.#speech(message.about.parent_tool_use_id);
     speech.unplaced.delete(message.order);
     speech.messages.delete(message.about.id);
   }
 
-  private put(message: MessageBuilder, index: number, whole: BlockView, final: boolean): BlockBuilder {
+  #put(message: MessageBuilder, index: number, whole: BlockView, final: boolean): BlockBuilder {
     const there = message.blocks.get(index);
     if (there !== undefined) {
-      this.speech(message.about.parent_tool_use_id).growing.delete(there.whole.id);
-      this.leave(there);
+      this.#speech(message.about.parent_tool_use_id).growing.delete(there.whole.id);
+      this.#leave(there);
     }
     const block = new BlockBuilder(message, index, whole, final);
     message.blocks.set(index, block);
     block.changed();
     if (whole.type === "tool") {
-      this.card(whole.id).homes.add(block);
-      if (this.speeches.has(whole.id)) this.shelter(block);
+      this.#card(whole.id).homes.add(block);
+      if (this.#speeches.has(whole.id)) this.#shelter(block);
     }
     return block;
   }
 
   /** A block id is one block: what has grown under it elsewhere was this one. */
-  private move(message: MessageBuilder, blockId: string): void {
-    const left = this.release(message.about.parent_tool_use_id, blockId);
+  #move(message: MessageBuilder, blockId: string): void {
+    const left = this.#release(message.about.parent_tool_use_id, blockId);
     if (left !== undefined && left !== message) this.dropIfEmpty(left);
   }
 
   /** Take away what has grown under this id; the message it was in, if it was. */
-  private release(voice: Voice, blockId: string): MessageBuilder | undefined {
-    const growing = this.speeches.get(voice)?.growing;
+  #release(voice: Voice, blockId: string): MessageBuilder | undefined {
+    const growing = this.#speeches.get(voice)?.growing;
     const block = growing?.get(blockId);
     if (block === undefined) return undefined;
     growing?.delete(blockId);
     block.message.blocks.delete(block.index);
-    this.leave(block);
+    this.#leave(block);
     return block.message;
   }
 
   /** The block is no longer shown. */
-  private leave(block: BlockBuilder): void {
+  #leave(block: BlockBuilder): void {
     block.changed();
-    if (block.whole.type === "tool") this.cards.get(block.whole.id)?.homes.delete(block);
+    if (block.whole.type === "tool") this.#cards.get(block.whole.id)?.homes.delete(block);
   }
 
   // --- tools --------------------------------------------------------------------------------------
 
   /** A tool runs, and may have printed something. When its result is there, that is over. */
   progress(toolUseId: string, output: string | undefined, elapsed?: number): void {
-    const card = this.card(toolUseId);
+    const card = this.#card(toolUseId);
     if (card.result !== undefined) return;
-    this.running.set(toolUseId, card);
+    this.#running.set(toolUseId, card);
     if (elapsed !== undefined) card.elapsed = elapsed;
     if (output) card.output = (card.output ?? "") + output;
     card.changed();
@@ -308,31 +314,31 @@ export class ViewBuilder {
 
   /** What a tool gave back, the first time. Whether it was. */
   result(toolUseId: string, result: ResultView): boolean {
-    const card = this.card(toolUseId);
+    const card = this.#card(toolUseId);
     if (card.result !== undefined) return false;
     card.result = result;
     silence(card);
-    this.running.delete(toolUseId);
+    this.#running.delete(toolUseId);
     return true;
   }
 
   /** A tool call waits for a person. */
   ask(request: OpenRequest): void {
-    if (this.past) return this.askOlder(request, this.past);
-    this.requests.set(request.request_id, request);
-    this.tellRequests();
-    this.toolOfRequest.set(request.request_id, request.tool_use_id);
-    const card = this.card(request.tool_use_id);
+    if (this.#past) return this.#askOlder(request, this.#past);
+    this.#requests.set(request.request_id, request);
+    this.#tellRequests();
+    this.#toolOfRequest.set(request.request_id, request.tool_use_id);
+    const card = this.#card(request.tool_use_id);
     card.request = { request_id: request.request_id, kind: request.kind };
     card.changed();
   }
 
   /** Whether it is still open is known: the state has told it. */
-  private askOlder(request: OpenRequest, past: Past): void {
+  #askOlder(request: OpenRequest, past: Past): void {
     const { request_id, kind, tool_use_id } = request;
-    const ending = this.endings.get(request_id);
-    if (!this.endings.delete(request_id)) this.toolOfRequest.set(request_id, tool_use_id);
-    const card = this.card(tool_use_id);
+    const ending = this.#endings.get(request_id);
+    if (!this.#endings.delete(request_id)) this.#toolOfRequest.set(request_id, tool_use_id);
+    const card = this.#card(tool_use_id);
     if (card.request !== undefined && !past.asked.has(card)) return; // a later one
     past.asked.add(card);
     card.request = { request_id, kind, ...ending };
@@ -341,29 +347,29 @@ export class ViewBuilder {
 
   /** A request has ended. Its card shows how, unless it shows a later request by now. */
   resolve(requestId: string, ended: Partial<RequestView>): void {
-    if (this.requests.delete(requestId)) this.tellRequests();
-    const tool = this.toolOfRequest.get(requestId);
+    if (this.#requests.delete(requestId)) this.#tellRequests();
+    const tool = this.#toolOfRequest.get(requestId);
     if (tool === undefined) {
-      if (this.first > 1) this.endings.set(requestId, ended); // it began before what is here
+      if (this.first > 1) this.#endings.set(requestId, ended); // it began before what is here
       return;
     }
-    const card = this.cards.get(tool);
-    this.toolOfRequest.delete(requestId);
+    const card = this.#cards.get(tool);
+    this.#toolOfRequest.delete(requestId);
     if (card?.request?.request_id === requestId) {
       card.request = { ...card.request, ...ended };
       card.changed();
     }
   }
 
-  private tellRequests(): void {
-    if (this.status) this.status = { ...this.status, requests: [...this.requests.values()] };
+  #tellRequests(): void {
+    if (this.#status) this.#status = { ...this.#status, requests: [...this.#requests.values()] };
   }
 
-  private card(toolUseId: string): Card {
-    let card = this.cards.get(toolUseId);
+  #card(toolUseId: string): Card {
+    let card = this.#cards.get(toolUseId);
     if (card === undefined) {
       card = new Card();
-      this.cards.set(toolUseId, card);
+      this.#cards.set(toolUseId, card);
     }
     return card;
   }
@@ -372,58 +378,58 @@ export class ViewBuilder {
 
   /** A turn is over, which counts once. */
   endTurn(turnId: number, end: TurnEnd): void {
-    if (this.turns.has(turnId)) return;
-    if (this.past) this.past.turns.push({ turn_id: turnId, end });
-    else this.turns.set(turnId, { turn_id: turnId, end });
-    this.sums = withTurn(this.sums ?? {}, end);
+    if (this.#turns.has(turnId)) return;
+    if (this.#past) this.#past.turns.push({ turn_id: turnId, end });
+    else this.#turns.set(turnId, { turn_id: turnId, end });
+    this.#sums = withTurn(this.#sums ?? {}, end);
   }
 
   /** The agent's to-do list, whole. */
   setPlan(items: unknown[]): void {
-    if (this.past?.knowsPlan) return;
+    if (this.#past?.knowsPlan) return;
     this.plan = items;
-    this.isPlanTold = true;
+    this.#isPlanTold = true;
   }
 
   /** How many turns are over. */
   get turnCount(): number {
-    return this.turns.size;
+    return this.#turns.size;
   }
 
   /** The state, whole. A title or a total that it does not tell is still as it was told. */
   setStatus(status: Status): void {
-    this.requests = new Map(status.requests.map((request) => [request.request_id, request]));
-    this.status = share(this.status, { ...status, requests: [...this.requests.values()] });
+    this.#requests = new Map(status.requests.map((request) => [request.request_id, request]));
+    this.#status = share(this.#status, { ...status, requests: [...this.#requests.values()] });
     this.tell(status.title, status.totals);
   }
 
   /** The title and the totals, where they are told. An empty title is none any more. */
   tell(title: string | undefined, totals: Totals | undefined): void {
-    if (title !== undefined) this.title = title || undefined;
-    if (totals !== undefined) this.toldTotals = share(this.toldTotals, totals);
+    if (title !== undefined) this.#title = title || undefined;
+    if (totals !== undefined) this.#toldTotals = share(this.#toldTotals, totals);
   }
 
   // --- the view -------------------------------------------------------------------------------------
 
   /** Everything on the screen. What has not changed since the last time is the same object. */
   view(): View {
-    const messages = draw(this.speeches, this.cards);
-    const turns = [...this.turns.values()];
+    const messages = draw(this.#speeches, this.#cards);
+    const turns = [...this.#turns.values()];
     const view: View = {
-      messages: isSame(messages, this.last.messages) ? this.last.messages : messages,
-      turns: isSame(turns, this.last.turns) ? this.last.turns : turns,
+      messages: isSame(messages, this.#last.messages) ? this.#last.messages : messages,
+      turns: isSame(turns, this.#last.turns) ? this.#last.turns : turns,
     };
-    const totals = this.toldTotals ?? this.sums;
-    if (this.status) view.status = this.status;
+    const totals = this.#toldTotals ?? this.#sums;
+    if (this.#status) view.status = this.#status;
     if (this.plan.length) view.plan = this.plan;
     if (totals) view.totals = totals;
-    if (this.title) view.title = this.title;
+    if (this.#title) view.title = this.#title;
     if (this.epoch !== undefined) view.epoch = this.epoch;
     if (this.first !== 1) view.first = this.first;
     if (this.cursor) view.cursor = this.cursor;
     if (this.behind) view.behind = true;
-    if (!isSameView(view, this.last)) this.last = view;
-    return this.last;
+    if (!isSameView(view, this.#last)) this.#last = view;
+    return this.#last;
   }
 }
 

@@ -18,7 +18,7 @@ export class BlockBuilder {
   /** The piece it reaches up to, where pieces are counted. */
   number = 0;
   drawn: BlockView | undefined;
-  private grown: string | undefined;
+  #grown: string | undefined;
 
   constructor(
     readonly message: MessageBuilder,
@@ -33,19 +33,19 @@ export class BlockBuilder {
 
   /** What has grown since it began. */
   get text(): string | undefined {
-    return this.grown;
+    return this.#grown;
   }
 
   /** The block has grown. An engine joins such texts when they are read, so the length does not matter. */
   append(text: string): void {
-    this.grown = this.grown === undefined ? text : this.grown + text;
+    this.#grown = this.#grown === undefined ? text : this.#grown + text;
     this.changed();
   }
 
   /** What has grown is a part of this by now, or replaced by it. */
   replace(whole: BlockView, keepsText: boolean): void {
     this.whole = whole;
-    if (!keepsText) this.grown = undefined;
+    if (!keepsText) this.#grown = undefined;
     this.changed();
   }
 
@@ -73,7 +73,7 @@ export class MessageBuilder {
   /** What later entries have told of it, where older ones are put before them. */
   later: MessageView | undefined;
   drawn: MessageView | undefined;
-  private open = false;
+  #open = false;
 
   constructor(
     /** Everything but its blocks. */
@@ -84,11 +84,11 @@ export class MessageBuilder {
 
   /** It streams, whatever its blocks say. */
   get isOpen(): boolean {
-    return this.open;
+    return this.#open;
   }
 
   set isOpen(open: boolean) {
-    this.open = open;
+    this.#open = open;
     this.drawn = undefined;
   }
 
@@ -139,55 +139,55 @@ export function draw(speeches: Map<Voice, Speech>, cards: Map<string, Card>): Me
 }
 
 class Drawing {
-  private readonly left: Map<Voice, Speech>;
+  readonly #left: Map<Voice, Speech>;
 
-  constructor(
-    speeches: Map<Voice, Speech>,
-    private readonly cards: Map<string, Card>,
-  ) {
-    this.left = new Map(speeches);
+  readonly #cards: Map<string, Card>;
+
+  constructor(speeches: Map<Voice, Speech>, cards: Map<string, Card>) {
+    this.#cards = cards;
+    this.#left = new Map(speeches);
   }
 
   /** All of them. A voice whose tool call is not shown speaks at top level. */
   messages(): MessageView[] {
-    const top = [...this.left.keys()].filter((voice) => voice === undefined || !this.isShown(voice));
-    const drawn = top.flatMap((voice) => this.speech(voice, 0));
+    const top = [...this.#left.keys()].filter((voice) => voice === undefined || !this.#isShown(voice));
+    const drawn = top.flatMap((voice) => this.#speech(voice, 0));
     let voices = top.length;
-    for (const voice of this.left.keys()) {
+    for (const voice of this.#left.keys()) {
       // Too deep, or calls that are made by their own sub-agents.
-      drawn.push(...this.speech(voice, 0));
+      drawn.push(...this.#speech(voice, 0));
       voices += 1;
     }
     if (voices > 1) drawn.sort(byPlace);
     return drawn.map((each) => each.view);
   }
 
-  private isShown(toolUseId: string): boolean {
-    return (this.cards.get(toolUseId)?.homes.size ?? 0) > 0;
+  #isShown(toolUseId: string): boolean {
+    return (this.#cards.get(toolUseId)?.homes.size ?? 0) > 0;
   }
 
-  private speech(voice: Voice, depth: number): Drawn[] {
-    const speech = this.left.get(voice) as Speech;
-    this.left.delete(voice);
+  #speech(voice: Voice, depth: number): Drawn[] {
+    const speech = this.#left.get(voice) as Speech;
+    this.#left.delete(voice);
     const drawn: Drawn[] = [];
     for (const { order, message } of speech.placed) {
       if (!(message instanceof MessageBuilder)) {
         drawn.push({ hasPlace: true, order, view: message });
       } else if (message.blocks.size || message.isOpen) {
-        drawn.push({ hasPlace: true, order, view: this.message(message, depth) });
+        drawn.push({ hasPlace: true, order, view: this.#message(message, depth) });
       }
     }
     for (const [order, message] of speech.unplaced) {
-      drawn.push({ hasPlace: false, order, view: this.message(message, depth) });
+      drawn.push({ hasPlace: false, order, view: this.#message(message, depth) });
     }
     return drawn;
   }
 
-  private message(message: MessageBuilder, depth: number): MessageView {
+  #message(message: MessageBuilder, depth: number): MessageView {
     const last = message.drawn;
     // Where sub-agents speak, what stands below depends on more than this message: look again.
     if (last !== undefined && !message.nests) return last;
-    const blocks = message.sorted().map((block) => this.block(block, depth));
+    const blocks = message.sorted().map((block) => this.#block(block, depth));
     if (last !== undefined && isSame(last.blocks, blocks)) return last;
     const drawn: MessageView = { ...message.about, blocks };
     if (message.isOpen || blocks.some((block) => block.status === "streaming" || block.status === "frozen")) {
@@ -197,20 +197,20 @@ class Drawing {
     return drawn;
   }
 
-  private block(block: BlockBuilder, depth: number): BlockView {
-    if (block.whole.type === "tool") return this.tool(block, block.whole, depth);
+  #block(block: BlockBuilder, depth: number): BlockView {
+    if (block.whole.type === "tool") return this.#tool(block, block.whole, depth);
     block.drawn ??= block.final ? block.whole : grownBlock(block);
     return block.drawn;
   }
 
-  private tool(block: BlockBuilder, call: ToolView, depth: number): ToolView {
+  #tool(block: BlockBuilder, call: ToolView, depth: number): ToolView {
     const messages =
-      this.left.has(call.id) && depth < DEEPEST
-        ? this.speech(call.id, depth + 1).map((each) => each.view)
+      this.#left.has(call.id) && depth < DEEPEST
+        ? this.#speech(call.id, depth + 1).map((each) => each.view)
         : [];
     const last = block.drawn as ToolView | undefined;
     if (last !== undefined && isSame(last.messages ?? [], messages)) return last;
-    const card = this.cards.get(call.id);
+    const card = this.#cards.get(call.id);
     const drawn: ToolView = { ...call, status: block.status };
     if (block.text !== undefined) drawn.input_text = (call.input_text ?? "") + block.text;
     if (card?.request) drawn.request = card.request;

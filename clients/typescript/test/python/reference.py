@@ -57,7 +57,8 @@ def _fold(dialect: str, frames: list[Any]) -> Any:
         return reducer.view()
     transcript = rpc.Transcript()
     for frame in frames:
-        transcript.apply(rpc.decode(json.dumps(frame["data"]).encode()), frame.get("sequence"))
+        message = rpc.decode(json.dumps(frame["data"]).encode())
+        transcript.apply(message, frame.get("sequence"), frame.get("turn_id"))
     return transcript.view()
 
 

@@ -53,8 +53,8 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
     conversation_id = clean(new.conversation_id)
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options,"
-        " parent_id, created_at, updated_at, head, unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        " parent_id, native_session_id, created_at, updated_at, head, unsettled, state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
@@ -63,6 +63,7 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
             clean(new.cwd),
             json_text(new.options),
             clean(new.parent_id),
+            clean(new.native_session_id),
             new.created_at,
             new.created_at,
             is_unsettled(state),
