@@ -8,7 +8,7 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
-import { OPTIONS } from "../talk/Talk";
+import { OPTIONS } from "../talk/options";
 import { useConversations } from "./store";
 
 interface Agent {

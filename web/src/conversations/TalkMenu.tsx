@@ -37,7 +37,7 @@ export function TalkMenu({ id, archived, title, close }: { id: string; archived:
     close();
     const link = document.createElement("a");
     link.href = `${client.http.url}${path}/export`;
-    link.download = `${(title ?? "conversation").replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 60)}.jsonl`;
+    link.download = "";
     link.click();
   };
   if (isSure) {

@@ -10,16 +10,14 @@ import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Background } from "./Background";
+import { Closed } from "./Closed";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
+import { OPTIONS } from "./options";
 import { Plan } from "./Plan";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
-
-/** So many entries of the log come at once; older ones as somebody scrolls. */
-const TAIL = 200;
-export const OPTIONS = { tail: TAIL };
 
 export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const words = useWords();
@@ -52,7 +50,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     [view.messages],
   );
 
-  if (connection === "closed") return <Empty title={words.closedTitle} text={talk.error?.message ?? words.line.closed} />;
+  if (connection === "closed") return <Closed id={id} code={talk.error?.code} message={talk.error?.message} />;
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
     <main className="talk" id="main">

@@ -1,0 +1,107 @@
+// Ten thousand messages, and a transcript that means no good.
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { openBrowser, Person } from "./browser";
+import { Server } from "./server";
+
+let browser: Browser;
+let server: Server;
+let person: Person;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+  server.python("seed", "long", "10000");
+  server.python("seed", "hostile");
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+beforeEach(async () => {
+  person = await Person.enter(browser, server);
+});
+afterEach(async () => {
+  expect(person.problems).toEqual([]);
+  await person.leave();
+});
+
+const shownQuestions = () =>
+  [...document.querySelectorAll(".row.said")].map((row) => Number(/\d+/.exec(row.textContent ?? "")?.[0]));
+
+test("of ten thousand messages the newest are shown, and all can be reached, in order", async () => {
+  const { page } = person;
+  await page.goto(`${server.url}/c/long`);
+  await page.locator(".row.said", { hasText: "Question 2500" }).waitFor();
+  const scroller = page.locator(".scroller");
+  const seen = new Set<number>(await page.evaluate(shownQuestions));
+  let most = 0;
+  let isInOrder = true;
+  while (!seen.has(1)) {
+    await scroller.evaluate((element) => element.scrollBy(0, -element.clientHeight * 3));
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    const { rows, questions } = await page.evaluate(() => ({
+      rows: document.querySelectorAll(".row").length,
+      questions: [...document.querySelectorAll(".row.said")].map((row) => Number(/\d+/.exec(row.textContent ?? "")?.[0])),
+    }));
+    most = Math.max(most, rows);
+    isInOrder &&= questions.every((number, at) => at === 0 || number === (questions[at - 1] ?? 0) + 1);
+    for (const number of questions) seen.add(number);
+  }
+  expect(most).toBeLessThanOrEqual(200);
+  expect(isInOrder).toBe(true);
+  await page.locator(".row.said", { hasText: /^Question 1$/ }).waitFor();
+});
+
+test("a message far back is found, and shown where it is", async () => {
+  const { page } = person;
+  await page.goto(`${server.url}/c/long?at=8001`);
+  await page.locator(".sought .row.said", { hasText: "Question 2001" }).waitFor();
+});
+
+test("a hostile transcript does nothing", async () => {
+  const { page } = person;
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const opened: string[] = [];
+  page.context().on("page", (other) => opened.push(other.url()));
+  await page.goto(`${server.url}/c/hostile`);
+  await page.locator(".row").first().waitFor();
+  const scroller = page.locator(".scroller");
+  for (let at = 0; at < 400; at += 1) {
+    const isTop = await scroller.evaluate((element) => {
+      element.scrollBy(0, -element.clientHeight);
+      for (const summary of element.querySelectorAll<HTMLElement>(".thoughts:not([open]) summary")) summary.click();
+      return element.scrollTop <= 0;
+    });
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    if (isTop) break;
+  }
+  await page.locator(".row.said").first().getByText("<script>window.broken = 1</script>").waitFor();
+  expect(await page.evaluate(() => "broken" in window)).toBe(false);
+  expect(asked.filter((url) => !url.startsWith(server.url) && !url.startsWith("blob:"))).toEqual([]);
+  expect(opened).toEqual([]);
+  expect(await page.locator("main script, main iframe, main svg[onload], main style, main img[src^=http]").count()).toBe(0);
+  expect(await page.locator("main a[href^=javascript], main a[href^=data], main a[href^=vbscript]").count()).toBe(0);
+});
+
+test("characters that cannot be seen are shown by their numbers", async () => {
+  const { page } = person;
+  await page.goto(`${server.url}/c/hostile?at=34`);
+  await page.locator(".unseen", { hasText: "U+202E" }).first().waitFor();
+});
+
+test("the page may not be framed, and runs no script but its own", async () => {
+  const { page } = person;
+  const refused = await page.evaluate(async () => {
+    const script = document.createElement("script");
+    try {
+      script.textContent = "window.broken = 1";
+    } catch {
+      return "trusted types";
+    }
+    document.body.append(script);
+    return "broken" in window ? "ran" : "policy";
+  });
+  expect(refused).not.toBe("ran");
+  person.problems.length = 0; // the browser says what it has refused
+});

@@ -1,0 +1,119 @@
+// Every view, in both themes, on a phone, in Chinese: axe finds nothing to complain about.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, Person, say, state } from "./browser";
+import { Server } from "./server";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser: Browser;
+let server: Server;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+/** What axe finds. Its script comes past the page's policy, as a tool of the browser's. */
+async function violations(page: Page): Promise<string[]> {
+  const isolated = await page.context().newCDPSession(page);
+  await isolated.send("Runtime.evaluate", { expression: axe });
+  const { result } = await isolated.send("Runtime.evaluate", {
+    expression: `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+      violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html.slice(0, 160) + " " + (node.failureSummary ?? "").slice(0, 200))))`,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await isolated.detach();
+  return result.value;
+}
+
+for (const colorScheme of ["light", "dark"] as const) {
+  test(`no view has a fault that axe knows, ${colorScheme}`, async () => {
+    const person = await Person.enter(browser, server, { colorScheme });
+    const { page } = person;
+    const faults: Record<string, string[]> = {};
+    const look = async (view: string) => {
+      await page.evaluate(() => Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))).then(() => {}).catch(() => {}), undefined).catch(() => {});
+      const found = await violations(page);
+      if (found.length) faults[view] = found;
+    };
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await look("home");
+    await page.goto(`${server.url}/new`);
+    await page.getByLabel("Agent").waitFor();
+    await look("new");
+    await person.quick("think, use a tool, make a plan, send a helper, ask me a question, delete something");
+    await state(page, "Waits for you");
+    await look("question");
+    await page.goto(`${server.url}/inbox`);
+    await page.locator(".cards > li").first().waitFor();
+    await look("inbox");
+    await page.goBack();
+    await page.getByLabel("Blue").check();
+    await page.getByRole("button", { name: "Answer" }).click();
+    await page.getByRole("region", { name: "Permission" }).waitFor();
+    await say(page, "hello");
+    await page.getByRole("region", { name: "Waiting messages" }).waitFor();
+    await look("permission and queue");
+    await page.getByRole("button", { name: "Allow", exact: false }).first().click();
+    await state(page, "Ready");
+    await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
+    await page.locator(".thoughts summary").first().click();
+    await look("a talk");
+    await say(page, "fail");
+    await state(page, "Failed");
+    await look("a failure");
+    await page.locator("main").getByRole("button", { name: "More" }).click();
+    await look("a menu");
+    await page.keyboard.press("Escape");
+    await page.goto(`${server.url}/search?q=hello`);
+    await page.locator(".hits mark").first().waitFor();
+    await look("search");
+    await page.keyboard.press("?");
+    await look("keys");
+    await page.keyboard.press("Escape");
+    await page.setViewportSize({ width: 390, height: 800 });
+    await look("a phone");
+    await page.getByRole("button", { name: "Conversations" }).first().click();
+    await look("a phone's list");
+    expect(faults).toEqual({});
+    expect(person.problems).toEqual([]);
+    await person.leave();
+  });
+}
+
+test("on a phone nothing is wider than the screen", async () => {
+  const person = await Person.enter(browser, server, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+  const { page } = person;
+  await person.quick("use a tool, make a plan, delete something");
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width).toBeLessThanOrEqual(360);
+  await page.getByRole("button", { name: "Allow", exact: false }).first().tap();
+  await state(page, "Ready");
+  await page.getByRole("button", { name: "Conversations" }).tap();
+  await page.getByRole("navigation").getByRole("link", { name: "Inbox" }).tap();
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  await person.leave();
+});
+
+test("a Chinese browser gets a Chinese page, and can have an English one", async () => {
+  const person = await Person.enter(browser, server, { locale: "zh-CN" });
+  const { page } = person;
+  await page.getByRole("heading", { name: "与智能体对话" }).waitFor();
+  expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh-CN");
+  await page.goto(`${server.url}/new`);
+  await page.getByLabel("您想说什么？").fill("问我一个问题");
+  await page.getByRole("button", { name: "开始" }).click();
+  await page.getByRole("region", { name: "提问" }).waitFor();
+  await page.getByRole("button", { name: "偏好设置" }).click();
+  await page.getByRole("menuitemradio", { name: "English" }).click();
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  await person.leave();
+});

@@ -1,0 +1,131 @@
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | hostile."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from msgspec import structs
+
+from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
+from turnwire.core.message import (
+    Message,
+    MessagePart,
+    Role,
+    TextPart,
+    TextPayload,
+    ThinkingPart,
+    ThinkingPayload,
+    ToolCallPart,
+    ToolCallPayload,
+    ToolResultPart,
+    ToolResultPayload,
+    meta_of,
+    run_id,
+)
+from turnwire.core.status import TurnEnd
+from turnwire.core.usage import Usage
+from turnwire.ports import NewConversation
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.store_samples import LEASE, TRACE, Writing, at
+
+BIDI = "\u202etxt.exe\u202c \u2066hidden\u2069 \u200bzero"
+HOSTILE = [
+    "<script>window.broken = 1</script>",
+    "<img src=x onerror='window.broken = 1'> <svg onload='window.broken = 1'>",
+    "[click](javascript:window.broken=1) [data](data:text/html,<script>window.broken=1</script>)",
+    "![picture](https://elsewhere.example/pixel.png)\n\n![other](//elsewhere.example/pixel.png)",
+    "<iframe src='https://elsewhere.example'></iframe><style>body{display:none}</style>",
+    "[a]: javascript:window.broken=1\n\n[a] and [this][a]",
+    f"Bidi: {BIDI}",
+    f"```html\n<script>window.broken = 1</script>\n{BIDI}\n```",
+    "| a | <b onmouseover='window.broken=1'>b</b> |\n|---|---|\n| [x](vbscript:y) | `</script>` |",
+    "x" * 1_000_000,
+    "> " * 400 + "deep",
+    "[" * 3000 + "](" * 3000,
+    "*" * 5000 + "a" + "_" * 5000,
+]
+
+
+class Log:
+    """A conversation that is being written."""
+
+    def __init__(self, talk: Writing) -> None:
+        self.talk = talk
+        self.turn = 0
+        self.count = 0
+        self.last: TurnEnd | None = None
+        self.writes: list[Write] = []
+
+    def add(
+        self, role: Role, part: MessagePart, *, message: str | None = None, index: int = 0
+    ) -> None:
+        self.count += 1
+        run = run_id(self.talk.id, self.turn)
+        own = {"message_id": message, "index": index} if message else {}
+        meta = meta_of(run, **own)
+        entry = Message(run, role, [part], at(self.count), meta)
+        self.writes.append(AddEntry(self.count, entry, self.turn, TRACE))
+
+    def end(self) -> None:
+        end = TurnEnd(False, False, "end_turn", usage=Usage(30, 40), after_sequence=self.count)
+        self.last = end
+        self.writes.append(EndTurn(self.turn, TRACE, end))
+
+    async def write(self) -> None:
+        now = structs.replace(
+            self.talk.state, turns=self.turn, last_turn=self.last, last_turn_id=self.turn
+        )
+        await self.talk.commit(self.talk.prepare(*self.writes, state=now))
+        self.writes = []
+
+
+async def main() -> None:
+    data_dir, kind, *rest = sys.argv[1:]
+    store = await SqliteStore.open(Path(data_dir) / "turnwire.db")
+    try:
+        await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
+    finally:
+        await store.close()
+
+
+async def begin(store: SqliteStore, name: str, title: str) -> Writing:
+    row = await store.create(NewConversation(name, "demo", at(), None, title))
+    claim = await store.claim(name, "seed", now=0, lease=LEASE)
+    return Writing(store, claim, row.state)
+
+
+async def seed_long(store: SqliteStore, messages: int) -> None:
+    """As many entries: in each turn a question, an answer, a tool and what it gave back."""
+    log = Log(await begin(store, "long", "A long one"))
+    while log.count < messages:
+        log.turn += 1
+        answer = f"Answer **{log.turn}**.\n\n" + "Some words in a line. " * (log.turn % 7 + 1)
+        log.add("user", TextPart(TextPayload(f"Question {log.turn}")))
+        log.add("assistant", TextPart(TextPayload(answer)), message=f"m{log.turn}")
+        call = ToolCallPayload(f"t{log.turn}", "Bash", {"command": f"echo {log.turn}"})
+        log.add("assistant", ToolCallPart(call), message=f"m{log.turn}", index=1)
+        result = ToolResultPayload(f"t{log.turn}", False, f"{log.turn}\n" * (log.turn % 5 + 1))
+        log.add("tool", ToolResultPart(result))
+        log.end()
+        if len(log.writes) > 400:
+            await log.write()
+    await log.write()
+
+
+async def seed_hostile(store: SqliteStore) -> None:
+    log = Log(await begin(store, "hostile", f"{HOSTILE[0]} {BIDI}"))
+    log.turn = 1
+    for number, text in enumerate(HOSTILE):
+        log.add("user", TextPart(TextPayload(text)))
+        log.add("assistant", TextPart(TextPayload(text)), message=f"a{number}")
+        log.add("assistant", ThinkingPart(ThinkingPayload(text)), message=f"a{number}", index=1)
+        call = ToolCallPayload(f"t{number}", "Bash", {"command": text, "description": text})
+        log.add("assistant", ToolCallPart(call), message=f"a{number}", index=2)
+        log.add("tool", ToolResultPart(ToolResultPayload(f"t{number}", False, text)))
+    log.end()
+    await log.write()
+
+
+asyncio.run(main())

@@ -1,0 +1,69 @@
+// The server is killed with the page open.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openBrowser, Person, say, state } from "./browser";
+import { Server } from "./server";
+
+let browser: Browser;
+let server: Server;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+test("the first five minutes: start, question, permission, second tab, kill and restart, export", async () => {
+  const person = await Person.enter(browser, server);
+  const { page } = person;
+  const id = await person.begin("think, use a tool, ask me a question, delete something");
+  await page.locator("details.tool.command").getByText("notes.txt").waitFor();
+
+  const second = await person.tab(`/c/${id}`);
+  await state(second, "Waits for you");
+  await page.getByLabel("Blue").check();
+
+  // The question is a row in the store: it survives the server.
+  await server.kill();
+  await page.locator(".line-banner.shown", { hasText: "cannot be reached" }).waitFor();
+  await second.locator(".line-banner.shown").waitFor();
+  await server.restart();
+  await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
+  await state(page, "Waits for you");
+  await page.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("Blue it is").waitFor();
+
+  const bar = second.getByRole("region", { name: "Permission" });
+  await bar.getByRole("button", { name: "Allow", exact: false }).first().click();
+  await Promise.all([state(page, "Ready"), state(second, "Ready")]);
+  expect(await page.locator(".row.said").allInnerTexts()).toEqual(await second.locator(".row.said").allInnerTexts());
+
+  await page.getByRole("button", { name: "More" }).click();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "Export" }).click()]);
+  const { readFileSync } = await import("node:fs");
+  const lines = readFileSync(await download.path(), "utf8").trim().split("\n");
+  expect(JSON.parse(lines[0] ?? "").kind).toBe("conversation");
+  expect(JSON.parse(lines.at(-1) ?? "").kind).toBe("end");
+  expect(person.problems).toEqual([]);
+  await person.leave();
+});
+
+test("a kill in mid-answer leaves a truth, and what was typed while the server was gone is sent once", async () => {
+  const person = await Person.enter(browser, server);
+  const { page } = person;
+  await person.quick("a long answer", 0.05);
+  await page.locator(".markdown").getByText("2", { exact: false }).first().waitFor();
+  await server.kill();
+  await page.locator(".line-banner.shown").waitFor();
+  await say(page, "hello again");
+  await page.locator(".row.pending", { hasText: "hello again" }).waitFor();
+  await server.restart();
+  await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
+  await state(page, "Ready");
+  await expect.poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count()).toBe(1);
+  expect(await page.locator(".row.pending").count()).toBe(0);
+  expect(person.problems).toEqual([]);
+  await person.leave();
+});

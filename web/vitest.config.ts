@@ -1,0 +1,17 @@
+import { mergeConfig } from "vite";
+import { defineConfig } from "vitest/config";
+import page from "./vite.config";
+
+// Two browsers at once are enough for a small machine.
+export default mergeConfig(
+  page,
+  defineConfig({
+    test: {
+      include: ["tests/**/*.test.{ts,tsx}"],
+      testTimeout: 90_000,
+      hookTimeout: 90_000,
+      maxWorkers: 2,
+      expect: { poll: { timeout: 20_000 } },
+    },
+  }),
+);
