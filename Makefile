@@ -18,7 +18,8 @@ endif
 TYPESCRIPT := clients/typescript
 define with-node
 	if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then \
-	  $(MAKE) -s --no-print-directory $(TYPESCRIPT)/node_modules/.package-lock.json && cd $(TYPESCRIPT) && $(2); \
+	  $(MAKE) -s --no-print-directory $(or $(3),$(TYPESCRIPT))/node_modules/.package-lock.json && \
+	  cd $(or $(3),$(TYPESCRIPT)) && $(2); \
 	else \
 	  echo "Not run: the $(1), which need Node.js 20 or newer." >&2; test -z "$$CI"; \
 	fi
@@ -26,26 +27,23 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-typescript check check-typescript prove soak fuzz fix bench bench-claude bench-core \
+.PHONY: help run web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz fix bench bench-claude bench-core \
 	schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-# At a terminal a conversation; elsewhere, as in CI, a tour that leaves nothing behind.
-run: .venv/base.stamp ## talk to the demo agent, which needs no key and no network
+# At a terminal the page; elsewhere, as in CI, a tour that leaves nothing behind.
+run: .venv/base.stamp ## serve the page, with the demo agent, which needs no key and no network
 	@if [ -t 0 ] && [ -t 1 ]; then \
-	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
-	  echo 'then it shows what an agent can do.'; \
-	  echo; \
 	  trap : INT; \
-	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
+	  $(BIN)/turnwire serve --agent demo; \
 	else \
 	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
 	  export TURNWIRE_DATA_DIR="$$here" && \
 	  $(BIN)/turnwire run --agent demo 'think, use a tool, make a plan and send a helper' && \
 	  echo && $(BIN)/turnwire list && \
-	  echo && echo 'This was a tour. At a terminal, make run lets you talk to the agent.'; \
+	  echo && echo 'This was a tour. At a terminal, make run serves the page.'; \
 	fi
 
 # With ARGS only what was asked for runs: no workers, no coverage.
@@ -55,13 +53,17 @@ ifdef ARGS
 else
 	@$(BIN)/pytest -n auto --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
-	@$(MAKE) --no-print-directory test-typescript
+	@$(MAKE) --no-print-directory test-typescript test-web
 endif
 
 test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
 	@$(call with-node,tests of the TypeScript client,npm test)
 
-check: .venv/check.stamp check-typescript ## check format, lint, types and import direction
+# Needs Chromium besides: CHROMIUM=/path says where it is.
+test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
+	@$(call with-node,tests of the page,npm test,web)
+
+check: .venv/check.stamp check-typescript check-web ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
@@ -70,6 +72,19 @@ check: .venv/check.stamp check-typescript ## check format, lint, types and impor
 
 check-typescript:
 	@$(call with-node,checks of the TypeScript client,npm run --silent check)
+
+# The page that is shipped has to be the one that its source gives.
+check-web:
+	@$(call with-node,checks of the page,npm run --silent check,web)
+
+web: ## build the page into src/turnwire/web
+	@$(call with-node,page,npm run --silent build,web)
+
+images: .venv/base.stamp ## take the pictures in docs/images
+	@$(call with-node,pictures,npm run --silent pictures,web)
+
+bench-web: .venv/base.stamp ## measure the page in a real browser
+	@$(call with-node,measurements of the page,npm run --silent bench,web)
 
 prove: .venv/test.stamp ## kill a day of conversations at every crash point and check what is left
 	@$(BIN)/python -m tests.prove.sweep $(ARGS)
@@ -84,12 +99,14 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
+	@$(call with-node,repairs of the page,npm run --silent fix,web)
 
 bench: .venv/base.stamp ## measure the store, the engine, recovery and the server (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 	@$(BIN)/python -m benchmarks.server $(ARGS)
+	@$(MAKE) --no-print-directory bench-web
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
 	@$(BIN)/python -m benchmarks.claude $(ARGS)
@@ -120,7 +137,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
-	  .ruff_cache build dist $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules
+	  .ruff_cache build dist $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules web/node_modules
 	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
@@ -151,4 +168,9 @@ clean: ## remove .venv and everything else that can be made again
 $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	@echo "Installing what the TypeScript client is built and tested with"
 	@cd $(TYPESCRIPT) && npm ci --silent --ignore-scripts
+	@touch $@
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@echo "Installing what the page is built and tested with"
+	@cd web && npm ci --silent --ignore-scripts
 	@touch $@

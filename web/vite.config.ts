@@ -20,8 +20,13 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0, // the page's policy allows nothing inline
     reportCompressedSize: false,
-    rollupOptions: { output: { manualChunks: undefined } },
   },
   // For work on the page: `turnwire serve`, then `npm run dev`, with the link's cookie on the same host.
-  server: { proxy: { "/api": "http://127.0.0.1:7410", "/enter": "http://127.0.0.1:7410", "/ws": { target: "ws://127.0.0.1:7410", ws: true } } },
+  server: {
+    proxy: {
+      "/api": "http://127.0.0.1:7410",
+      "/enter": "http://127.0.0.1:7410",
+      "/ws": { target: "ws://127.0.0.1:7410", ws: true },
+    },
+  },
 });

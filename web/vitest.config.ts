@@ -7,7 +7,7 @@ export default mergeConfig(
   page,
   defineConfig({
     test: {
-      include: ["tests/**/*.test.{ts,tsx}"],
+      include: process.env.RUN ? [process.env.RUN] : ["tests/**/*.test.ts"],
       testTimeout: 90_000,
       hookTimeout: 90_000,
       maxWorkers: 2,

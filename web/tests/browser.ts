@@ -1,13 +1,25 @@
 // A real browser, and what tests do in it.
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from "playwright-core";
 import type { Server } from "./server";
 
-const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const PLACES = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 export async function openBrowser(): Promise<Browser> {
   const { existsSync } = await import("node:fs");
   const executablePath = PLACES.find((place) => place && existsSync(place));
-  if (!executablePath) throw new Error("There is no Chromium. Install it, or say where it is: CHROMIUM=/path make test");
+  if (!executablePath)
+    throw new Error("There is no Chromium. Install it, or say where it is: CHROMIUM=/path make test");
   return chromium.launch({
     executablePath,
     args: [
@@ -33,12 +45,16 @@ export class Person {
   ) {}
 
   static async enter(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<Person> {
-    const context = await browser.newContext({ locale: "en-GB", viewport: { width: 1280, height: 860 }, ...options });
+    const context = await browser.newContext({
+      locale: "en-GB",
+      viewport: { width: 1280, height: 860 },
+      ...options,
+    });
     const page = await context.newPage();
     const person = new Person(context, page, server);
     person.watch(page);
     await page.goto(server.newLink());
-    await page.getByRole("navigation").waitFor({ state: "attached" });
+    await page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
     return person;
   }
 
@@ -54,7 +70,10 @@ export class Person {
     page.on("pageerror", (error) => this.problems.push(String(error)));
     page.on("console", (message) => {
       // A server that is gone, or that refuses, is no fault of the page's.
-      if (message.type() === "error" && !/Failed to load resource|WebSocket connection|ERR_/.test(message.text())) {
+      if (
+        message.type() === "error" &&
+        !/Failed to load resource|WebSocket connection|ERR_/.test(message.text())
+      ) {
         this.problems.push(message.text());
       }
     });
@@ -71,7 +90,9 @@ export class Person {
 
   /** The same with an agent that speaks fast, and without filling in the form. */
   async quick(words: string, delay = 0.004): Promise<string> {
-    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", { options: { delay } });
+    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", {
+      options: { delay },
+    });
     await this.page.goto(`${this.server.url}/c/${id}`);
     await say(this.page, words);
     return id;
@@ -84,7 +105,7 @@ export class Person {
 
 export async function say(page: Page, words: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(words);
-  await page.getByLabel("Message", { exact: true }).press("Enter");
+  await page.getByRole("button", { name: /^Send/ }).click();
 }
 
 /** Waits until the conversation is in this state, in words. */

@@ -39,7 +39,15 @@ for (const colorScheme of ["light", "dark"] as const) {
     const { page } = person;
     const faults: Record<string, string[]> = {};
     const look = async (view: string) => {
-      await page.evaluate(() => Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {}))).then(() => {}).catch(() => {}), undefined).catch(() => {});
+      await page
+        .evaluate(
+          () =>
+            Promise.all(document.getAnimations().map((each) => each.finished.catch(() => {})))
+              .then(() => {})
+              .catch(() => {}),
+          undefined,
+        )
+        .catch(() => {});
       const found = await violations(page);
       if (found.length) faults[view] = found;
     };
@@ -89,7 +97,11 @@ for (const colorScheme of ["light", "dark"] as const) {
 }
 
 test("on a phone nothing is wider than the screen", async () => {
-  const person = await Person.enter(browser, server, { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true });
+  const person = await Person.enter(browser, server, {
+    viewport: { width: 360, height: 740 },
+    hasTouch: true,
+    isMobile: true,
+  });
   const { page } = person;
   await person.quick("use a tool, make a plan, delete something");
   await page.getByRole("region", { name: "Permission" }).waitFor();

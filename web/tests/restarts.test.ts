@@ -38,12 +38,19 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   const bar = second.getByRole("region", { name: "Permission" });
   await bar.getByRole("button", { name: "Allow", exact: false }).first().click();
   await Promise.all([state(page, "Ready"), state(second, "Ready")]);
-  expect(await page.locator(".row.said").allInnerTexts()).toEqual(await second.locator(".row.said").allInnerTexts());
+  expect(await page.locator(".row.said").allInnerTexts()).toEqual(
+    await second.locator(".row.said").allInnerTexts(),
+  );
 
   await page.getByRole("button", { name: "More" }).click();
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("menuitem", { name: "Export" }).click()]);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export" }).click(),
+  ]);
   const { readFileSync } = await import("node:fs");
-  const lines = readFileSync(await download.path(), "utf8").trim().split("\n");
+  const lines = readFileSync(await download.path(), "utf8")
+    .trim()
+    .split("\n");
   expect(JSON.parse(lines[0] ?? "").kind).toBe("conversation");
   expect(JSON.parse(lines.at(-1) ?? "").kind).toBe("end");
   expect(person.problems).toEqual([]);
@@ -62,7 +69,9 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   await server.restart();
   await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
   await state(page, "Ready");
-  await expect.poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count()).toBe(1);
+  await expect
+    .poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count())
+    .toBe(1);
   expect(await page.locator(".row.pending").count()).toBe(0);
   expect(person.problems).toEqual([]);
   await person.leave();

@@ -35,7 +35,11 @@ export class Server {
   /** As a program of the owner's: its JSON. */
   async ask<T>(method: string, path: string, body?: unknown): Promise<T> {
     const headers = { Authorization: `Bearer ${this.token}`, "Content-Type": "application/json" };
-    const answer = await fetch(this.url + path, { method, headers, body: body === undefined ? null : JSON.stringify(body) });
+    const answer = await fetch(this.url + path, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+    });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
     return (answer.status === 204 ? undefined : await answer.json()) as T;
   }
@@ -43,7 +47,10 @@ export class Server {
   /** A Python program of tests/python, with this server's data directory. */
   python(program: string, ...args: string[]): string {
     const path = `${ROOT}web/tests/python/${program}.py`;
-    return execFileSync(`${BIN}python`, [path, this.dataDir, ...args], { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] }).toString();
+    return execFileSync(`${BIN}python`, [path, this.dataDir, ...args], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "inherit"],
+    }).toString();
   }
 
   /** Another one-time link. */
@@ -69,7 +76,16 @@ export class Server {
   }
 
   private async serve(port: number): Promise<void> {
-    const args = ["serve", "--agent", "demo", "--port", String(port), "--data-dir", this.dataDir, "--no-open"];
+    const args = [
+      "serve",
+      "--agent",
+      "demo",
+      "--port",
+      String(port),
+      "--data-dir",
+      this.dataDir,
+      "--no-open",
+    ];
     const child = spawn(`${BIN}turnwire`, args, {
       cwd: this.dataDir,
       env: { ...process.env, ...this.environment },

@@ -1,6 +1,7 @@
 // Where a person writes.
-import { useTurnwire } from "@turnwire/client/react";
+
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
+import { useTurnwire } from "@turnwire/client/react";
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { keep, kept } from "../app/kept";
@@ -40,8 +41,13 @@ export function Composer({ id, status, capabilities, history, send, stop, say }:
   const submit = async () => {
     const said = text.trim();
     if ((!said && !attached.all.length) || attached.isBusy) return;
-    const pictures = attached.all.map((each) => ({ type: "image" as const, blob: { blob_id: each.blobId ?? "" } }));
-    const content: SentContent = pictures.length ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures] : said;
+    const pictures = attached.all.map((each) => ({
+      type: "image" as const,
+      blob: { blob_id: each.blobId ?? "" },
+    }));
+    const content: SentContent = pictures.length
+      ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
+      : said;
     setText("");
     setAt(undefined);
     keep(draft, null);
@@ -144,7 +150,12 @@ function Attachments({ all, remove }: { all: Attached[]; remove: (key: number) =
       {all.map((each) => (
         <li key={each.key} className={each.blobId ? "" : "loading"}>
           <img src={each.preview} alt={each.name} />
-          <button type="button" className="quiet small" aria-label={words.removePicture(each.name)} onClick={() => remove(each.key)}>
+          <button
+            type="button"
+            className="quiet small"
+            aria-label={words.removePicture(each.name)}
+            onClick={() => remove(each.key)}
+          >
             <Icon name="cross" />
           </button>
         </li>

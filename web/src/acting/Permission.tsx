@@ -11,7 +11,10 @@ import { CommandLine, Diff, Raw } from "../tools/parts";
 import { pretty, textIn } from "../tools/reading";
 import { TimeLeft } from "./TimeLeft";
 
-export type Decide = (decision: PermissionChoice["decision"], more?: Omit<PermissionChoice, "request_id" | "decision">) => Promise<unknown>;
+export type Decide = (
+  decision: PermissionChoice["decision"],
+  more?: Omit<PermissionChoice, "request_id" | "decision">,
+) => Promise<unknown>;
 
 interface Props {
   request: OpenRequest;
@@ -43,10 +46,16 @@ export function Permission({ request, decide, hasKeys }: Props) {
     <section className="request permission" aria-label={words.permission}>
       <header>
         <Icon name="shield" />
-        <h2>{request.title ?? words.mayRun(request.tool_name)}</h2>
+        <h2>
+          <Unseen text={request.title ?? words.mayRun(request.tool_name)} />
+        </h2>
         <TimeLeft deadline={request.deadline_at} />
       </header>
-      {request.description && <p>{request.description}</p>}
+      {request.description && (
+        <p>
+          <Unseen text={request.description} />
+        </p>
+      )}
       <Wanted request={request} />
       {request.reason && (
         <p className="muted">
@@ -55,7 +64,10 @@ export function Permission({ request, decide, hasKeys }: Props) {
       )}
       {request.blocked_path && (
         <p className="muted">
-          {words.blockedPath} <code><Unseen text={request.blocked_path} /></code>
+          {words.blockedPath}{" "}
+          <code>
+            <Unseen text={request.blocked_path} />
+          </code>
         </p>
       )}
       {hasUnseen(pretty(request.input)) && (
@@ -94,7 +106,8 @@ function Wanted({ request }: { request: OpenRequest }) {
   const kind = kindOf(request.tool_name);
   const command = textIn(request.input, "command", "cmd");
   if (command !== undefined) return <CommandLine command={command} />;
-  if (kind === "change") return changesOf(request.input, undefined).map((change) => <Diff key={change.path} change={change} />);
+  if (kind === "change")
+    return changesOf(request.input, undefined).map((change) => <Diff key={change.path} change={change} />);
   return <Raw value={request.input} />;
 }
 
@@ -109,8 +122,13 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
         void tell("deny", reason.trim() ? { reason: reason.trim() } : {});
       }}
     >
-      {/* biome-ignore lint/a11y/noAutofocus: a person has just asked for it */}
-      <input autoFocus value={reason} onChange={(event) => setReason(event.target.value)} placeholder={words.whyNot} aria-label={words.whyNot} />
+      <input
+        autoFocus
+        value={reason}
+        onChange={(event) => setReason(event.target.value)}
+        placeholder={words.whyNot}
+        aria-label={words.whyNot}
+      />
       <button type="submit">{words.deny}</button>
       <button type="button" className="quiet" onClick={back}>
         {words.back}
@@ -142,12 +160,27 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
         run();
       }}
     >
-      {/* biome-ignore lint/a11y/noAutofocus: a person has just asked for it */}
-      <textarea autoFocus spellCheck={false} dir="ltr" rows={Math.min(10, text.split("\n").length + 1)} value={text} aria-label={words.edit} onChange={(event) => setText(event.target.value)} />
-      {problem && <p className="bad" role="alert">{problem}</p>}
+      <textarea
+        autoFocus
+        spellCheck={false}
+        dir="ltr"
+        rows={Math.min(10, text.split("\n").length + 1)}
+        value={text}
+        aria-label={words.edit}
+        onChange={(event) => setText(event.target.value)}
+      />
+      {problem && (
+        <p className="bad" role="alert">
+          {problem}
+        </p>
+      )}
       <div className="choices">
-        <button type="submit" className="primary">{words.allowChanged}</button>
-        <button type="button" className="quiet" onClick={back}>{words.back}</button>
+        <button type="submit" className="primary">
+          {words.allowChanged}
+        </button>
+        <button type="button" className="quiet" onClick={back}>
+          {words.back}
+        </button>
       </div>
     </form>
   );

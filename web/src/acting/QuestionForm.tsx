@@ -3,6 +3,7 @@ import type { OpenRequest, Question } from "@turnwire/client";
 import { useId, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 import { textIn } from "../tools/reading";
 import { TimeLeft } from "./TimeLeft";
 
@@ -25,9 +26,9 @@ export function QuestionForm({ request, answer }: Props) {
   const [chosen, setChosen] = useState<Record<string, Chosen>>({});
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
-  const of = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
+  const chosenFor = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
   const valueOf = (question: Question): string | string[] => {
-    const { options, own } = of(question);
+    const { options, own } = chosenFor(question);
     const all = own.trim() ? [...options, own.trim()] : options;
     return question.multi ? all : (all.at(-1) ?? "");
   };
@@ -59,12 +60,21 @@ export function QuestionForm({ request, answer }: Props) {
         }}
       >
         {questions.map((question) => (
-          <One key={question.id} question={question} chosen={of(question)} choose={(to) => {
-            setMissing(false);
-            setChosen((now) => ({ ...now, [question.id]: to }));
-          }} />
+          <One
+            key={question.id}
+            question={question}
+            chosen={chosenFor(question)}
+            choose={(to) => {
+              setMissing(false);
+              setChosen((now) => ({ ...now, [question.id]: to }));
+            }}
+          />
         ))}
-        {isMissing && <p className="bad" role="alert">{words.answerNeeded}</p>}
+        {isMissing && (
+          <p className="bad" role="alert">
+            {words.answerNeeded}
+          </p>
+        )}
         <div className="choices">
           <button type="submit" className="primary" disabled={isBusy}>
             {words.answer}
@@ -80,7 +90,15 @@ export function QuestionForm({ request, answer }: Props) {
   );
 }
 
-function One({ question, chosen, choose }: { question: Question; chosen: Chosen; choose: (to: Chosen) => void }) {
+function One({
+  question,
+  chosen,
+  choose,
+}: {
+  question: Question;
+  chosen: Chosen;
+  choose: (to: Chosen) => void;
+}) {
   const words = useWords();
   const name = useId();
   const options = question.options ?? [];
@@ -94,7 +112,9 @@ function One({ question, chosen, choose }: { question: Question; chosen: Chosen;
     <fieldset>
       <legend>
         {question.header && <span className="tag">{question.header}</span>}
-        <span className="question-text">{question.question}</span>
+        <span className="question-text">
+          <Unseen text={question.question} />
+        </span>
         {question.multi && <span className="muted"> · {words.several}</span>}
       </legend>
       <div className="options">
@@ -119,7 +139,9 @@ function One({ question, chosen, choose }: { question: Question; chosen: Chosen;
             value={chosen.own}
             placeholder={options.length ? words.ownAnswer : words.yourAnswer}
             aria-label={options.length ? words.ownAnswer : question.question}
-            onChange={(event) => choose({ options: question.multi ? chosen.options : [], own: event.target.value })}
+            onChange={(event) =>
+              choose({ options: question.multi ? chosen.options : [], own: event.target.value })
+            }
           />
         )}
       </div>
@@ -129,5 +151,11 @@ function One({ question, chosen, choose }: { question: Question; chosen: Chosen;
 
 function questionsOf(request: OpenRequest): Question[] {
   if (request.questions?.length) return request.questions;
-  return [{ id: request.request_id, question: textIn(request.input, "question", "prompt") ?? request.tool_name, free_text: true }];
+  return [
+    {
+      id: request.request_id,
+      question: textIn(request.input, "question", "prompt") ?? request.tool_name,
+      free_text: true,
+    },
+  ];
 }

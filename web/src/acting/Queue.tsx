@@ -29,7 +29,14 @@ export function Queue({ status, change }: Props) {
       </header>
       <ol>
         {queue.map((item, at) => (
-          <Waiting key={item.queue_id} item={item} before={queue[at - 1]} after={queue[at + 2]} isLast={at === queue.length - 1} change={change} />
+          <Waiting
+            key={item.queue_id}
+            item={item}
+            before={queue[at - 1]}
+            after={queue[at + 2]}
+            isLast={at === queue.length - 1}
+            change={change}
+          />
         ))}
       </ol>
     </section>
@@ -63,13 +70,20 @@ function Waiting({ item, before, after, isLast, change }: WaitingProps) {
             save();
           }}
         >
-          {/* biome-ignore lint/a11y/noAutofocus: a person has just asked for it */}
-          <input autoFocus value={edited} aria-label={words.editQueued} onChange={(event) => setEdited(event.target.value)} onKeyDown={(event) => {
-            if (event.key !== "Escape") return;
-            event.preventDefault();
-            setEdited(undefined);
-          }} />
-          <button type="submit" className="small">{words.save}</button>
+          <input
+            autoFocus
+            value={edited}
+            aria-label={words.editQueued}
+            onChange={(event) => setEdited(event.target.value)}
+            onKeyDown={(event) => {
+              if (event.key !== "Escape") return;
+              event.preventDefault();
+              setEdited(undefined);
+            }}
+          />
+          <button type="submit" className="small">
+            {words.save}
+          </button>
         </form>
       </li>
     );
@@ -79,18 +93,48 @@ function Waiting({ item, before, after, isLast, change }: WaitingProps) {
     <li>
       <span className="text">{text}</span>
       <span className="buttons">
-        <button type="button" className="quiet small" disabled={!before} aria-label={words.moveUp} title={words.moveUp} onClick={() => before && change({ action: "move", queue_id, before: before.queue_id })}>
+        <button
+          type="button"
+          className="quiet small"
+          disabled={!before}
+          aria-label={words.moveUp}
+          title={words.moveUp}
+          onClick={() => before && change({ action: "move", queue_id, before: before.queue_id })}
+        >
           <Icon name="up" />
         </button>
-        <button type="button" className="quiet small" disabled={isLast} aria-label={words.moveDown} title={words.moveDown} onClick={() => change(after ? { action: "move", queue_id, before: after.queue_id } : { action: "move", queue_id })}>
+        <button
+          type="button"
+          className="quiet small"
+          disabled={isLast}
+          aria-label={words.moveDown}
+          title={words.moveDown}
+          onClick={() =>
+            change(
+              after ? { action: "move", queue_id, before: after.queue_id } : { action: "move", queue_id },
+            )
+          }
+        >
           <Icon name="down" />
         </button>
         {isPlain && (
-          <button type="button" className="quiet small" aria-label={words.editQueued} title={words.editQueued} onClick={() => setEdited(text)}>
+          <button
+            type="button"
+            className="quiet small"
+            aria-label={words.editQueued}
+            title={words.editQueued}
+            onClick={() => setEdited(text)}
+          >
             <Icon name="pencil" />
           </button>
         )}
-        <button type="button" className="quiet small" aria-label={words.removeQueued} title={words.removeQueued} onClick={() => change({ action: "remove", queue_id })}>
+        <button
+          type="button"
+          className="quiet small"
+          aria-label={words.removeQueued}
+          title={words.removeQueued}
+          onClick={() => change({ action: "remove", queue_id })}
+        >
           <Icon name="cross" />
         </button>
       </span>

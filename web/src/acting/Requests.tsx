@@ -19,7 +19,12 @@ export function Requests({ requests, answer, decide }: Props) {
       {request.kind === "question" ? (
         <QuestionForm key={request.request_id} request={request} answer={(given) => answer(request, given)} />
       ) : (
-        <Permission key={request.request_id} request={request} decide={(...how) => decide(request, ...how)} hasKeys />
+        <Permission
+          key={request.request_id}
+          request={request}
+          decide={(...how) => decide(request, ...how)}
+          hasKeys
+        />
       )}
       {requests.length > 1 && <p className="muted further">{words.further(requests.length - 1)}</p>}
     </div>

@@ -12,7 +12,11 @@ export interface Attached {
 
 let keys = 0;
 
-export function useAttached(client: ReturnType<typeof useTurnwire>, id: string, say: (problem: string) => void) {
+export function useAttached(
+  client: ReturnType<typeof useTurnwire>,
+  id: string,
+  say: (problem: string) => void,
+) {
   const [all, setAll] = useState<Attached[]>([]);
   const latest = useRef(all);
   latest.current = all;

@@ -2,7 +2,24 @@ import { useEffect, useRef } from "react";
 import { Icon } from "./Icon";
 import { useWords } from "./words";
 
-const KEYS = ["c", "s", "g", "b", "j", "k", "i", "Enter", "Shift+Enter", "ArrowUp", "Esc", "y", "n", "a", "t", "?"] as const;
+const KEYS = [
+  "c",
+  "s",
+  "g",
+  "b",
+  "j",
+  "k",
+  "i",
+  "Enter",
+  "Shift+Enter",
+  "ArrowUp",
+  "Esc",
+  "y",
+  "n",
+  "a",
+  "t",
+  "?",
+] as const;
 
 /** The sheet of keys. */
 export function Help({ close }: { close: () => void }) {
@@ -13,7 +30,12 @@ export function Help({ close }: { close: () => void }) {
     <dialog ref={dialog} className="help" aria-label={words.keyboard} onClose={close}>
       <header>
         <h2>{words.keyboard}</h2>
-        <button type="button" className="quiet" aria-label={words.close} onClick={() => dialog.current?.close()}>
+        <button
+          type="button"
+          className="quiet"
+          aria-label={words.close}
+          onClick={() => dialog.current?.close()}
+        >
           <Icon name="cross" />
         </button>
       </header>

@@ -44,7 +44,16 @@ export function MenuButton({ label, icon = "more", children }: Props) {
         items.at((at + step) % items.length)?.focus();
       }}
     >
-      <button ref={button} type="button" className="quiet" aria-label={label} title={label} aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        ref={button}
+        type="button"
+        className="quiet"
+        aria-label={label}
+        title={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
         <Icon name={icon} />
       </button>
       {isOpen && (

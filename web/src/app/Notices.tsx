@@ -56,7 +56,12 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
         {all.map((each) => (
           <div key={each.key} className={`notice ${each.tone}`}>
             <span>{each.text}</span>
-            <button type="button" className="quiet small" aria-label={words.dismiss} onClick={() => drop(each.key)}>
+            <button
+              type="button"
+              className="quiet small"
+              aria-label={words.dismiss}
+              onClick={() => drop(each.key)}
+            >
               <Icon name="cross" />
             </button>
           </div>

@@ -1,6 +1,6 @@
+import { useNotify } from "../inbox/notify";
 import { Icon } from "./Icon";
 import { MenuButton, MenuItem } from "./Menu";
-import { useNotify } from "../inbox/notify";
 import { type Theme, useTheme } from "./theme";
 import { useLanguage, useWords } from "./words";
 
@@ -19,14 +19,29 @@ export function Preferences({ help }: { help: () => void }) {
         <>
           <div className="choice" role="group" aria-label={words.theme}>
             {THEMES.map((each) => (
-              <button key={each} type="button" role="menuitemradio" aria-checked={theme === each} title={words.themes[each]} aria-label={words.themes[each]} onClick={() => setTheme(each)}>
+              <button
+                key={each}
+                type="button"
+                role="menuitemradio"
+                aria-checked={theme === each}
+                title={words.themes[each]}
+                aria-label={words.themes[each]}
+                onClick={() => setTheme(each)}
+              >
                 <Icon name={ICONS[each]} />
               </button>
             ))}
           </div>
           <div className="choice" role="group" aria-label={words.language}>
             {(["en", "zh"] as const).map((each) => (
-              <button key={each} type="button" role="menuitemradio" aria-checked={language === each} lang={each === "zh" ? "zh-CN" : "en"} onClick={() => setLanguage(each)}>
+              <button
+                key={each}
+                type="button"
+                role="menuitemradio"
+                aria-checked={language === each}
+                lang={each === "zh" ? "zh-CN" : "en"}
+                onClick={() => setLanguage(each)}
+              >
                 {each === "zh" ? "中文" : "English"}
               </button>
             ))}

@@ -8,7 +8,10 @@ const LANGUAGES: Record<string, Words> = { en, zh };
 const Context = createContext<Words>(en);
 
 function usual(): string {
-  return navigator.languages.some((each, at) => each.startsWith("zh") && !navigator.languages.slice(0, at).some((before) => before.startsWith("en")))
+  return navigator.languages.some(
+    (each, at) =>
+      each.startsWith("zh") && !navigator.languages.slice(0, at).some((before) => before.startsWith("en")),
+  )
     ? "zh"
     : "en";
 }

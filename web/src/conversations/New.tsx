@@ -77,7 +77,6 @@ export function New() {
         <label className="wide-field">
           <span>{words.firstWords}</span>
           <textarea
-            // biome-ignore lint/a11y/noAutofocus: this is what the page is for
             autoFocus
             rows={4}
             value={first}
@@ -135,14 +134,21 @@ export function New() {
           )}
           <label>
             <span>{words.directory}</span>
-            <input value={cwd} spellCheck={false} placeholder={words.usualDirectory} onChange={(event) => setCwd(event.target.value)} />
+            <input
+              value={cwd}
+              spellCheck={false}
+              placeholder={words.usualDirectory}
+              onChange={(event) => setCwd(event.target.value)}
+            />
           </label>
         </div>
-        {agents?.filter((each) => !each.ready).map((each) => (
-          <p key={each.name} className="muted">
-            {each.name}: {each.unavailable}
-          </p>
-        ))}
+        {agents
+          ?.filter((each) => !each.ready)
+          .map((each) => (
+            <p key={each.name} className="muted">
+              {each.name}: {each.unavailable}
+            </p>
+          ))}
         <div className="choices">
           <button type="submit" className="primary" disabled={!agent || isBusy}>
             {words.begin}

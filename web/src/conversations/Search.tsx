@@ -26,7 +26,9 @@ export function Search({ words: sought }: { words: string }) {
     setHits(undefined);
     if (!sought) return;
     let isGone = false;
-    void trying(client.request<{ hits: Hit[] }>("GET", `/api/search?q=${encodeURIComponent(sought)}&limit=100`)).then((told) => {
+    void trying(
+      client.request<{ hits: Hit[] }>("GET", `/api/search?q=${encodeURIComponent(sought)}&limit=100`),
+    ).then((told) => {
       if (!isGone) setHits(told?.hits ?? []);
     });
     return () => {
@@ -36,13 +38,18 @@ export function Search({ words: sought }: { words: string }) {
   return (
     <main className="page" id="main">
       <PageHeader title={words.searchFor(sought)} />
-      <p className="hidden" role="status">{hits && words.hits(hits.length)}</p>
+      <p className="hidden" role="status">
+        {hits && words.hits(hits.length)}
+      </p>
       {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
       <ul className="hits">
         {hits?.map((hit) => (
           <li key={`${hit.conversation_id}/${hit.sequence}`}>
             <a {...linkTo({ name: "talk", id: hit.conversation_id, at: hit.sequence })}>
-              <strong>{hit.title ?? words.untitled}</strong> <small>{ago(hit.timestamp, words)}</small>
+              <strong>
+                <Unseen text={hit.title ?? words.untitled} />
+              </strong>{" "}
+              <small>{ago(hit.timestamp, words)}</small>
               <p>
                 <Marked snippet={hit.snippet} />
               </p>
@@ -59,7 +66,6 @@ function Marked({ snippet }: { snippet: string }) {
   return snippet.split("\u0002").map((part, at) => {
     const [found, rest] = at ? part.split("\u0003", 2) : [undefined, part];
     return (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text
       <span key={at}>
         {found !== undefined && (
           <mark>

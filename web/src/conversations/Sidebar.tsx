@@ -2,10 +2,11 @@
 import { useInbox } from "@turnwire/client/react";
 import { Icon } from "../app/Icon";
 import { Mark } from "../app/Mark";
-import { go, linkTo, usePlace } from "../app/places";
 import { Preferences } from "../app/Preferences";
+import { go, linkTo, usePlace } from "../app/places";
 import { closeSidebar, useSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 import { stateOf } from "../talk/status";
 import { ago } from "../words/times";
 import { useConversations } from "./store";
@@ -18,9 +19,11 @@ export function Sidebar({ help }: { help: () => void }) {
   return (
     <>
       {isOpen && <button type="button" className="veil" aria-label={words.close} onClick={closeSidebar} />}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: whoever chose something wants to see it */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter on a link is a click */}
-      <nav className={`sidebar${isOpen ? " open" : ""}`} aria-label={words.conversations} onClick={(event) => (event.target as Element).closest("a") && closeSidebar()}>
+      <nav
+        className={`sidebar${isOpen ? " open" : ""}`}
+        aria-label={words.conversations}
+        onClick={(event) => (event.target as Element).closest("a") && closeSidebar()}
+      >
         <header>
           <a className="brand" {...linkTo({ name: "home" })}>
             <Mark /> Turnwire
@@ -31,7 +34,11 @@ export function Sidebar({ help }: { help: () => void }) {
           <Icon name="plus" /> {words.newTalk}
         </a>
         <SearchField words={place.name === "search" ? place.words : ""} />
-        <a className={`entry inbox${place.name === "inbox" ? " here" : ""}`} aria-current={place.name === "inbox" ? "page" : undefined} {...linkTo({ name: "inbox" })}>
+        <a
+          className={`entry inbox${place.name === "inbox" ? " here" : ""}`}
+          aria-current={place.name === "inbox" ? "page" : undefined}
+          {...linkTo({ name: "inbox" })}
+        >
           <Icon name="inbox" /> {words.inbox}
           {waiting > 0 && (
             <span className="badge" role="status" aria-label={words.waitingCount(waiting)}>
@@ -60,7 +67,14 @@ function SearchField({ words: sought }: { words: string }) {
       }}
     >
       <Icon name="search" />
-      <input id="search" name="q" type="search" defaultValue={sought} placeholder={words.search} aria-label={words.search} />
+      <input
+        id="search"
+        name="q"
+        type="search"
+        defaultValue={sought}
+        placeholder={words.search}
+        aria-label={words.search}
+      />
     </form>
   );
 }
@@ -77,22 +91,31 @@ function List() {
           const { tone, text } = stateOf(each.status, words);
           return (
             <li key={each.id}>
-              <a className={`entry${each.id === here ? " here" : ""}`} aria-current={each.id === here ? "page" : undefined} {...linkTo({ name: "talk", id: each.id })}>
+              <a
+                className={`entry${each.id === here ? " here" : ""}`}
+                aria-current={each.id === here ? "page" : undefined}
+                {...linkTo({ name: "talk", id: each.id })}
+              >
                 <span className={`dot ${tone}`} title={text}>
                   <span className="hidden">{text}</span>
                 </span>
                 <span className="what">
-                  <span className="name">{each.title ?? words.untitled}</span>
+                  <span className="name">
+                    <Unseen text={each.title ?? words.untitled} />
+                  </span>
                   <small>
                     {each.agent}
-                    {each.status.model && each.status.model !== each.agent ? ` · ${each.status.model}` : ""} · {ago(each.updated_at, words)}
+                    {each.status.model && each.status.model !== each.agent ? ` · ${each.status.model}` : ""} ·{" "}
+                    {ago(each.updated_at, words)}
                   </small>
                 </span>
               </a>
             </li>
           );
         })}
-        {isLoaded && !all.length && <li className="muted nothing">{showsArchived ? words.noArchived : words.noTalks}</li>}
+        {isLoaded && !all.length && (
+          <li className="muted nothing">{showsArchived ? words.noArchived : words.noTalks}</li>
+        )}
       </ul>
       <footer>
         {hasMore && (
@@ -100,7 +123,12 @@ function List() {
             {words.showMore}
           </button>
         )}
-        <button type="button" className="quiet small" aria-pressed={showsArchived} onClick={() => setShowsArchived(!showsArchived)}>
+        <button
+          type="button"
+          className="quiet small"
+          aria-pressed={showsArchived}
+          onClick={() => setShowsArchived(!showsArchived)}
+        >
           <Icon name="archive" /> {showsArchived ? words.showCurrent : words.showArchived}
         </button>
       </footer>

@@ -8,7 +8,17 @@ import { useWords } from "../app/words";
 import { useConversations } from "./store";
 
 /** What can be done with a conversation as a whole. */
-export function TalkMenu({ id, archived, title, close }: { id: string; archived: boolean; title: string | undefined; close: () => void }) {
+export function TalkMenu({
+  id,
+  archived,
+  title,
+  close,
+}: {
+  id: string;
+  archived: boolean;
+  title: string | undefined;
+  close: () => void;
+}) {
   const words = useWords();
   const client = useTurnwire();
   const { trying, say } = useNotices();

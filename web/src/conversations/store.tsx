@@ -2,7 +2,16 @@
 import type { ConversationInfo } from "@turnwire/client";
 import { Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { createContext, type ReactNode, useCallback, useContext, useEffect, useMemo, useRef, useState } from "react";
+import {
+  createContext,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { useChanges } from "../app/changes";
 
 interface Conversations {

@@ -8,6 +8,7 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { linkTo } from "../app/places";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 import { Empty } from "../talk/Empty";
 import { ago } from "../words/times";
 
@@ -17,7 +18,11 @@ export function Inbox() {
   return (
     <main className="page" id="main">
       <PageHeader title={words.inbox} />
-      {error && <p className="bad" role="alert">{words.line.lost}</p>}
+      {error && (
+        <p className="bad" role="alert">
+          {words.line.lost}
+        </p>
+      )}
       {isLoaded && !items.length && <Empty title={words.nothingWaits} text={words.nothingWaitsHint} />}
       <ul className="cards">
         {items.map((item, at) => (
@@ -42,13 +47,19 @@ function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys:
   return (
     <>
       <p className="whose">
-        <a {...linkTo({ name: "talk", id: item.conversation_id })}>{item.title ?? words.untitled}</a>
+        <a {...linkTo({ name: "talk", id: item.conversation_id })}>
+          <Unseen text={item.title ?? words.untitled} />
+        </a>
         {item.created_at && <span className="muted"> · {ago(item.created_at, words)}</span>}
       </p>
       {request.kind === "question" ? (
         <QuestionForm request={request} answer={(answer) => done(inbox.answer(item, answer))} />
       ) : (
-        <Permission request={request} decide={(decision, more) => done(inbox.decide(item, decision, more))} hasKeys={hasKeys} />
+        <Permission
+          request={request}
+          decide={(decision, more) => done(inbox.decide(item, decision, more))}
+          hasKeys={hasKeys}
+        />
       )}
     </>
   );

@@ -36,7 +36,10 @@ export function useNotifications(): void {
     if (!isOn || before === undefined || document.visibilityState === "visible") return;
     for (const item of items) {
       if (before.has(item.inbox_item_id)) continue;
-      const notification = new Notification(words.waitsForYou, { body: titleOf(item, words), tag: item.inbox_item_id });
+      const notification = new Notification(words.waitsForYou, {
+        body: titleOf(item, words),
+        tag: item.inbox_item_id,
+      });
       notification.onclick = () => {
         focus();
         go({ name: "talk", id: item.conversation_id });

@@ -56,7 +56,12 @@ export function Inspector({ id, subject, close }: Props) {
     <dialog ref={dialog} className="inspector" aria-label={words.inspect} onClose={close}>
       <header>
         <h2>{number === undefined ? words.inspect : words.layers.title(number)}</h2>
-        <button type="button" className="quiet" aria-label={words.close} onClick={() => dialog.current?.close()}>
+        <button
+          type="button"
+          className="quiet"
+          aria-label={words.close}
+          onClick={() => dialog.current?.close()}
+        >
           <Icon name="cross" />
         </button>
       </header>
@@ -65,7 +70,11 @@ export function Inspector({ id, subject, close }: Props) {
       {layers && (
         <div className="columns">
           <Layer title={words.layers.raw} value={layers.raw} none={words.layers.noRaw} />
-          <Layer title={words.layers.event} value={layers.events?.length ? layers.events : layers.entry} none={words.layers.none} />
+          <Layer
+            title={words.layers.event}
+            value={layers.events?.length ? layers.events : layers.entry}
+            none={words.layers.none}
+          />
           <Layer title={words.layers.frame} value={layers.frame} none={words.layers.none} />
           <Layer title={words.layers.shown} value={shown} none={words.layers.none} />
         </div>

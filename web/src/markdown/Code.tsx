@@ -40,7 +40,6 @@ export function Coloured({ code, language, isWhole = true }: Props) {
   return (
     <code>
       {pieces.map((piece, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they stand where they stand
         <span key={at} className={piece.kind || undefined}>
           <Unseen text={piece.text} />
         </span>

@@ -2,22 +2,33 @@
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import { CodeBlock } from "./Code";
+import { Cut } from "./Cut";
 import { GrowingMarkdown } from "./growing";
 import { safeAddress } from "./links";
 import { Unseen } from "./Unseen";
 
-/** More than this is shown as it is. */
-const MOST = 200_000;
+/** More than this is shown as it is, its beginning first. */
+const MOST = 100_000;
+const BEGINNING = 10_000;
 
 export const Markdown = memo(function Markdown(props: { text: string; isGrowing?: boolean }) {
   const { text, isGrowing = false } = props;
   const [growing] = useState(() => new GrowingMarkdown());
-  if (text.length > MOST) return <pre className="plain">{text}</pre>;
+  if (text.length > MOST) {
+    return (
+      <Cut text={text} most={BEGINNING}>
+        {(shown) => (
+          <pre className="plain">
+            <Unseen text={shown} />
+          </pre>
+        )}
+      </Cut>
+    );
+  }
   const tokens = growing.parse(text);
   return (
     <div className="markdown" dir="auto">
       {tokens.map((token, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay where they are
         <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} />
       ))}
     </div>
@@ -57,13 +68,11 @@ const Block = memo(function Block({ token, isWhole }: { token: Token; isWhole: b
 });
 
 function blocks(tokens: Token[], isWhole: boolean): ReactNode[] {
-  // biome-ignore lint/suspicious/noArrayIndexKey: blocks stay where they are
   return tokens.map((token, at) => <Block key={at} token={token} isWhole={isWhole} />);
 }
 
 function List({ list, isWhole }: { list: Tokens.List; isWhole: boolean }) {
   const items = list.items.map((item, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: items stay where they are
     <li key={at} className={item.task ? "task" : undefined}>
       {blocks(item.tokens, isWhole)}
     </li>
@@ -85,7 +94,6 @@ function Table({ table }: { table: Tokens.Table }) {
         </thead>
         <tbody>
           {table.rows.map((row, at) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: rows stay where they are
             <tr key={at}>{row.map((each, column) => cell(each, column, "td"))}</tr>
           ))}
         </tbody>
@@ -96,7 +104,6 @@ function Table({ table }: { table: Tokens.Table }) {
 
 function inline(tokens: Token[] = []): ReactNode {
   return tokens.map((token, at) => {
-    // biome-ignore lint/suspicious/noArrayIndexKey: words stay where they are
     return <Fragment key={at}>{inlineOne(token)}</Fragment>;
   });
 }
@@ -125,10 +132,16 @@ function inlineOne(token: Token): ReactNode {
       return <Link href={href}>{`[${text || href}]`}</Link>;
     }
     case "checkbox":
-      return <input type="checkbox" checked={(token as Tokens.Checkbox).checked} disabled aria-label="task" />;
+      return (
+        <input type="checkbox" checked={(token as Tokens.Checkbox).checked} disabled aria-label="task" />
+      );
     case "text":
     case "escape":
-      return "tokens" in token && token.tokens ? inline(token.tokens) : <Unseen text={(token as Tokens.Text).text} />;
+      return "tokens" in token && token.tokens ? (
+        inline(token.tokens)
+      ) : (
+        <Unseen text={(token as Tokens.Text).text} />
+      );
     default:
       return <Unseen text={token.raw} />;
   }

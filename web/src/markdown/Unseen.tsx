@@ -1,12 +1,12 @@
 // Characters that cannot be seen, or that change the order of others, made visible.
 import { type ReactNode, useMemo } from "react";
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const ONE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/u;
+const ALL = new RegExp(ONE.source, "gu");
 
 export function hasUnseen(text: string): boolean {
-  UNSEEN.lastIndex = 0;
-  return UNSEEN.test(text);
+  return ONE.test(text);
 }
 
 export function Unseen(props: { text: string }) {
@@ -17,7 +17,7 @@ function reveal(text: string): ReactNode {
   if (!hasUnseen(text)) return text;
   const parts: ReactNode[] = [];
   let from = 0;
-  for (const found of text.matchAll(UNSEEN)) {
+  for (const found of text.matchAll(ALL)) {
     parts.push(text.slice(from, found.index));
     const code = `U+${found[0].codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`;
     parts.push(

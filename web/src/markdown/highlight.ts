@@ -16,7 +16,11 @@ function load(): Promise<void> {
 }
 
 /** The code in colours, or nothing as long as there are none. */
-export function useHighlight(code: string, language: string | undefined, isWhole: boolean): Piece[] | undefined {
+export function useHighlight(
+  code: string,
+  language: string | undefined,
+  isWhole: boolean,
+): Piece[] | undefined {
   const [pieces, setPieces] = useState<Piece[]>();
   useEffect(() => {
     setPieces(undefined);

@@ -33,8 +33,29 @@ export interface Piece {
 export type Highlighter = (code: string, language: string) => Piece[] | undefined;
 
 const low = createLowlight({
-  bash, c, cpp, css, diff, dockerfile, go, ini, java, javascript, json, kotlin, makefile, markdown, php, python, ruby,
-  rust, sql, swift, typescript, xml, yaml,
+  bash,
+  c,
+  cpp,
+  css,
+  diff,
+  dockerfile,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  kotlin,
+  makefile,
+  markdown,
+  php,
+  python,
+  ruby,
+  rust,
+  sql,
+  swift,
+  typescript,
+  xml,
+  yaml,
 });
 
 interface Node {

@@ -8,7 +8,15 @@ import { Empty } from "./Empty";
 import { OPTIONS } from "./options";
 
 /** A conversation that nobody can connect to: archived, deleted, or somebody else's. */
-export function Closed({ id, code, message }: { id: string; code?: string | undefined; message?: string | undefined }) {
+export function Closed({
+  id,
+  code,
+  message,
+}: {
+  id: string;
+  code?: string | undefined;
+  message?: string | undefined;
+}) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
@@ -26,7 +34,10 @@ export function Closed({ id, code, message }: { id: string; code?: string | unde
   return (
     <main className="page" id="main">
       <PageHeader title={words.closedTitle} />
-      <Empty title={isArchived ? words.archivedTitle : words.goneTitle} text={isArchived ? words.archivedHint : (message ?? words.line.closed)}>
+      <Empty
+        title={isArchived ? words.archivedTitle : words.goneTitle}
+        text={isArchived ? words.archivedHint : (message ?? words.line.closed)}
+      >
         {isArchived && (
           <button type="button" className="primary" onClick={() => void reopen()}>
             {words.reopen}

@@ -7,8 +7,9 @@ import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
-import { TalkMenu } from "../conversations/TalkMenu";
 import { useConversations } from "../conversations/store";
+import { TalkMenu } from "../conversations/TalkMenu";
+import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
 import { stateOf } from "./status";
 
@@ -25,7 +26,10 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
   const { status, totals } = view;
   const { tone, text } = stateOf(status, words);
   const info = useConversations().all.find((each) => each.id === id);
-  const read = (totals?.input_tokens ?? 0) + (totals?.cache_read_input_tokens ?? 0) + (totals?.cache_creation_input_tokens ?? 0);
+  const read =
+    (totals?.input_tokens ?? 0) +
+    (totals?.cache_read_input_tokens ?? 0) +
+    (totals?.cache_creation_input_tokens ?? 0);
   const may = (command: string) => capabilities?.commands.includes(command);
   return (
     <header className="talk-header">
@@ -40,7 +44,9 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
             {text}
           </span>
           {capabilities && <span>{capabilities.agent}</span>}
-          {status?.model && status.model !== capabilities?.agent && !capabilities?.models?.length && <span className="wide">{status.model}</span>}
+          {status?.model && status.model !== capabilities?.agent && !capabilities?.models?.length && (
+            <span className="wide">{status.model}</span>
+          )}
           {info?.cwd && (
             <span className="wide path" title={info.cwd}>
               {info.cwd}
@@ -55,7 +61,12 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
         </p>
       </div>
       {may("session.set_model") && capabilities?.models?.length ? (
-        <select className="wide" aria-label={words.model} value={status?.model ?? ""} onChange={(event) => setModel(event.target.value || null)}>
+        <select
+          className="wide"
+          aria-label={words.model}
+          value={status?.model ?? ""}
+          onChange={(event) => setModel(event.target.value || null)}
+        >
           <option value="">{words.usualModel}</option>
           {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
             <option key={model}>{model}</option>
@@ -63,13 +74,25 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
         </select>
       ) : null}
       {may("session.set_permission_mode") && capabilities?.permission_modes?.length ? (
-        <select className="wide" aria-label={words.permissionMode} value={status?.permission_mode ?? ""} onChange={(event) => setMode(event.target.value)}>
-          {[...new Set([...(status?.permission_mode ? [status.permission_mode] : []), ...capabilities.permission_modes])].map((mode) => (
+        <select
+          className="wide"
+          aria-label={words.permissionMode}
+          value={status?.permission_mode ?? ""}
+          onChange={(event) => setMode(event.target.value)}
+        >
+          {[
+            ...new Set([
+              ...(status?.permission_mode ? [status.permission_mode] : []),
+              ...capabilities.permission_modes,
+            ]),
+          ].map((mode) => (
             <option key={mode}>{mode}</option>
           ))}
         </select>
       ) : null}
-      <MenuButton label={words.more}>{(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}</MenuButton>
+      <MenuButton label={words.more}>
+        {(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}
+      </MenuButton>
     </header>
   );
 }
@@ -85,7 +108,7 @@ function Title({ id, title }: { id: string; title: string | undefined }) {
     return (
       <h1>
         <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
-          {title ?? words.untitled}
+          <Unseen text={title ?? words.untitled} />
         </button>
       </h1>
     );
@@ -105,7 +128,6 @@ function Title({ id, title }: { id: string; title: string | undefined }) {
       }}
     >
       <input
-        // biome-ignore lint/a11y/noAutofocus: a person has just asked for it
         autoFocus
         className="title"
         aria-label={words.rename}

@@ -9,7 +9,9 @@ interface Sent {
 
 export function pendingOf(unanswered: readonly ClientFrame[], messages: readonly MessageView[]): Sent[] {
   const sent = unanswered.flatMap((frame) =>
-    frame.type === "user.message" ? [{ id: frame.client_message_id ?? "", content: frame.payload.content as SentContent }] : [],
+    frame.type === "user.message"
+      ? [{ id: frame.client_message_id ?? "", content: frame.payload.content as SentContent }]
+      : [],
   );
   if (!sent.length) return sent;
   const here = new Set(messages.slice(-20).map((message) => message.client_message_id));

@@ -3,6 +3,7 @@ import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/cl
 import { memo, useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
+import { Cut } from "../markdown/Cut";
 import { Markdown } from "../markdown/Markdown";
 import { Unseen } from "../markdown/Unseen";
 import { OtherCard } from "../tools/OtherCard";
@@ -45,7 +46,10 @@ export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect
       );
     case "block":
       return (
-        <article className={`row ${row.block.type}${row.isFirst ? " first" : ""}`} aria-label={row.block.type === "text" ? words.agent : undefined}>
+        <article
+          className={`row ${row.block.type}${row.isFirst ? " first" : ""}`}
+          aria-label={row.block.type === "text" ? words.agent : undefined}
+        >
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} />
           {layers}
@@ -80,9 +84,13 @@ function Said({ message }: { message: MessageView }) {
     <div className="bubble" dir="auto">
       {message.blocks.map((block) =>
         block.type === "text" ? (
-          <p key={block.id}>
-            <Unseen text={block.text} />
-          </p>
+          <Cut key={block.id} text={block.text} most={5_000}>
+            {(shown) => (
+              <p>
+                <Unseen text={shown} />
+              </p>
+            )}
+          </Cut>
         ) : block.type === "block" ? (
           <OtherCard key={block.id} view={block} />
         ) : null,
@@ -100,7 +108,11 @@ function Text({ block }: { block: TextView }) {
       {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
       {block.status === "aborted" && <span className="muted cut">{words.cutShort}</span>}
       {block.blob && (
-        <a className="more" href={`${document.baseURI}api/blobs/${encodeURIComponent(block.blob.blob_id)}`} download>
+        <a
+          className="more"
+          href={`${document.baseURI}api/blobs/${encodeURIComponent(block.blob.blob_id)}`}
+          download
+        >
           {words.wholeText}
         </a>
       )}
@@ -122,14 +134,25 @@ function Thinking({ block }: { block: ThinkingView }) {
       began.current = undefined;
     }
   }, [isGrowing, block.id]);
-  const seen = took.get(block.id) ?? (!isGrowing && began.current !== undefined ? performance.now() - began.current : undefined);
+  const seen =
+    took.get(block.id) ??
+    (!isGrowing && began.current !== undefined ? performance.now() - began.current : undefined);
   return (
     <details className="thoughts" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <Icon name="chevron" />
-        {isGrowing ? <span className="shimmer">{words.thinking}</span> : words.thought(seen === undefined ? undefined : duration(seen))}
+        {isGrowing ? (
+          <span className="shimmer">{words.thinking}</span>
+        ) : (
+          words.thought(seen === undefined ? undefined : duration(seen))
+        )}
       </summary>
-      {isOpen && (block.redacted ? <p className="muted">{words.redacted}</p> : <Markdown text={block.text} isGrowing={isGrowing} />)}
+      {isOpen &&
+        (block.redacted ? (
+          <p className="muted">{words.redacted}</p>
+        ) : (
+          <Markdown text={block.text} isGrowing={isGrowing} />
+        ))}
     </details>
   );
 }
@@ -164,7 +187,10 @@ function TurnEnding({ turn }: { turn: TurnView }) {
   const words = useWords();
   const { end } = turn;
   const { usage } = end;
-  const read = (usage?.input_tokens ?? 0) + (usage?.cache_read_input_tokens ?? 0) + (usage?.cache_creation_input_tokens ?? 0);
+  const read =
+    (usage?.input_tokens ?? 0) +
+    (usage?.cache_read_input_tokens ?? 0) +
+    (usage?.cache_creation_input_tokens ?? 0);
   return (
     <div className="row turn">
       {end.is_error && (
@@ -178,7 +204,9 @@ function TurnEnding({ turn }: { turn: TurnView }) {
       )}
       <footer>
         {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}
-        {usage && <span title={words.tokensTitle}>{words.tokens(count(read), count(usage.output_tokens ?? 0))}</span>}
+        {usage && (
+          <span title={words.tokensTitle}>{words.tokens(count(read), count(usage.output_tokens ?? 0))}</span>
+        )}
         {end.cost_usd ? <span>{money(end.cost_usd)}</span> : null}
       </footer>
     </div>

@@ -36,37 +36,70 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   }, [conversation, trying, say, words]);
   const mayStop = status?.turn_id !== undefined;
   useKeys({ Escape: () => void stop() }, mayStop && subject === undefined);
-  useKeys({ i: () => document.getElementById("composer")?.focus(), "/": (event) => {
-    event.preventDefault();
-    document.getElementById("composer")?.focus();
-  } });
+  useKeys({
+    i: () => document.getElementById("composer")?.focus(),
+    "/": (event) => {
+      event.preventDefault();
+      document.getElementById("composer")?.focus();
+    },
+  });
 
   const history = useMemo(
     () =>
       view.messages
         .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)
-        .map((message) => message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"))
+        .map((message) =>
+          message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"),
+        )
         .filter((text, index, all) => text && text !== all[index - 1]),
     [view.messages],
   );
 
-  if (connection === "closed") return <Closed id={id} code={talk.error?.code} message={talk.error?.message} />;
+  if (connection === "closed")
+    return <Closed id={id} code={talk.error?.code} message={talk.error?.message} />;
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
     <main className="talk" id="main">
-      <Header id={id} view={view} capabilities={capabilities} setModel={(model) => void trying(talk.setModel(model))} setMode={(mode) => void trying(talk.setPermissionMode(mode))} />
+      <Header
+        id={id}
+        view={view}
+        capabilities={capabilities}
+        setModel={(model) => void trying(talk.setModel(model))}
+        setMode={(mode) => void trying(talk.setPermissionMode(mode))}
+      />
       <LineBanner snapshot={talk} />
-      {isNew ? <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} /> : <Timeline key={id} conversation={conversation} snapshot={talk} at={at} inspect={(message, blockId) => setSubject({ message, blockId })} />}
+      {isNew ? (
+        <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
+      ) : (
+        <Timeline
+          key={`${id} ${at ?? ""}`}
+          conversation={conversation}
+          snapshot={talk}
+          at={at}
+          inspect={(message, blockId) => setSubject({ message, blockId })}
+        />
+      )}
       <div className="dock">
         <Background tasks={status?.background_tasks} />
         <Plan items={view.plan} />
-        {status && <Queue status={status} change={(change: QueueChange) => void trying(talk.changeQueue(change))} />}
+        {status && (
+          <Queue status={status} change={(change: QueueChange) => void trying(talk.changeQueue(change))} />
+        )}
         <Requests
           requests={status?.requests ?? []}
           answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
           decide={(request, decision, more) => trying(talk.decide(request.request_id, decision, more))}
         />
-        <Composer key={id} id={id} status={status} capabilities={capabilities} history={history} send={talk.send} stop={() => void stop()} say={say} />
+        <Composer
+          key={id}
+          id={id}
+          status={status}
+          capabilities={capabilities}
+          history={history}
+          send={talk.send}
+          stop={() => void stop()}
+          say={say}
+        />
       </div>
       {subject && <Inspector id={id} subject={subject} close={() => setSubject(undefined)} />}
     </main>

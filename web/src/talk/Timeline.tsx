@@ -4,9 +4,9 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { VList, type VListHandle } from "virtua";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
-import { type Inspect, OneRow } from "./Rows";
-import { type Row, rowsOf, sequenceOf } from "./rows";
 import { Pending, pendingOf } from "./Pending";
+import { type Inspect, OneRow } from "./Rows";
+import { type Row, rowAt, rowsOf } from "./rows";
 
 /** So near to the end, the newest stays in sight. */
 const NEAR_END = 60;
@@ -42,7 +42,6 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
     const handle = list.current;
     if (handle) handle.scrollTo(handle.scrollSize);
   }, []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whatever is shown, its end stays in sight
   useLayoutEffect(() => {
     if (isStuck.current) toEnd();
   }, [rows, pending.length, toEnd]);
@@ -61,24 +60,40 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
   };
 
   // What is searched for may be far back: fetch until it is here.
-  const sought = useRef<number | undefined>(undefined);
+  const soughtAt = useMemo(() => (at === undefined || first > at ? -1 : rowAt(rows, at)), [rows, at, first]);
+  const isFound = useRef(false);
   useEffect(() => {
-    if (at === undefined || sought.current === at || !rows.length) return;
+    if (at === undefined || isFound.current || !rows.length) return;
     if (first > at) return older();
-    sought.current = at;
-    isStuck.current = false;
-    const index = rows.findLastIndex((row) => (sequenceOf(row) ?? Number.POSITIVE_INFINITY) <= at && row.kind !== "turn");
-    list.current?.scrollToIndex(Math.max(index, 0), { align: "center" });
-  }, [at, first, rows, older]);
+    let frame = 0;
+    const show = () => {
+      const handle = list.current;
+      if (!handle?.viewportSize) {
+        frame = requestAnimationFrame(show); // the list has not been measured yet
+        return;
+      }
+      isFound.current = true;
+      isStuck.current = false;
+      handle.scrollToIndex(Math.max(soughtAt, 0), { align: "center" });
+    };
+    show();
+    return () => cancelAnimationFrame(frame);
+  }, [at, first, rows, soughtAt, older]);
 
   // A short page has nothing to scroll, but perhaps something older.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each time rows have come
   useEffect(() => {
     const handle = list.current;
     if (handle && rows.length && handle.scrollSize <= handle.viewportSize + NEAR_BEGINNING) older();
   }, [rows.length, older]);
 
-  const items = useMemo(() => [...rows.map((row) => row as Row | "pending" | "end"), ...pending.map(() => "pending" as const), "end" as const], [rows, pending.length]);
+  const items = useMemo(
+    () => [
+      ...rows.map((row) => row as Row | "pending" | "end"),
+      ...pending.map(() => "pending" as const),
+      "end" as const,
+    ],
+    [rows, pending.length],
+  );
   return (
     <section className="timeline" aria-label={words.messages}>
       {first > 1 && (
@@ -107,9 +122,8 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
             const each = pending[index - rows.length];
             return <Pending key={each?.id ?? index} content={each?.content} />;
           }
-          const isSought = at !== undefined && sequenceOf(item) === at;
           return (
-            <div key={item.key} className={`place${isSought ? " sought" : ""}`}>
+            <div key={item.key} className={`place${index === soughtAt ? " sought" : ""}`}>
               <OneRow row={item} inspect={inspect} />
             </div>
           );

@@ -61,7 +61,13 @@ export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
   return rows;
 }
 
-/** The number in the log that a row begins at. */
-export function sequenceOf(row: Row): number | undefined {
-  return row.kind === "turn" ? row.turn.end.after_sequence : row.message.sequence;
+/** The row that shows this entry of the log, as near as can be told: a message has the number of its first. */
+export function rowAt(rows: readonly Row[], number: number): number {
+  const isBefore = (row: Row) =>
+    row.kind !== "turn" && (row.message.sequence ?? Number.POSITIVE_INFINITY) <= number;
+  const last = rows.findLastIndex(isBefore);
+  const row = rows[last];
+  if (row?.kind !== "block") return last;
+  const first = rows.findIndex((each) => each.kind === "block" && each.message === row.message);
+  return Math.min(first + number - (row.message.sequence ?? number), last);
 }

@@ -17,7 +17,8 @@ export function stateOf(status: Status | undefined, words: Words): { tone: Tone;
     case "error":
       return { tone: "failed", text: words.state.error };
     default:
-      if (status.turn_id !== undefined) return { tone: "busy", text: status.running ? words.state.streaming : words.state.asleep };
+      if (status.turn_id !== undefined)
+        return { tone: "busy", text: status.running ? words.state.streaming : words.state.asleep };
       return status.background_tasks?.length
         ? { tone: "busy", text: words.state.background }
         : { tone: "calm", text: words.state.active };
@@ -29,6 +30,7 @@ export function lineOf(snapshot: Snapshot, isOnline: boolean, words: Words): str
   if (snapshot.connection === "closed") return words.line.closed;
   if (!isOnline) return words.line.offline;
   if (snapshot.connection === "catching_up") return words.line.catchingUp;
-  if (snapshot.connection !== "connected") return snapshot.view.cursor ? words.line.lost : words.line.connecting;
+  if (snapshot.connection !== "connected")
+    return snapshot.view.cursor ? words.line.lost : words.line.connecting;
   return undefined;
 }

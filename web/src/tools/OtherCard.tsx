@@ -22,7 +22,12 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
   const words = useWords();
   const { block } = view;
   const type = textIn(block, "type") ?? "";
-  if (type === "image") return <Pictures pictures={picturesIn({ ...(block as object), blob: view.blob ?? (block as { blob?: unknown }).blob })} />;
+  if (type === "image")
+    return (
+      <Pictures
+        pictures={picturesIn({ ...(block as object), blob: view.blob ?? (block as { blob?: unknown }).blob })}
+      />
+    );
   if (type === "error") {
     return (
       <div className="card failure" role="note">
@@ -33,7 +38,8 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
   }
   const kind = KINDS[type] ?? "raw";
   const code = numberIn(block, "exit_code");
-  const name = kind === "raw" ? (textIn(block, "originalType") ?? (type || words.tool.raw)) : words.tool[kind];
+  const name =
+    kind === "raw" ? (textIn(block, "originalType") ?? (type || words.tool.raw)) : words.tool[kind];
   return (
     <details className={`card tool ${kind}`} open={kind !== "raw"}>
       <summary>
@@ -42,7 +48,9 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
         <span className="about">
           <Unseen text={textIn(block, "command", "query", "path", "tool_name") ?? ""} />
         </span>
-        {code !== undefined && <span className={`state ${code ? "bad" : "good"}`}>{words.exitCode(code)}</span>}
+        {code !== undefined && (
+          <span className={`state ${code ? "bad" : "good"}`}>{words.exitCode(code)}</span>
+        )}
       </summary>
       <div className="body">
         <Inside block={block} kind={kind} />

@@ -9,7 +9,6 @@ export function Pictures({ pictures }: { pictures: Picture[] }) {
   return (
     <div className="pictures">
       {pictures.map((picture, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: pictures stay where they are
         <OnePicture key={at} picture={picture} />
       ))}
     </div>

@@ -28,7 +28,6 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
   const { name, about } = titleOf(tool, kind, words.tool[kind]);
   return (
     <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a summary is a button */}
       <summary
         onClick={(event) => {
           event.preventDefault();
@@ -38,7 +37,7 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
         <Icon name={ICONS[kind]} />
         <span className="name">{name}</span>
         <span className="about">
-          <Unseen text={about} />
+          <Unseen text={about.slice(0, 300)} />
         </span>
         <State tool={tool} kind={kind} />
       </summary>
@@ -60,7 +59,10 @@ function titleOf(tool: ToolView, kind: Kind, name: string): { name: string; abou
       return { name, about: textIn(input, "description") ?? textIn(input, "command") ?? "" };
     case "change":
     case "read":
-      return { name: kind === "read" ? name : tool_name, about: textIn(input, "file_path", "path", "notebook_path") ?? "" };
+      return {
+        name: kind === "read" ? name : tool_name,
+        about: textIn(input, "file_path", "path", "notebook_path") ?? "",
+      };
     case "search":
     case "web":
       return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path") ?? "" };
@@ -120,7 +122,8 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const { input } = tool;
   if (input === undefined || input === null) {
     // Half of a list or a question is not worth reading.
-    const isReadable = tool.status === "complete" || kind === "command" || kind === "change" || kind === "raw";
+    const isReadable =
+      tool.status === "complete" || kind === "command" || kind === "change" || kind === "raw";
     return tool.input_text && isReadable ? <Raw value={tool.input_text} /> : null;
   }
   switch (kind) {
@@ -129,14 +132,16 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
       return command ? <CommandLine command={command} /> : <Raw value={input} />;
     }
     case "change":
-      return changesOf(input, tool.result?.details).map((change) => <Diff key={change.path} change={change} />);
+      return changesOf(input, tool.result?.details).map((change) => (
+        <Diff key={change.path} change={change} />
+      ));
     case "todo": {
       const todos = todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
       return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
     }
     case "agent": {
       const prompt = textIn(input, "prompt");
-      return prompt ? <p className="task-prompt">{prompt}</p> : <Raw value={input} />;
+      return prompt ? <p className="task-prompt">{prompt.slice(0, 5_000)}</p> : <Raw value={input} />;
     }
     case "question":
       return <Asked tool={tool} />;
@@ -152,7 +157,9 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
 function Asked({ tool }: { tool: ToolView }) {
   const words = useWords();
   const several = listIn(tool.input, "questions");
-  const questions = (several.length ? several : [tool.input]).flatMap((each) => textIn(each, "question") ?? []);
+  const questions = (several.length ? several : [tool.input]).flatMap(
+    (each) => textIn(each, "question") ?? [],
+  );
   const { request } = tool;
   return (
     <>
@@ -163,7 +170,9 @@ function Asked({ tool }: { tool: ToolView }) {
       ))}
       {request?.outcome && (
         <p className="answered">
-          {request.answer === undefined ? words.outcome[request.outcome] ?? request.outcome : answerText(request.answer)}
+          {request.answer === undefined
+            ? (words.outcome[request.outcome] ?? request.outcome)
+            : answerText(request.answer)}
           {request.by && <span className="muted"> — {request.by}</span>}
         </p>
       )}
@@ -207,7 +216,11 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}
       {result?.blob && (
-        <a className="more" href={`${document.baseURI}api/blobs/${encodeURIComponent(result.blob.blob_id)}`} download>
+        <a
+          className="more"
+          href={`${document.baseURI}api/blobs/${encodeURIComponent(result.blob.blob_id)}`}
+          download
+        >
           {words.wholeOutput}
         </a>
       )}

@@ -11,7 +11,10 @@ export interface Change {
 export function changesOf(input: unknown, details: unknown): Change[] {
   const told = listIn(input, "changes");
   if (told.length) {
-    return told.map((each) => ({ path: textIn(each, "path") ?? "", lines: readDiff(textIn(each, "diff") ?? "") }));
+    return told.map((each) => ({
+      path: textIn(each, "path") ?? "",
+      lines: readDiff(textIn(each, "diff") ?? ""),
+    }));
   }
   const path = textIn(input, "file_path", "path", "notebook_path") ?? "";
   const patch = listIn(details, "structuredPatch");

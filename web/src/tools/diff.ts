@@ -14,7 +14,8 @@ export function diffOf(before: string, after: string): DiffLine[] {
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
-  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
+  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end))
+    end += 1;
   const middle = compare(old.slice(start, old.length - end), now.slice(start, now.length - end));
   const same = (lines: string[]): DiffLine[] => lines.map((text) => ({ sign: " ", text }));
   return [...same(old.slice(0, start)), ...middle, ...same(old.slice(old.length - end))];
@@ -24,7 +25,8 @@ export function diffOf(before: string, after: string): DiffLine[] {
 function compare(old: string[], now: string[]): DiffLine[] {
   const gone = (text: string): DiffLine => ({ sign: "-", text });
   const come = (text: string): DiffLine => ({ sign: "+", text });
-  if (!old.length || !now.length || old.length * now.length > MOST) return [...old.map(gone), ...now.map(come)];
+  if (!old.length || !now.length || old.length * now.length > MOST)
+    return [...old.map(gone), ...now.map(come)];
   const width = now.length + 1;
   const lengths = new Uint32Array((old.length + 1) * width);
   for (let i = old.length - 1; i >= 0; i -= 1) {

@@ -2,17 +2,49 @@
 import type { IconName } from "../app/Icon";
 
 export type Kind =
-  | "command" | "change" | "read" | "search" | "mcp" | "web" | "todo" | "agent" | "question" | "raw";
+  | "command"
+  | "change"
+  | "read"
+  | "search"
+  | "mcp"
+  | "web"
+  | "todo"
+  | "agent"
+  | "question"
+  | "raw";
 
 const BY_NAME: Record<string, Kind> = {
-  bash: "command", shell: "command", command_execution: "command", bashoutput: "command", local_shell: "command",
-  edit: "change", multiedit: "change", write: "change", notebookedit: "change", file_change: "change", apply_patch: "change",
-  read: "read", notebookread: "read", read_file: "read",
-  grep: "search", glob: "search", ls: "search", toolsearch: "search",
-  websearch: "web", webfetch: "web", web_search: "web",
-  todowrite: "todo", todo_list: "todo", taskcreate: "todo", taskupdate: "todo", tasklist: "todo", update_plan: "todo",
-  agent: "agent", task: "agent",
-  request_input: "question", askuserquestion: "question",
+  bash: "command",
+  shell: "command",
+  command_execution: "command",
+  bashoutput: "command",
+  local_shell: "command",
+  edit: "change",
+  multiedit: "change",
+  write: "change",
+  notebookedit: "change",
+  file_change: "change",
+  apply_patch: "change",
+  read: "read",
+  notebookread: "read",
+  read_file: "read",
+  grep: "search",
+  glob: "search",
+  ls: "search",
+  toolsearch: "search",
+  websearch: "web",
+  webfetch: "web",
+  web_search: "web",
+  todowrite: "todo",
+  todo_list: "todo",
+  taskcreate: "todo",
+  taskupdate: "todo",
+  tasklist: "todo",
+  update_plan: "todo",
+  agent: "agent",
+  task: "agent",
+  request_input: "question",
+  askuserquestion: "question",
 };
 
 export function kindOf(toolName: string, toolType?: string): Kind {
@@ -23,6 +55,14 @@ export function kindOf(toolName: string, toolType?: string): Kind {
 }
 
 export const ICONS: Record<Kind, IconName> = {
-  command: "terminal", change: "pencil", read: "file", search: "search", mcp: "plug", web: "globe", todo: "list",
-  agent: "agent", question: "question", raw: "spark",
+  command: "terminal",
+  change: "pencil",
+  read: "file",
+  search: "search",
+  mcp: "plug",
+  web: "globe",
+  todo: "list",
+  agent: "agent",
+  question: "question",
+  raw: "spark",
 };

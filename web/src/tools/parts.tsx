@@ -13,7 +13,15 @@ const FIRST = 400;
 const CHARACTERS = 60_000;
 
 /** What was printed. Of much, the end: there it says how it went. */
-export function Output({ text, isLive = false, isError = false }: { text: string; isLive?: boolean; isError?: boolean }) {
+export function Output({
+  text,
+  isLive = false,
+  isError = false,
+}: {
+  text: string;
+  isLive?: boolean;
+  isError?: boolean;
+}) {
   const words = useWords();
   const [isAll, setAll] = useState(false);
   if (!text) return null;
@@ -71,7 +79,6 @@ export function Diff({ change }: { change: Change }) {
       </figcaption>
       <pre tabIndex={0}>
         {shown.map((line, at) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines stay where they are
           <div key={at} className={SIGNS[line.sign]}>
             <span aria-hidden="true">{line.sign === "@" ? " " : line.sign}</span>
             <Unseen text={line.text} />
@@ -94,7 +101,6 @@ export function Todos({ todos }: { todos: Todo[] }) {
   return (
     <ul className="todos">
       {todos.map((todo, at) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the list is whole each time
         <li key={at} className={todo.status}>
           <span className="mark" aria-hidden="true">
             {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
@@ -118,7 +124,10 @@ export function Raw({ value, label }: { value: unknown; label?: string | undefin
     <div className="raw">
       {label && <span className="label">{label}</span>}
       <pre tabIndex={0}>
-        <Coloured code={text.length > CHARACTERS ? `${text.slice(0, CHARACTERS)} …` : text} language={isJson ? "json" : undefined} />
+        <Coloured
+          code={text.length > CHARACTERS ? `${text.slice(0, CHARACTERS)} …` : text}
+          language={isJson ? "json" : undefined}
+        />
       </pre>
     </div>
   );

@@ -34,8 +34,6 @@ export function listIn(value: unknown, name: string): unknown[] {
 export function pretty(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences of terminals
 const COLOURS = /\u001b\[[0-9;:]*m/g;
 
 /** What a tool has printed or given back, as text. Pictures in it are left out. */

@@ -36,7 +36,8 @@ export const en = {
   dismiss: "Dismiss",
   skipToMain: "Skip to the conversation",
   notKnown: "Who is there?",
-  notKnownHint: "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
+  notKnownHint:
+    "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
   tryAgain: "Try again",
   ago: {
     now: "now",
@@ -57,7 +58,13 @@ export const en = {
   notReady: "not ready",
   begin: "Begin",
   ideas: "Try",
-  demoIdeas: ["Show me everything", "Think, then use a tool", "Ask me a question", "Delete the build folder", "Write a long answer"],
+  demoIdeas: [
+    "Show me everything",
+    "Think, then use a tool",
+    "Ask me a question",
+    "Delete the build folder",
+    "Write a long answer",
+  ],
   newTitle: "Nothing said yet",
   newHint: (agent: string) => (agent ? `Write to ${agent} below.` : "Write below."),
 
@@ -91,7 +98,10 @@ export const en = {
   ranInstead: "What ran instead",
   decided: (decision: string, by: string | undefined) =>
     `${decision === "allow" ? "Allowed" : decision === "deny" ? "Denied" : decision}${by ? ` by ${by}` : ""}`,
-  outcome: { answered: "Answered", expired: "Not answered in time", cancelled: "Taken back" } as Record<string, string>,
+  outcome: { answered: "Answered", expired: "Not answered in time", cancelled: "Taken back" } as Record<
+    string,
+    string
+  >,
   tool: {
     command: "Command",
     change: "Change",
@@ -105,7 +115,11 @@ export const en = {
     raw: "Block",
   },
   todo: { pending: "to do", in_progress: "in progress", completed: "done" } as Record<string, string>,
-  event: { init: "Session started", compact_boundary: "Earlier messages were summed up for the model", model: "Another model" } as Record<string, string>,
+  event: {
+    init: "Session started",
+    compact_boundary: "Earlier messages were summed up for the model",
+    model: "Another model",
+  } as Record<string, string>,
   stoppedBecause: {
     user: "Stopped",
     disconnect: "Stopped: nobody was here any more",
@@ -116,11 +130,16 @@ export const en = {
   } as Record<string, string>,
   obeyed: "the agent obeyed",
   byForce: (n: number) => (n === 1 ? "ended by force, 1 process" : `ended by force, ${n} processes`),
-  queueFate: { hold: "waiting messages are held", continue: "waiting messages go on", clear: "waiting messages were removed" } as Record<string, string>,
+  queueFate: {
+    hold: "waiting messages are held",
+    continue: "waiting messages go on",
+    clear: "waiting messages were removed",
+  } as Record<string, string>,
   turnFailed: "The turn failed.",
   failedHint: {
     INPUT_TIMEOUT: "Its question was not answered in time. Say something, and it goes on.",
-    AGENT_UNAVAILABLE: "The agent could not be started. Look at what the server says, then send your message again.",
+    AGENT_UNAVAILABLE:
+      "The agent could not be started. Look at what the server says, then send your message again.",
     agent_lost: "The agent's process ended. Send your message again: another one is started.",
     max_turns: "It took as many steps as it may. Tell it to go on.",
     budget_exhausted: "It has spent what it may.",
@@ -157,7 +176,7 @@ export const en = {
   // acting
   message: "Message",
   placeholder: "Say something",
-  placeholderBusy: "Say something: it waits for its turn",
+  placeholderBusy: "Say what comes next",
   send: "Send",
   sendLater: "Send: it waits for its turn",
   stop: "Stop",

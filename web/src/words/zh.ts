@@ -149,7 +149,7 @@ export const zh: Words = {
 
   message: "消息",
   placeholder: "说点什么",
-  placeholderBusy: "说点什么：将排队等待",
+  placeholderBusy: "说说接下来做什么",
   send: "发送",
   sendLater: "发送：将排队等待",
   stop: "停止",

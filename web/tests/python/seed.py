@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 from msgspec import structs
@@ -28,7 +29,7 @@ from turnwire.core.status import TurnEnd
 from turnwire.core.usage import Usage
 from turnwire.ports import NewConversation
 from turnwire.stores.sqlite import SqliteStore
-from turnwire.testing.store_samples import LEASE, TRACE, Writing, at
+from turnwire.testing.store_samples import TRACE, Writing, at
 
 BIDI = "\u202etxt.exe\u202c \u2066hidden\u2069 \u200bzero"
 HOSTILE = [
@@ -92,7 +93,7 @@ async def main() -> None:
 
 async def begin(store: SqliteStore, name: str, title: str) -> Writing:
     row = await store.create(NewConversation(name, "demo", at(), None, title))
-    claim = await store.claim(name, "seed", now=0, lease=LEASE)
+    claim = await store.claim(name, "seed", now=round(time.time() * 1000), lease=60_000)
     return Writing(store, claim, row.state)
 
 
@@ -112,6 +113,7 @@ async def seed_long(store: SqliteStore, messages: int) -> None:
         if len(log.writes) > 400:
             await log.write()
     await log.write()
+    await store.release(log.talk.claim)
 
 
 async def seed_hostile(store: SqliteStore) -> None:
@@ -126,6 +128,7 @@ async def seed_hostile(store: SqliteStore) -> None:
         log.add("tool", ToolResultPart(ToolResultPayload(f"t{number}", False, text)))
     log.end()
     await log.write()
+    await store.release(log.talk.claim)
 
 
 asyncio.run(main())

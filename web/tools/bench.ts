@@ -1,0 +1,137 @@
+// Measures the page in a real browser, as ratios within one run where that is possible.
+import { readdirSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, test } from "vitest";
+import { openBrowser, Person, say, state } from "../tests/browser";
+import { ROOT, Server } from "../tests/server";
+
+let browser: Browser;
+let server: Server;
+
+beforeAll(async () => {
+  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+  server.python("seed", "long", "10000");
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+
+function print(name: string, value: string, target: string): void {
+  console.log(`${name.padEnd(62)} ${value.padStart(10)}   target ${target}`);
+}
+
+/** Seconds of work that the page has done so far. */
+async function worked(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable");
+  const { metrics } = await session.send("Performance.getMetrics");
+  await session.detach();
+  return metrics.find((each) => each.name === "TaskDuration")?.value ?? 0;
+}
+
+async function streamInto(page: Page): Promise<number> {
+  const before = await worked(page);
+  await say(page, "a long answer");
+  await page.locator(".row.turn footer").last().waitFor();
+  await state(page, "Working");
+  await state(page, "Ready");
+  return (await worked(page)) - before;
+}
+
+test("size", () => {
+  const folder = `${ROOT}src/turnwire/web/assets/`;
+  const own = readdirSync(folder).filter((name) => name.startsWith("index-") && name.endsWith(".js"));
+  const bytes = own.reduce(
+    (sum, name) => sum + gzipSync(readFileSync(folder + name), { level: 9 }).length,
+    0,
+  );
+  print("JavaScript before highlighting, gzipped", `${(bytes / 1000).toFixed(1)} kB`, "180 kB");
+});
+
+test("deltas", { timeout: 300_000 }, async () => {
+  const person = await Person.enter(browser, server);
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await streamInto(page); // warm
+  await person.quick("hello");
+  await state(page, "Ready");
+  const empty = await streamInto(page);
+  await page.goto(`${server.url}/c/long`);
+  await state(page, "Ready");
+  // As many entries as have 1,500 blocks, all of them in the page.
+  await page.goto(`${server.url}/c/long?at=${10_000 - 2000}`);
+  await page.locator(".sought").waitFor();
+  await page.getByRole("button", { name: "To the newest message" }).click();
+  const full = await streamInto(page);
+  print("an answer in pieces, with 1,500 blocks against none", `${(full / empty).toFixed(2)} x`, "2 x");
+  await person.leave();
+});
+
+test("two tabs", { timeout: 300_000 }, async () => {
+  const person = await Person.enter(browser, server);
+  const id = await person.quick("hello");
+  await state(person.page, "Ready");
+  const other = await Person.enter(browser, server);
+  await other.page.goto(`${server.url}/c/${id}`);
+  await state(other.page, "Ready");
+  for (const { page } of [person, other]) {
+    await page.evaluate(() => {
+      const seen: [number, number][] = [];
+      Object.assign(window, { seen });
+      const look = () => {
+        const length = [...document.querySelectorAll(".markdown")].at(-1)?.textContent?.length ?? 0;
+        if (length !== seen.at(-1)?.[0]) seen.push([length, performance.timeOrigin + performance.now()]);
+      };
+      new MutationObserver(look).observe(document.body, {
+        childList: true,
+        subtree: true,
+        characterData: true,
+      });
+    });
+  }
+  await say(person.page, "think and use a tool");
+  await Promise.all([state(person.page, "Working"), state(other.page, "Working")]);
+  await Promise.all([state(person.page, "Ready"), state(other.page, "Ready")]);
+  const seen = (page: Page) => page.evaluate(() => (window as unknown as { seen: [number, number][] }).seen);
+  const [first, second] = [await seen(person.page), await seen(other.page)];
+  const lags = first
+    .flatMap(([length, at]) => {
+      const same = second.filter((each) => each[0] === length).map((each) => Math.abs(each[1] - at));
+      return same.length ? [Math.min(...same)] : [];
+    })
+    .sort((one, another) => one - another);
+  const p99 = lags[Math.min(lags.length - 1, Math.floor(lags.length * 0.99))] ?? 0;
+  print(`a piece in the second tab after the first, p99 of ${lags.length}`, `${p99.toFixed(0)} ms`, "100 ms");
+  await person.leave();
+  await other.leave();
+});
+
+test("scrolling", { timeout: 300_000 }, async () => {
+  const person = await Person.enter(browser, server);
+  const { page } = person;
+  await page.goto(`${server.url}/c/long`);
+  await page.locator(".row.said", { hasText: "Question 2500" }).waitFor();
+  const { tasks, rows, steps } = await page.evaluate(async () => {
+    const tasks: number[] = [];
+    let rows = 0;
+    let steps = 0;
+    new PerformanceObserver((list) => tasks.push(...list.getEntries().map((each) => each.duration))).observe({
+      type: "longtask",
+    });
+    const scroller = document.querySelector(".scroller") as HTMLElement;
+    while (!document.body.textContent?.includes("Question 1A") && steps < 3000) {
+      scroller.scrollBy(0, -500);
+      await new Promise(requestAnimationFrame);
+      rows = Math.max(rows, document.querySelectorAll(".row").length);
+      steps += 1;
+    }
+    return { tasks, rows, steps };
+  });
+  print(`rows in the document while scrolling (${steps} steps)`, String(rows), "200");
+  print("tasks over 50 ms while scrolling through 10,000 messages", String(tasks.length), "0");
+  if (tasks.length) print("  the longest of them", `${Math.max(...tasks).toFixed(0)} ms`, "50 ms");
+  await person.leave();
+});
