@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -83,4 +84,6 @@ def test_the_wheel_holds_the_sample_and_the_types(tmp_path: Path) -> None:
     assert "turnwire/samples/tour.jsonl" in names
     assert "turnwire/py.typed" in names
     assert "turnwire/cli/main.py" in names
+    assert "turnwire/web/index.html" in names
+    assert [name for name in names if re.fullmatch(r"turnwire/web/assets/index-.*\.js", name)]
     assert not [name for name in names if name.startswith(("tests/", "fixtures/"))]

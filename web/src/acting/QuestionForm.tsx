@@ -27,7 +27,7 @@ export function QuestionForm({ request, answer }: Props) {
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
   const chosenFor = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
-  const valueOf = (question: Question): string | string[] => {
+  const answerTo = (question: Question): string | string[] => {
     const { options, own } = chosenFor(question);
     const all = own.trim() ? [...options, own.trim()] : options;
     return question.multi ? all : (all.at(-1) ?? "");
@@ -41,7 +41,7 @@ export function QuestionForm({ request, answer }: Props) {
     }
   };
   const send = () => {
-    const values = questions.map((question) => [question.id, valueOf(question)] as const);
+    const values = questions.map((question) => [question.id, answerTo(question)] as const);
     if (isRequired && values.some(([, value]) => !value.length)) return setMissing(true);
     const only = values.length === 1 ? values[0]?.[1] : undefined;
     void submit(typeof only === "string" ? only : Object.fromEntries(values));

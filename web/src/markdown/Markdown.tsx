@@ -3,6 +3,7 @@ import type { Token, Tokens } from "marked";
 import { Fragment, memo, type ReactNode, useState } from "react";
 import { CodeBlock } from "./Code";
 import { Cut } from "./Cut";
+import { decoded } from "./entities";
 import { GrowingMarkdown } from "./growing";
 import { safeAddress } from "./links";
 import { Unseen } from "./Unseen";
@@ -140,7 +141,7 @@ function inlineOne(token: Token): ReactNode {
       return "tokens" in token && token.tokens ? (
         inline(token.tokens)
       ) : (
-        <Unseen text={(token as Tokens.Text).text} />
+        <Unseen text={decoded((token as Tokens.Text).text)} />
       );
     default:
       return <Unseen text={token.raw} />;

@@ -1,0 +1,179 @@
+// The parts that need no browser.
+import { describe, expect, test } from "vitest";
+import { decoded } from "../src/markdown/entities";
+import { GrowingMarkdown } from "../src/markdown/growing";
+import { safeAddress } from "../src/markdown/links";
+import { hasUnseen } from "../src/markdown/Unseen";
+import { type Row, rowAt, rowsOf } from "../src/talk/rows";
+import { changesOf } from "../src/tools/changes";
+import { diffOf, readDiff } from "../src/tools/diff";
+import { kindOf } from "../src/tools/kinds";
+import { outputText, picturesIn } from "../src/tools/reading";
+import { en } from "../src/words/en";
+import { count, duration, money } from "../src/words/numbers";
+import { zh } from "../src/words/zh";
+
+const TEXT =
+  "# Title\n\nSome *words* and\nmore.\n\n- one\n- two\n\n  still two\n\n```py\nprint(1)\n\nprint(2)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\nThe end.";
+
+describe("markdown that grows", () => {
+  const types = (tokens: { type: string; raw: string }[]) => tokens.map((each) => [each.type, each.raw]);
+
+  test("is the same however it was cut", () => {
+    const whole = types(new GrowingMarkdown().parse(TEXT));
+    for (const size of [1, 2, 3, 7, 20]) {
+      const growing = new GrowingMarkdown();
+      for (let end = size; end < TEXT.length; end += size) growing.parse(TEXT.slice(0, end));
+      expect(types(growing.parse(TEXT)).join()).toBe(whole.join());
+    }
+  });
+
+  test("keeps the blocks that are finished", () => {
+    const growing = new GrowingMarkdown();
+    const first = growing.parse("One.\n\nTwo.\n\nThr");
+    const second = growing.parse("One.\n\nTwo.\n\nThree.");
+    expect(second[0]).toBe(first[0]);
+    expect(second[2]).toBe(first[2]);
+    expect(second.at(-1)).not.toBe(first.at(-1));
+  });
+
+  test("a text that is another one is parsed anew", () => {
+    const growing = new GrowingMarkdown();
+    growing.parse("One.\n\nTwo.\n\nThree.");
+    expect(types(growing.parse("Else.")).length).toBe(1);
+  });
+});
+
+test("a character may be named", () => {
+  expect(decoded("a &amp; b &lt;script&gt; &#169; &#x202E; &nothing; &")).toBe(
+    "a & b <script> © \u202e &nothing; &",
+  );
+});
+
+test("links lead to the web and to mail, nowhere else", () => {
+  expect(safeAddress("https://example.org/x")).toBe("https://example.org/x");
+  expect(safeAddress("mailto:ann@example.org")).toBe("mailto:ann@example.org");
+  for (const bad of [
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "data:text/html,x",
+    "/api/tickets",
+    "//x",
+    "vbscript:x",
+    "file:///x",
+    "",
+  ]) {
+    expect(safeAddress(bad)).toBeUndefined();
+  }
+});
+
+test("what cannot be seen is noticed, and what can is not", () => {
+  for (const bad of ["\u202e", "\u200b", "\u0000", "\u001b[0m", "\u2066", "\ufeff", "\u00ad", "\u{e0041}"])
+    expect(hasUnseen(`a${bad}b`)).toBe(true);
+  for (const good of ["plain", "tab\tand\nline", "中文", "é", "👩‍💻".replaceAll("\u200d", ""), "עברית"])
+    expect(hasUnseen(good)).toBe(false);
+});
+
+describe("a diff", () => {
+  const shown = (before: string, after: string) => diffOf(before, after).map((line) => line.sign + line.text);
+
+  test("shows what goes and what comes, between what stays", () => {
+    expect(shown("a\nb\nc", "a\nB\nc")).toEqual([" a", "-b", "+B", " c"]);
+    expect(shown("", "new")).toEqual(["+new"]);
+    expect(shown("old", "")).toEqual(["-old"]);
+    expect(shown("a\nb\nc\nd", "a\nc\nd\ne")).toEqual([" a", "-b", " c", " d", "+e"]);
+  });
+
+  test("gives both texts back", () => {
+    const random = (seed: number) =>
+      Array.from({ length: 30 }, (_, at) => "abc"[(seed * (at + 3) * 7) % 3]).join("\n");
+    for (let seed = 1; seed < 30; seed += 1) {
+      const [before, after] = [random(seed), random(seed + 1)];
+      const lines = diffOf(before, after);
+      const without = (sign: string) => lines.filter((line) => line.sign !== sign).map((line) => line.text);
+      expect(without("+").join("\n")).toBe(before);
+      expect(without("-").join("\n")).toBe(after);
+    }
+  });
+
+  test("is read from a unified one, and from what an agent tells", () => {
+    expect(readDiff("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z")).toEqual([
+      { sign: "@", text: "@@ -1 +1 @@" },
+      { sign: "-", text: "x" },
+      { sign: "+", text: "y" },
+      { sign: " ", text: "z" },
+    ]);
+    const input = { file_path: "/x", old_string: "a", new_string: "b" };
+    expect(changesOf(input, undefined)[0]?.lines.map((line) => line.sign)).toEqual(["-", "+"]);
+    const details = {
+      structuredPatch: [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 2, lines: [" a", "+b"] }],
+    };
+    expect(changesOf(input, details)[0]?.lines.map((line) => line.sign)).toEqual(["@", " ", "+"]);
+  });
+});
+
+test("tools have their kinds", () => {
+  expect(
+    [
+      "Bash",
+      "Edit",
+      "Read",
+      "Grep",
+      "mcp__x__y",
+      "WebSearch",
+      "TodoWrite",
+      "Task",
+      "AskUserQuestion",
+      "New",
+    ].map((name) => kindOf(name)),
+  ).toEqual(["command", "change", "read", "search", "mcp", "web", "todo", "agent", "question", "raw"]);
+  expect(kindOf("mcp__turnwire__request_input")).toBe("question");
+});
+
+test("what a tool gave back is text, and its pictures are pictures", () => {
+  const content = [
+    { type: "text", text: "\u001b[31mred\u001b[0m" },
+    { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } },
+  ];
+  expect(outputText(content)).toBe("red");
+  expect(picturesIn(content)).toEqual([{ mimeType: "image/png", data: "AA", blobId: undefined }]);
+  expect(picturesIn([{ type: "image", url: "https://elsewhere.example/x.png" }])).toEqual([]);
+  expect(outputText({ a: 1 })).toContain('"a": 1');
+});
+
+test("rows: each block one, the end of a turn behind it, and the same objects for the same messages", () => {
+  const said = { id: "user-1", role: "user" as const, blocks: [], turn_id: 1, sequence: 1 };
+  const blocks = [0, 1].map((at) => ({
+    type: "text" as const,
+    id: `m:${at}`,
+    status: "complete" as const,
+    text: "x",
+  }));
+  const answer = { id: "m", role: "assistant" as const, blocks, turn_id: 1, sequence: 2 };
+  const turn = { turn_id: 1, end: { is_error: false, interrupted: false, after_sequence: 3 } };
+  const next = { ...said, id: "user-4", turn_id: 2, sequence: 4 };
+  const rows = rowsOf({ messages: [said, answer, next], turns: [turn] });
+  expect(rows.map((row) => row.kind)).toEqual(["said", "block", "block", "turn", "said"]);
+  const again: Row[] = rowsOf({ messages: [said, answer, next], turns: [turn] });
+  expect(again.every((row, at) => row === rows[at])).toBe(true);
+  expect([1, 2, 3, 4].map((number) => rowAt(rows, number))).toEqual([0, 1, 2, 4]);
+});
+
+test("numbers as people read them", () => {
+  expect([duration(1234), duration(45_000), duration(125_000), duration(7_260_000)]).toEqual([
+    "1.2 s",
+    "45 s",
+    "2 min 5 s",
+    "2 h 1 min",
+  ]);
+  expect([count(999), count(12_345), count(2_500_000)]).toEqual(["999", "12.3k", "2.5M"]);
+  expect([money(0), money(0.0123), money(1.5)]).toEqual(["$0", "$0.0123", "$1.50"]);
+});
+
+test("both languages say everything, and nothing is left in the other one", () => {
+  const flat = (words: object, path = ""): string[] =>
+    Object.entries(words).flatMap(([name, value]) =>
+      typeof value === "object" ? flat(value, `${path}${name}.`) : [`${path}${name}`],
+    );
+  expect(flat(zh)).toEqual(flat(en));
+});
