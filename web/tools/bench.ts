@@ -25,22 +25,28 @@ function print(name: string, value: string, target: string): void {
   console.log(`${name.padEnd(62)} ${value.padStart(10)}   target ${target}`);
 }
 
-/** Seconds of work that the page has done so far. */
-async function worked(page: Page): Promise<number> {
+/** Seconds of work that the page has done, from one call to the next. */
+async function watch(page: Page): Promise<() => Promise<number>> {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
-  const { metrics } = await session.send("Performance.getMetrics");
-  await session.detach();
-  return metrics.find((each) => each.name === "TaskDuration")?.value ?? 0;
+  const worked = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return metrics.find((each) => each.name === "TaskDuration")?.value ?? 0;
+  };
+  let last = await worked();
+  return async () => {
+    const before = last;
+    last = await worked();
+    return last - before;
+  };
 }
 
 async function streamInto(page: Page): Promise<number> {
-  const before = await worked(page);
+  const worked = await watch(page);
   await say(page, "a long answer");
-  await page.locator(".row.turn footer").last().waitFor();
   await state(page, "Working");
   await state(page, "Ready");
-  return (await worked(page)) - before;
+  return worked();
 }
 
 test("size", () => {
