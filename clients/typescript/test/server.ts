@@ -1,10 +1,11 @@
 // Real Turnwire servers, in processes that can be killed.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { ROOT } from "./fixtures.js";
 
 const BIN = `${ROOT}.venv/bin/`;
@@ -41,6 +42,15 @@ export class Server {
   /** The owner's token. */
   get token(): string {
     return readFileSync(`${this.dataDir}/owner-token`, "utf8").trim();
+  }
+
+  /** Another link for a browser: each is good once. */
+  async newLink(): Promise<void> {
+    const args = ["token", "link"];
+    const { stdout } = await promisify(execFile)(`${BIN}turnwire`, args, {
+      env: { ...process.env, TURNWIRE_DATA_DIR: this.dataDir },
+    });
+    this.link = /http\S+link=\S+/.exec(stdout)?.[0] ?? "";
   }
 
   /** Begins again, at the same address. */
