@@ -443,14 +443,15 @@ def test_a_query_sent_again_is_taken_once(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join(options={"delay": 0.005})
-            await client.call("query", prompt="long", client_message_id="m-1")
-            await client.said("stream_event")
-            again = await client.call("query", prompt="long", client_message_id="m-1")
+            await client.call("query", prompt="ask", client_message_id="m-1")
+            call = await client.called()
+            again = await client.call("query", prompt="ask", client_message_id="m-1")
             told = (await client.answer(again))["result"]
             assert told == {"turn_id": 1, "duplicate": True}
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
             frames = await client.stream(again)
             assert kinds(frames)[-1] == "result", "the stream goes on under the new id"
-            late = await client.call("query", prompt="long", client_message_id="m-1")
+            late = await client.call("query", prompt="ask", client_message_id="m-1")
             assert await client.stream(late) == []
             other = await client.refused("query", prompt="short", client_message_id="m-1")
             check_error(other, "IDEMPOTENCY_CONFLICT")
