@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.server.clients import PATIENCE
+from tests.server.clients import PATIENCE, Client
+from tests.server.line import line_to
 from tests.server.serving import serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
+from turnwire.server.listen import WebSocket
 
 
 async def until(condition: object) -> None:
@@ -98,6 +100,45 @@ def test_a_client_that_answers_no_ping_is_told_and_cut(tmp_path: Path) -> None:
             assert b"HEARTBEAT_TIMEOUT" in raw
             assert (4002).to_bytes(2, "big") in raw[-4:]
             sock.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("last", ["nothing", "a word after a ping", "half a frame"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_line_that_is_dead_is_noticed(tmp_path: Path, last: str, streams: bool) -> None:
+    """No end of the connection is told of it: whoever is there has vanished."""
+    ping, pong = 0.2, 1.5
+
+    async def run() -> None:
+        async with (
+            serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server,
+            line_to(server.url) as line,
+        ):
+            name = await server.begin(delay=0.01)
+            client = Client(line.url, name, server.token)
+            await client.come()
+            [connection] = server.service.hub._connections
+            wire = connection._wire
+            assert isinstance(wire, WebSocket)
+            if streams:
+                await client.say("flood", "m-1")
+                await client.until("assistant.chunk")
+            if last == "a word after a ping":
+                await until(lambda: wire.pending_ping_payload is not None)
+                await client.send("session.heartbeat")
+            elif last == "half a frame":
+                assert client._socket is not None
+                client._socket.transport.write(b"\x81\xfe\x10\x00half")
+            loop = asyncio.get_running_loop()
+            heard = wire._heard_at
+            await until(lambda: last == "nothing" or wire._heard_at > heard)
+            line.die()
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert loop.time() - began < ping + pong + 1
+            assert connection.code == 4002
+            client.drop()
 
     asyncio.run(run())
 
