@@ -131,7 +131,9 @@ class AgentRunner:
                 reach(CrashPoint.DELIVERED)
             case e.Choose(model=model, permission_mode=mode):
                 if self._session is not None:  # the next one is opened with it
+                    reach(CrashPoint.CHOOSES)
                     await self._session.choose(model=model, permission_mode=mode)
+                    reach(CrashPoint.CHOSEN)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     self._is_gone("The agent was not needed and was closed.")
