@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
+from tests.agents.claude.stage import RULES, ask, bash, programs, stage, touch
 from tests.agents.hearing import talking
 from tests.agents.processes import wait_until_gone
+from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.process import Limits
 from turnwire.core import events as ev
 from turnwire.core.content import ImageContent, TextContent
-from turnwire.core.conversation.state import Options, Reply
+from turnwire.core.conversation.state import Reply
 from turnwire.dialects.v2 import frames as f
 from turnwire.ports import AgentGone, SessionStart
 from turnwire.testing import Prompts, check_agent
@@ -90,24 +91,21 @@ async def test_a_session_that_is_gone_begins_anew_and_says_so(tmp_path: Path) ->
 
 
 async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
-    async with ModelApi(*["Hello."] * 50) as api:
-        it = Stage(tmp_path, api, Options(on_disconnect="continue"))
-        await it.begin()
+    async with stage(tmp_path, *["Hello."] * 50, idle=0.1) as it:
         few = asyncio.Semaphore(8)
 
         async def talk(number: int) -> None:
             async with few:
-                session = await it.make_agent().open(SessionStart(f"c{number}", cwd=str(it.work)))
-                await session.prompt([TextContent("hi")], turn_uuid=f"c{number}:1")
-                async for batch in session.events():
-                    if any(isinstance(event, ev.ResultSummary) for event in batch):
-                        break
-                await session.close()
+                talk = await it.engine.create("claude", cwd=str(it.work), rules=RULES)
+                async with Watcher(talk) as seen:
+                    seen.patience = it.seen.patience
+                    await talk.send(f"hi {number}")
+                    end = await seen.until(f.AssistantComplete)
+                    assert not end.payload.is_error
 
         await asyncio.gather(*(talk(number) for number in range(50)))
-        assert not programs()
-        assert len(api.requests) == 50
-        await it.stop()
+        assert len(it.api.requests) == 50
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
 
 
 async def test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice(
