@@ -15,6 +15,7 @@ from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.guard import descendants_of, running
+from turnwire.core.content import Content
 from turnwire.core.conversation.state import Options
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
@@ -137,7 +138,7 @@ class Stage:
 
     # --- what tests do ------------------------------------------------------------------------
 
-    async def says(self, text: str) -> TurnEnd:
+    async def says(self, text: str | list[Content]) -> TurnEnd:
         """Say something and wait for the end of the turn."""
         turn_id = (await self.talk.send(text)).ack.turn_id
         end = await self.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw, structs
 
 from turnwire.agents.claude import questions
-from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
+from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
@@ -103,7 +103,7 @@ class ClaudeSession(LocalSession):
         name = prompt_uuid(turn_uuid)
         try:
             line = prompt_line(content, name)
-        except TooLarge as problem:
+        except NotShown as problem:
             session_id = self._adapter.session_id
             self._say(*self._turn.failed("image_error", str(problem), session_id))
             return
