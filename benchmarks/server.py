@@ -300,7 +300,7 @@ async def idle(folder: Path) -> bool:
 # --- slow ----------------------------------------------------------------------------------------
 
 _PIECES = 100
-_FILLER = "x" * 500
+_FILLER = "x" * 1500
 _BUFFER = 20_000  # bytes that may wait for a client: who does not read is cut off in the middle
 
 
@@ -375,27 +375,34 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
         told = await process.stdout.readline()
         if stalled:
             assert told == b"stalled\n"
-            await asyncio.to_thread(_shrink, server)
+            await asyncio.to_thread(_until_there_are, 1, server)
+            _shrink(server)
             process.stdin.write(b"\n")
             told = await process.stdout.readline()
         assert told == b"there\n"
         await talk.send("go")
         late, pieces = (await process.stdout.readline()).split()
         assert int(pieces) == count * _PIECES, "nothing is lost"
-        assert len(server.hub) == count, "nobody else is cut"
+        await asyncio.to_thread(_until_there_are, count, server)  # and nobody else is cut
         return float(late)
     finally:
         process.kill()
         await process.wait()
-        while len(server.hub):
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(_until_there_are, 0, server)
+
+
+def _until_there_are(count: int, server: Serving) -> None:
+    """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
+    latest = time.monotonic() + 10
+    while len(server.hub) != count:
+        if time.monotonic() > latest:
+            raise TimeoutError(f"{len(server.hub)} are connected, not {count}")
+        time.sleep(0.01)
 
 
 def _shrink(server: Serving) -> None:
     """Otherwise the kernel takes it all for a client that does not read."""
-    while len(server.hub) < 1:
-        time.sleep(0.01)
-    for connection in list(server.hub._connections):
+    for connection in server.hub._connections:
         line = connection._wire.transport.get_extra_info("socket")
         line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
