@@ -4,6 +4,7 @@ delta    a piece of a text from an agent's process to a socket, against copying 
 fanout   a frame to 500 clients, against writing the same bytes to 500 sockets with uvloop
 idle     memory of a connection on which nothing happens
 slow     how late 199 clients hear a piece, with one among them that does not read, and without
+rpc      a piece of a text over the RPC door, against the same over v2
 storm    1,000 clients that come back for 50 messages, against a bare websockets server
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import json
 import socket
 import statistics
 import sys
@@ -97,10 +99,16 @@ async def serving(folder: Path, agents: dict[str, Agent], **other: Any) -> Async
 
 @asynccontextmanager
 async def sinks(
-    url: str, token: str, count: int, words: str = "", times: int = 1, at_once: int = 0
+    url: str,
+    token: str,
+    count: int,
+    words: str = "",
+    times: int = 1,
+    at_once: int = 0,
+    say: str = "",
 ) -> AsyncIterator[Callable[[], Awaitable[str]]]:
     """Clients; each call waits for what they say next."""
-    given = [url, token, str(count), str(at_once), words, str(times)]
+    given = [url, token, str(count), str(at_once), words, str(times), say]
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "benchmarks.sink", *given],
         stdin=asyncio.subprocess.PIPE,
@@ -191,12 +199,16 @@ async def delta(folder: Path) -> bool:
     return all(met)
 
 
-async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
-    ours, floor = [], []
+def _talker(pieces: int, pause: float) -> Agent:
+    """An agent in a process of its own that says so many pieces."""
     env = {**plain_environment(), "PYTHONPATH": str(Path(__file__).parent.parent)}
     given = {"together": 1, "pieces": pieces, "pause": pause}
-    agent = ChildAgent("benchmarks.engine:Talker", env=env, **given)
-    async with serving(folder, {"talker": agent}) as server:
+    return ChildAgent("benchmarks.engine:Talker", env=env, **given)
+
+
+async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
+    ours, floor = [], []
+    async with serving(folder, {"talker": _talker(pieces, pause)}) as server:
         for _ in range(ROUNDS):
             talk = await server.engine.create("talker")
             address = server.address(talk.id)
@@ -210,6 +222,40 @@ async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
     mine, least = statistics.median(ours), statistics.median(floor)
     print(f"  {what}: a line copied {least * 1e6:.1f} us, a piece {mine * 1e6:.1f} us")
     return judged(what, mine / least, 2.5)
+
+
+# --- rpc -----------------------------------------------------------------------------------------
+
+
+async def rpc(folder: Path) -> bool:
+    """The same agent talks to one client of each door, turn about; as many frames to each."""
+    alone, together = _talker(1000, 0.002), Talker(10, DELTAS)
+    met = [await _rpc(folder / "alone", "each by itself", alone, 1000)]
+    met.append(await _rpc(folder / "many", "ten together", together, DELTAS))
+    return all(met)
+
+
+async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
+    taken: dict[str, list[float]] = {"v2": [], "rpc": []}
+    async with serving(folder, {"talker": agent}) as server:
+        for turn in range(4 * ROUNDS + 2):
+            door = ("v2", "rpc")[turn % 2]
+            talk = await server.engine.create("talker")
+            address, words, say = server.address(talk.id), "assistant.complete", ""
+            if door == "rpc":
+                address, words = f"{server.url}/ws/rpc?", '"type":"result"'
+                call = {"id": "1", "method": "connect", "params": {"conversation": talk.id}}
+                say = json.dumps(call)
+            async with sinks(address, server.token, 1, words, say=say) as told:
+                assert await told() == "there"
+                began = time.process_time()
+                await talk.send("go")
+                assert await told() == "seen"
+                if turn > 1:  # what is made once is made in the first
+                    taken[door].append((time.process_time() - began) / pieces)
+    v2, over_rpc = statistics.median(taken["v2"]), statistics.median(taken["rpc"])
+    print(f"  {what}: a piece over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
+    return judged(what, over_rpc / v2, 1.2)
 
 
 # --- fanout --------------------------------------------------------------------------------------
@@ -469,6 +515,7 @@ MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
     "delta": delta,
     "fanout": fanout,
     "idle": idle,
+    "rpc": rpc,
     "slow": slow,
     "storm": storm,
 }

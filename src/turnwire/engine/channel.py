@@ -17,6 +17,7 @@ from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUse
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.joining import joined
 from turnwire.core.message import known_meta
 from turnwire.core.questions import asks_a_person
 from turnwire.core.status import Status
@@ -181,7 +182,7 @@ class Channel:
     ) -> list[Told]:
         """What only grows, as frames; pieces that are ready together are joined."""
         out: list[Told] = []
-        for voice, group in groupby(events, key=lambda event: event.parent_tool_use_id):
+        for voice, group in groupby(joined(events), key=lambda event: event.parent_tool_use_id):
             some = list(group)
             turn, turn_id = state.turn, self._turn_of(state, voice)
             if turn is not None and turn_id == turn.turn_id:
@@ -196,8 +197,6 @@ class Channel:
         """Without what is to be shown as a question; and remembers what each voice is saying."""
         for event in events:
             match event:
-                case ev.ContentDelta():
-                    pass
                 case ev.MessageStarted():
                     self._speaking[event.parent_tool_use_id] = event
                 case ev.ContentStarted(block=ToolUseBlock(tool_name=name)):

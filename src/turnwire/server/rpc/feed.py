@@ -6,11 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from msgspec import structs
-
-from turnwire.core import events as ev
 from turnwire.core import ui
-from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
 from turnwire.dialects.rpc import RpcBridge, encode
 from turnwire.dialects.rpc.frames import stream_tail
@@ -108,7 +104,7 @@ class Feed:
         """What grows; what is finished comes with its number. Returns a turn's figures."""
         figures = None
         turn_id = spoken.turn_id
-        for event in self._adapter.feed_all(_joined(spoken.events)):
+        for event in self._adapter.feed_all(spoken.events):
             if isinstance(event, _GROWS):
                 self._session_id = event.session_id
                 out += [Line("grows", each, turn_id) for each in self._bridge.feed(event)]
@@ -146,37 +142,6 @@ class Feed:
         *before, result = self._bridge.feed_all(events)
         out += [Line("whole", each, frame.turn_id) for each in before]
         out.append(Line("whole", result, frame.turn_id, news=frame))
-
-
-def _joined(events: list[NormalizedStreamEvent]) -> Iterable[NormalizedStreamEvent]:
-    """Neighbouring pieces of a block as one: what is ready together goes together."""
-    first: ev.ContentDelta | None = None
-    texts: list[str] = []
-    for event in events:
-        if type(event) is ev.ContentDelta:
-            if (
-                first is not None
-                and event.index == first.index
-                and event.message_id == first.message_id
-                and event.kind == first.kind
-                and event.tool_use_id == first.tool_use_id
-            ):
-                texts.append(event.text)
-                continue
-            if first is not None:
-                yield _whole(first, texts)
-            first, texts = event, [event.text]
-            continue
-        if first is not None:
-            yield _whole(first, texts)
-            first = None
-        yield event
-    if first is not None:
-        yield _whole(first, texts)
-
-
-def _whole(first: ev.ContentDelta, texts: list[str]) -> ev.ContentDelta:
-    return first if len(texts) == 1 else structs.replace(first, text="".join(texts))
 
 
 class Feeds:
