@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,10 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 # CI tries the same cases every time: a red run there has to mean that the change is bad.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+# A shell without job control has what it runs beside itself ignore Ctrl-C, and so would every
+# program that a test starts and stops with it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
