@@ -253,7 +253,8 @@ async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
                 assert await told() == "seen"
                 if turn > 1:  # what is made once is made in the first
                     taken[door].append((time.process_time() - began) / pieces)
-    v2, over_rpc = statistics.median(taken["v2"]), statistics.median(taken["rpc"])
+    # The least of many: whatever else runs on this machine only adds to it.
+    v2, over_rpc = min(taken["v2"]), min(taken["rpc"])
     print(f"  {what}: a piece over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
     return judged(what, over_rpc / v2, 1.2)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 from turnwire.core import ui
@@ -27,6 +26,8 @@ News: TypeAlias = f.TurnStarted | f.AssistantComplete | f.SessionState
 class Line:
     """A message, and what stands beside it; or news that a connection has to know."""
 
+    __slots__ = ("_written", "kind", "message", "news", "sequence", "turn_id")
+
     def __init__(
         self,
         kind: Kind,
@@ -40,25 +41,29 @@ class Line:
         self.turn_id = turn_id  # whose stream it belongs to
         self.sequence = sequence
         self.news = news
-        self.names_turn = sequence is not None or isinstance(news, f.AssistantComplete)
+        self._written: bytes | None = None
 
-    @cached_property
+    @property
     def written(self) -> bytes:
-        """All that stands behind the id in its frame."""
-        assert self.message is not None
-        turn_id = self.turn_id if self.names_turn else None
-        return encode(self.message) + stream_tail(self.sequence, turn_id)
+        """All that stands behind the id in its frame, once somebody needs it."""
+        if self._written is None:
+            names_turn = self.sequence is not None or self.news is not None
+            tail = stream_tail(self.sequence, self.turn_id) if names_turn else b"}"
+            self._written = encode(self.message) + tail
+        return self._written
 
 
-_GROWS = (
-    ui.UiTextDelta,
-    ui.UiThinkingDelta,
-    ui.UiToolInputDelta,
-    ui.UiMessageStart,
-    ui.UiBlockStart,
-    ui.UiToolStart,
-    ui.UiBlockStop,
-    ui.UiMessageComplete,
+_GROWS = frozenset(
+    [
+        ui.UiTextDelta,
+        ui.UiThinkingDelta,
+        ui.UiToolInputDelta,
+        ui.UiMessageStart,
+        ui.UiBlockStart,
+        ui.UiToolStart,
+        ui.UiBlockStop,
+        ui.UiMessageComplete,
+    ]
 )
 
 
@@ -105,9 +110,10 @@ class Feed:
         figures = None
         turn_id = spoken.turn_id
         for event in self._adapter.feed_all(spoken.events):
-            if isinstance(event, _GROWS):
+            if type(event) in _GROWS:
                 self._session_id = event.session_id
-                out += [Line("grows", each, turn_id) for each in self._bridge.feed(event)]
+                for message in self._bridge.feed(event):
+                    out.append(Line("grows", message, turn_id))  # noqa: PERF401 (mostly one)
             elif isinstance(event, ui.UiToolProgress):
                 out += [Line("output_delta", each, turn_id) for each in self._bridge.feed(event)]
                 out += [Line("text_delta", each, turn_id) for each in self._as_text.feed(event)]
