@@ -474,6 +474,7 @@ class Engine:
         connection_id: str,
         user: str | None,
         reached: Callable[[], int],
+        protocol: str = "v2",
     ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
@@ -481,7 +482,8 @@ class Engine:
         this was not read to its end.
         """
         channel = await self._followed(row)
-        self._connections.open(connection_id, row.conversation_id, client_id, user, reached)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
+        self._connections.open(*about)
         info = self._info(row, channel, client_id, connection_id)
         frames = open_at(place, channel, subscriber, self._replays, self.clock, info)
         async with aclosing(frames):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -15,10 +16,11 @@ from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.record import lines_of
-from turnwire.ports import ConversationRow
+from turnwire.ports import ConversationRow, Store
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
 from turnwire.server.begin import NewConversation, begin
 from turnwire.server.keys import Who
+from turnwire.server.markdown import markdown_of
 from turnwire.server.service import Service
 
 __all__ = ["change", "create", "delete", "export", "list_all", "messages", "show"]
@@ -135,18 +137,26 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
 
 
 async def export(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/conversations/{id}/export: what `turnwire import` reads."""
+    """GET /api/conversations/{id}/export: what `turnwire import` reads, or what people read."""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    if (form := word(request, "format") or "jsonl") != "jsonl":
-        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}: there is only jsonl.")
-    headers = {
-        **SAFE_HEADERS,
-        "Content-Disposition": 'attachment; filename="conversation.jsonl"',
-    }
-    lines = _lines(service, talk.row)
-    return StreamingResponse(lines, 200, headers, "application/x-ndjson")
+    form = word(request, "format") or "jsonl"
+    if form not in _EXPORTS:
+        known = ", ".join(_EXPORTS)
+        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}; there is: {known}.")
+    write, media_type, name = _EXPORTS[form]
+    headers = {**SAFE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(write(service.store, talk.row), 200, headers, media_type)
 
 
-async def _lines(service: Service, row: ConversationRow) -> AsyncIterator[bytes]:
-    async for line in lines_of(service.store, row):
+async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for line in lines_of(store, row):
         yield msgspec.json.encode(line) + b"\n"
+
+
+_Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
+
+# By `format`: what writes it, its type, and the name of the file.
+_EXPORTS: dict[str, tuple[_Write, str, str]] = {
+    "jsonl": (_lines, "application/x-ndjson", "conversation.jsonl"),
+    "markdown": (markdown_of, "text/markdown; charset=utf-8", "conversation.md"),
+}
