@@ -38,6 +38,19 @@ describe("WebSocket frames", () => {
     },
   );
 
+  test("are put together however the bytes are cut", () => {
+    const texts = ["", "a", "x".repeat(130), "y".repeat(70_000), "end"];
+    const bytes = Buffer.concat(texts.map((text) => fromServer(TEXT, Buffer.from(text))));
+    for (const size of [1, 2, 3, 7, 4096, 65536, bytes.length]) {
+      const reader = new FrameReader();
+      const read: string[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        for (const { data } of reader.read(bytes.subarray(at, at + size))) read.push(data.toString());
+      }
+      expect(read).toEqual(texts);
+    }
+  });
+
   test("may be parts of a message, with a ping in between", () => {
     const parts = [
       fromServer(TEXT, Buffer.from("one "), false),
