@@ -22,6 +22,12 @@ export async function reference<T>(args: string[], input?: unknown): Promise<T> 
   return JSON.parse(told) as T;
 }
 
+/** Where a test fails before it stops its server: nothing is left behind. */
+const running = new Set<Server>();
+process.on("exit", () => {
+  for (const server of running) server.abandon();
+});
+
 export class Server {
   url = "";
   link = "";
@@ -35,6 +41,7 @@ export class Server {
   /** `turnwire serve` with a data directory of its own, on a free port. */
   static async start(environment: Record<string, string> = {}): Promise<Server> {
     const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-")), environment);
+    running.add(server);
     await server.serve(0);
     return server;
   }
@@ -66,7 +73,14 @@ export class Server {
   /** Ctrl-C, and nothing is left behind. */
   async stop(): Promise<void> {
     await this.end("SIGINT");
+    this.abandon();
+  }
+
+  /** Whatever it does. */
+  abandon(): void {
+    this.child?.kill("SIGKILL");
     rmSync(this.dataDir, { recursive: true, force: true });
+    running.delete(this);
   }
 
   private async serve(port: number): Promise<void> {
