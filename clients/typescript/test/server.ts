@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
+import { afterAll } from "vitest";
 import { ROOT } from "./fixtures.js";
 
 const BIN = `${ROOT}.venv/bin/`;
@@ -24,7 +25,7 @@ export async function reference<T>(args: string[], input?: unknown): Promise<T> 
 
 /** Where a test fails before it stops its server: nothing is left behind. */
 const running = new Set<Server>();
-process.on("exit", () => {
+afterAll(() => {
   for (const server of running) server.abandon();
 });
 
