@@ -156,6 +156,4 @@ class TestTheEnd:
             "2 processes ended: sleep 7, process 8."
         )
         gone = p.Interrupted("agent_lost", 1)
-        assert receipt(gone).plain == (
-            "■ Interrupted: the agent is gone; no process had to be ended."
-        )
+        assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")

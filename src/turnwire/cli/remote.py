@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from turnwire.cli.home import Home
@@ -19,18 +20,31 @@ _PAGE = 500
 def client_of(home: Home) -> Client:
     """A client of the server that runs here, as the owner. Raises TurnwireError if none does."""
     from turnwire.client import Client
-    from turnwire.server.keys import owner_file
     from turnwire.server.place import find_server
 
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
     try:
-        token = owner_file(home.path).read_text(encoding="ascii").strip()
+        token = _token(home)
     except OSError as failure:
         cause = failure.strerror or str(failure)
         raise TurnwireError(f"the owner's token cannot be read: {cause}.") from None
-    return Client(place.url, token)
+
+    def find() -> tuple[str, str] | None:
+        """It may come back at another port."""
+        with suppress(OSError):
+            now = find_server(home.path)
+            return None if now is None else (now.url, _token(home))
+        return None
+
+    return Client(place.url, token, find=find)
+
+
+def _token(home: Home) -> str:
+    from turnwire.server.keys import owner_file
+
+    return owner_file(home.path).read_text(encoding="ascii").strip()
 
 
 async def find_there(client: Client, given: str, home: Home) -> dict[str, Any]:

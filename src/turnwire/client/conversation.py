@@ -36,7 +36,9 @@ class Line(Struct, frozen=True):
     """How the connection is."""
 
     state: Literal["connecting", "catching_up", "live", "offline"]
-    retry_at: float | None = None  # where it is offline: when it is tried again, by the loop's clock
+    retry_at: float | None = (
+        None  # where it is offline: when it is tried again, by the loop's clock
+    )
 
 
 class Closed(TurnwireError):

@@ -57,6 +57,13 @@ class LinePainter:
             self.note([Text("The agent took this back.", "dim italic")], voice)
         self._soon()
 
+    def cut(self, block_id: str, why: str) -> None:
+        """What was seen of it stays, and so does that it is not kept."""
+        if block_id in self._texts:
+            voice, grown = self._texts.pop(block_id)
+            self._put(grown.finish(grown.text, self._width(voice)), voice, block_id)
+            self.note([Text(why, "dim italic")], voice)
+
     def _text(self, block_id: str, voice: Voice, kind: Kind) -> GrowingText:
         if block_id not in self._texts:
             self._texts[block_id] = voice, GrowingText(self._pen, _STYLES[kind])
@@ -72,14 +79,15 @@ class LinePainter:
     def close(self, call: Call) -> None:
         """It is over, or its sub-agent begins to speak and its head is due."""
         self._calls.pop(call.id, None)
-        lines = [head_of(call)]
-        if not call.is_shown:
-            lines += [Text.assemble("  ", line) for line in input_of(call)]
-        if call.is_over:
-            lines += [Text.assemble("  ", line) for line in result_of(call)]
-        self.note(lines, call.voice)
+        self.note(self._card(call), call.voice)
         if not call.is_over:
             self._voice = call.id  # whose words come now stands right above them
+
+    def _card(self, call: Call) -> list[Text]:
+        """A call as it is now."""
+        inside = [] if call.is_shown else input_of(call)
+        inside += result_of(call) if call.is_over else output_of(call)
+        return [head_of(call), *(Text.assemble("  ", line) for line in inside)]
 
     def forget(self, call: Call) -> None:
         """It is not shown as running."""
@@ -147,10 +155,7 @@ class LinePainter:
             lines += self._block(text.live(width), voice, block_id)
         for call in self._calls.values():
             width = self._width(call.voice)
-            card = [head_of(call)]
-            inside = [*([] if call.is_shown else input_of(call)), *output_of(call)]
-            card += [Text.assemble("  ", line) for line in inside]
-            drawn = [part for line in card for part in self._fold(line, width)]
+            drawn = [part for line in self._card(call) for part in self._fold(line, width)]
             lines += self._block(drawn, call.voice, call)
         return lines
 

@@ -53,6 +53,10 @@ class TerminalPainter(LinePainter):
 
     # --- asking -------------------------------------------------------------------------------
 
+    def tell(self, lines: list[Text]) -> None:
+        """Lines that stay."""
+        self.note(lines)
+
     async def read_line(self, hint: str, text: str = "") -> str | None:
         """A line that somebody types; none if they would rather not."""
         assert self._keyboard is not None
