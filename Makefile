@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check prove soak fuzz fix bench bench-core schema docs requirements clean
+.PHONY: help run test check prove soak fuzz fix bench bench-claude bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,7 @@ run: .venv/base.stamp ## talk to the demo agent, which needs no key and no netwo
 	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
 	  echo 'then it shows what an agent can do.'; \
 	  echo; \
+	  trap : INT; \
 	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
 	else \
 	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
@@ -48,7 +49,7 @@ endif
 check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
+	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
 
@@ -71,6 +72,9 @@ bench: .venv/base.stamp ## measure the store, the engine, recovery and the serve
 	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 	@$(BIN)/python -m benchmarks.server $(ARGS)
 
+bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
+	@$(BIN)/python -m benchmarks.claude $(ARGS)
+
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
 
@@ -87,7 +91,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
-	@$(COMPILE) pyproject.toml requirements/test.in \
+	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
 	  -c requirements/build.txt -c requirements/base.txt -o requirements/test.txt
 	@$(COMPILE) pyproject.toml requirements/check.in \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
@@ -97,7 +101,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 	  .ruff_cache build dist
-	@find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
 

@@ -32,7 +32,9 @@ __all__ = [
     "Clock",
     "Commit",
     "Conflict",
+    "Connection",
     "ConversationRow",
+    "Damaged",
     "Fenced",
     "Hit",
     "InboxItem",
@@ -141,6 +143,11 @@ class AgentSession(Protocol):
         it cannot, it is told in words. Either way its turn goes on.
         """
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        """Go on with another model, or ask more, or less; none: as it was. It does nothing where
+        the agent has no choice: then its capabilities do not name the command.
+        """
+
     async def interrupt(self) -> None:
         """Stop the turn. It is a wish: whether it is obeyed shows in the events, or it does not."""
 
@@ -171,6 +178,17 @@ class Conflict(TurnwireError):
     """It contradicts what is stored: numbers with a gap, a name that is taken, a request that has
     ended. Nothing of it was kept, and it would be refused again.
     """
+
+
+class Damaged(TurnwireError):
+    """What is stored of this conversation cannot be read. Others are not touched by that."""
+
+    def __init__(self, conversation_id: str, why: str) -> None:
+        super().__init__(
+            f"Conversation {conversation_id} is damaged and cannot be read: {why}."
+            " `turnwire fsck` shows the damage, `turnwire fsck --repair` repairs it.",
+            conversation_id=conversation_id,
+        )
 
 
 class Owned(TurnwireError):
@@ -205,7 +223,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     head: int
     state: Conversation
     user: str | None = None
-    title: str | None = None
+    title: str | None = None  # the state's
     cwd: str | None = None
     native_session_id: str | None = None
     options: dict[str, Any] = {}
@@ -213,6 +231,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     parent_id: str | None = None  # the conversation that it was forked from
     owner: str | None = None  # the process that claimed it last, until it lets go
     lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
+    damage: str | None = None  # why its state cannot be read, which is then only a stand-in
 
 
 class Claim(Struct, frozen=True):
@@ -298,6 +317,20 @@ class AuditRow(Struct, frozen=True, omit_defaults=True):
     trace_id: str | None = None  # the turn's, where it was a step of one
 
 
+class Connection(Struct, frozen=True, omit_defaults=True):
+    """Somebody who follows a conversation now."""
+
+    connection_id: str
+    conversation_id: str
+    owner: str  # the process that they are connected to
+    client_id: str
+    opened_at: str
+    seen_at: str  # when that process said so last: one that has died says nothing
+    user: str | None = None
+    protocol: str = "v2"
+    last_sequence: int = 0  # the newest entry that was sent
+
+
 class Hit(Struct, frozen=True):
     """An entry that has the words that were looked for."""
 
@@ -364,22 +397,22 @@ class Store(Protocol):
     async def create(self, conversation: NewConversation) -> ConversationRow:
         """Begin one. Raises Conflict if there is one of this name."""
 
-    async def conversation(self, conversation_id: str) -> ConversationRow | None: ...
+    async def conversation(self, conversation_id: str) -> ConversationRow | None:
+        """One. Raises Damaged if it is there and cannot be read."""
+
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:
-        """The newest first; `user`: only theirs."""
+        """The newest first; `user`: only theirs. One that cannot be read has its `damage`."""
 
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
     async def abandoned(self, *, now: int) -> list[str]:
-        """Those of them that have an owner whose lease has run out: it has died, or hangs."""
+        """All that have an owner whose lease has run out: it has died, or hangs."""
 
-    async def change(
-        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
-    ) -> None:
-        """Change what is not the engine's; what is absent stays."""
+    async def change(self, conversation_id: str, *, archived: bool) -> None:
+        """Change what is not the engine's. A title is: `Talk.rename` gives another one."""
 
     async def delete(
         self, conversation_id: str, *, at: str | None = None, by: str | None = None
@@ -433,6 +466,15 @@ class Store(Protocol):
         data: dict[str, Any] | None = None,
     ) -> None:
         """Add to the audit trail what is no step of a conversation: a connection, a backup, ..."""
+
+    async def connected(self, connections: Sequence[Connection]) -> None:
+        """These follow, or follow still. One whose conversation is gone is left out."""
+
+    async def disconnected(self, connection_ids: Sequence[str]) -> None:
+        """These do not any more. One that is not known is passed over."""
+
+    async def connections(self, conversation_id: str | None = None) -> list[Connection]:
+        """Who follows this one, or any; the oldest first."""
 
     async def search(
         self, words: str, *, user: str | None = None, limit: int = 50

@@ -187,6 +187,30 @@ def test_background_work_outlives_its_turn_and_reports_in_a_turn_nobody_asked_fo
     ]
 
 
+def test_all_work_in_the_background_is_told_whichever_ends_first() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("background")
+        await ear.turn_ends()
+        await ear.say("background")
+        await ear.turn_ends(4)
+
+    news = with_demo(run, delay=0.001).all(ev.SystemEvent)
+    running: list[str] = []
+    counts: list[int] = []
+    for event in news:
+        assert isinstance(event.data, msgspec.Raw)
+        data = msgspec.json.decode(event.data)
+        match event.subtype:
+            case "task_started":
+                running.append(data["task_id"])
+            case "task_notification":
+                running.remove(data["task_id"])
+            case "background_tasks_changed":
+                assert [task["task_id"] for task in data["tasks"]] == running
+                counts.append(len(running))
+    assert counts == [1, 2, 1, 0]
+
+
 def test_a_prompt_during_background_work_has_a_turn_of_its_own() -> None:
     async def run(ear: Ear) -> None:
         await ear.say("background")

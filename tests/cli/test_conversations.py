@@ -6,6 +6,7 @@ import asyncio
 import json
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: demo, replay."),
+        (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: claude, demo, replay."),
         (["--agent", MISSING, "x"], "Install it with: apt install missing"),
         (["--cwd", "/nowhere", "x"], "/nowhere is no directory. Make it, or name another"),
         (["  "], "there is nothing to say. Give a PROMPT, or pipe one in."),
@@ -271,6 +272,21 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
     assert tell("show", talked, "--json").stdout.splitlines() == exported[:-1]
 
 
+def with_line(number: int, *path: str, **changes: Any) -> Callable[[list[str]], list[str]]:
+    """An export in which one line says something else."""
+
+    def change(good: list[str]) -> list[str]:
+        line = json.loads(good[number])
+        place = line
+        for name in path:
+            place = place[name]
+        place |= changes
+        good[number] = json.dumps(line)
+        return good
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("cut", "said"),
     [
@@ -289,6 +305,17 @@ def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> 
         (lambda good: [s.replace('"role":"user"', '"role":7') for s in good], "Expected `str`"),
         (lambda good: [s.replace("think tool", "\udcff") for s in good], "can't decode byte 0xff"),
         (lambda good: [s.replace('_tokens":', '_tokens":9' + "0" * 30) for s in good], "too big"),
+        (with_line(0, "rules", max_queue=-1), ":1: Expected `int` >= 0 - at `$.max_queue`"),
+        (with_line(0, "rules", interrupt_grace=-5), ":1: Expected `float` >= 0.0 - at `$.int"),
+        (with_line(0, "rules", question_seconds=1e300), ":1: Expected `float` <= 1000000000.0"),
+        (with_line(0, agent=""), ":1: Expected `str` of length >= 1 - at `$.agent`"),
+        (with_line(1, turn_id=5), ":2: entry 1 is of turn 5, and of 1"),
+        (with_line(1, "message", "meta", turnId=9), ":2: entry 1 is of turn 1, and of 9"),
+        (with_line(-2, turn_id=7), "there is no turn 7 here: the newest is 2"),
+        (with_line(-2, turn_id=0), "there is no turn 0 here: the newest is 2"),
+        (with_line(-2, "end", after_sequence=99), "turn 2 ends behind entry 99, and here that is"),
+        (lambda good: [*good[:-1], good[-2], good[-1]], "turn 2 ends twice"),
+        (with_line(-1, turns=3), "and 2 rather than"),
     ],
 )
 def test_a_file_that_is_not_whole_leaves_nothing_behind(
@@ -309,6 +336,44 @@ def test_a_file_that_is_not_there_is_told(tell: Tell) -> None:
     imported = tell("import", "nowhere.jsonl")
     assert imported.exit_code == 2
     assert imported.stderr.startswith("turnwire: cannot read nowhere.jsonl: ")
+
+
+def check_copy(exported: list[Any], tell: Tell, folder: Path) -> None:
+    """What an export leaves open has its end in the copy, which is whole and goes on."""
+    file = folder / "open.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in exported))
+    assert not [line for line in exported if line["kind"] == "turn"]
+    there = ["--data-dir", folder / "other"]
+    copy = tell("import", file, *there).stdout.split()[0]
+    assert lines(tell("fsck", "--json", *there)) == []
+    again = lines(tell("export", copy, "--to", "jsonl", *there))
+    *_, turn, _ = again
+    assert (turn["kind"], turn["turn_id"], turn["end"]["interrupted"]) == ("turn", 1, True)
+    assert len([line for line in again if "interrupted: import" in json.dumps(line)]) == 1
+    (told,) = lines(tell("list", "--json", *there))
+    assert (told["state"], told["open_requests"]) == ("interrupted", [])
+    assert tell("run", "--conversation", copy, "hello", *there).exit_code == 0
+    assert lines(tell("fsck", "--json", *there)) == []
+
+
+@pytest.mark.parametrize(("prompt", "asked"), [("ask me", "A number"), ("permission", "y: allow")])
+def test_a_request_that_was_open_at_the_export_has_ended_in_the_copy(
+    prompt: str, asked: str, tell: Tell, home: Path, tmp_path: Path
+) -> None:
+    with Terminal("run", "--agent", QUICK, prompt, home=home) as terminal:
+        terminal.wait_for(asked)
+        (talk,) = lines(tell("list", "--json"))
+        exported = lines(tell("export", talk["conversation_id"], "--to", "jsonl"))
+    check_copy(exported, tell, tmp_path)
+
+
+def test_a_call_that_was_open_at_the_export_has_a_result_in_the_copy(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    exported = lines(tell("export", talked, "--to", "jsonl"))
+    call = next(n for n, line in enumerate(exported) if '"tool_call"' in json.dumps(line))
+    end = {"kind": "end", "entries": call, "turns": 0}
+    check_copy([*exported[: call + 1], end], tell, tmp_path)
 
 
 @pytest.mark.parametrize(("place", "said"), [("no/file", "no is no dir"), ("", "is a directory")])
@@ -360,6 +425,22 @@ def test_a_backup_is_a_directory_of_its_own(talked: str, tell: Tell, tmp_path: P
     assert "is no directory" in tell("backup", tmp_path / "no" / "where").stderr
 
 
+def test_programs_are_told_what_was_backed_up_and_imported(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    (backed_up,) = lines(tell("backup", "--json", copy))
+    assert (backed_up["file"], backed_up["bytes"]) == (str(copy), copy.stat().st_size)
+    assert backed_up["epoch"]
+    file = tmp_path / "one.jsonl"
+    tell("export", talked, "--to", "jsonl", "--out", file)
+    (imported,) = lines(tell("import", "--json", file))
+    rows = {row["conversation_id"]: row for row in lines(tell("list", "--json"))}
+    assert imported["file"] == str(file)
+    assert imported["entries"] == rows[talked]["entries"]
+    assert imported["conversation_id"] in rows.keys() - {talked}
+
+
 def test_a_large_import_and_a_large_backup_show_that_they_are_at_work(
     talked: str, tell: Tell, home: Path, tmp_path: Path
 ) -> None:
@@ -397,3 +478,6 @@ def test_a_conversation_whose_process_was_killed_does_not_seem_to_work(
     assert (killed["state"], killed["open_requests"]) == ("interrupted", [])
     assert "interrupted" in tell("list").stdout
     assert lines(tell("inbox", "--json")) == [], "nobody would hear the answer"
+    name = killed["conversation_id"]
+    for told in (tell("show", name, "--json"), tell("export", name, "--to", "jsonl")):
+        assert lines(told)[0]["state"] == "interrupted"

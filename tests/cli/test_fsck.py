@@ -141,3 +141,17 @@ def test_the_page_lists_every_kind_of_damage() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "fsck.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert rows == [f"| `{name}` | {k.meaning} | {k.repair} |" for name, k in KINDS.items()]
+
+
+def test_the_list_marks_what_cannot_be_read_and_names_this_command(
+    tell: Tell, database: Path
+) -> None:
+    rows_of(database, "UPDATE conversations SET state_json = '{}'")
+    tell("run", "--agent", QUICK, "hello")
+    ran = tell("list")
+    assert ran.exit_code == 0
+    assert "damaged" in ran.stdout
+    assert "1 conversation cannot be read. See why: turnwire fsck" in ran.stderr
+    assert [bool(row.get("damage")) for row in lines(tell("list", "--json"))] == [False, True]
+    assert tell("fsck", "--repair").exit_code == 0
+    assert "damaged" not in tell("list").stdout

@@ -100,6 +100,10 @@ class TestAQuestion:
             said = " ".join(terminal.screen.lines)
         assert "Left open: Which colour shall it be? Answer it: turnwire answer" in said
 
+    def test_says_what_control_d_does(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "ask", home=home) as terminal:
+            terminal.wait_for("A number, or your own words; Ctrl-D leaves it open")
+
     def test_cannot_be_answered_by_what_was_typed_before_it_was_asked(self, home: Path) -> None:
         with Terminal("run", "--agent", SLOW, "think permission", home=home) as terminal:
             terminal.wait_for("The person wants")
@@ -113,6 +117,16 @@ class TestAQuestion:
 
 
 class TestAPermission:
+    def test_is_not_decided_by_whoever_leaves_with_control_d(self, home: Path) -> None:
+        with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
+            terminal.wait_for("e: edit  Ctrl-D: stop")
+            terminal.type("\x04")
+            assert terminal.end() == 3
+            said = " ".join(terminal.screen.lines)
+        assert (
+            "You have not decided: Bash does not run, and the turn stops. Go on: turnwire" in said
+        )
+
     def test_shows_exactly_what_would_run(self, home: Path) -> None:
         with Terminal("run", "--agent", SCRIPTED, "sly", home=home) as terminal:
             terminal.wait_for("y: allow  n: deny  e: edit")

@@ -17,14 +17,8 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
 from turnwire.core.message import TextPart, ToolCallPart, ToolResultPart
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import Engine, EngineSettings, SlowReader
 from turnwire.ports import Agent
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
 
 
 async def is_closed(engine: Engine, conversation_id: str) -> bool:

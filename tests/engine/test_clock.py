@@ -47,3 +47,25 @@ def test_a_clock_for_tests_that_jumps_makes_a_while_neither_longer_nor_shorter(j
     assert rung == ([] if jump < 0 else ["a time of day"])
     clock.forward(0.001)
     assert rung[-1] == "a while"
+
+
+def test_a_clock_for_tests_runs_at_once_what_is_due_already() -> None:
+    clock = ManualClock()
+    rung: list[str] = []
+    clock.call_at(clock.now() - 1, lambda: rung.append("long ago"))()
+    clock.call_at(clock.now(), lambda: rung.append("now"))()
+    assert rung == ["long ago", "now"]
+    clock.forward(1)
+    assert rung == ["long ago", "now"]
+
+
+def test_a_clock_for_tests_forgets_what_was_called_off_or_is_over() -> None:
+    clock = ManualClock()
+    rung: list[str] = []
+    off = clock.call_at(clock.now() + 1000, lambda: rung.append("called off"))
+    clock.call_after(1000, lambda: rung.append("a while"))
+    off()
+    clock.forward(1)
+    off()  # ending twice does no harm
+    assert rung == ["a while"]
+    assert (clock._timers, clock._whiles) == ([], set())

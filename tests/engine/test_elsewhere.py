@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.scripted import ScriptedAgent
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.dialects.v2 import frames as f
@@ -113,5 +113,74 @@ def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_pat
             assert (started.turn_id, started.payload.origin) == (2, "agent")
             assert isinstance(state, f.SessionState)
             assert state.payload.running
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("look", [1, 2, 100], ids=["often", "now and then", "once"])
+@pytest.mark.parametrize("named", [True, False], ids=["with names", "without names"])
+def test_what_is_told_of_another_engine_keeps_the_rules(
+    tmp_path: Path, look: int, named: bool
+) -> None:
+    """A queue, a question, a permission, a stop, background work; seen in pieces of any size."""
+
+    async def scene() -> None:
+        clock, steps = ManualClock(), 0
+        path = tmp_path / "turnwire.db"
+        async with (
+            engine_on(path, agent=DemoAgent(delay=0)) as engine,
+            engine_on(path, agent=DemoAgent(delay=0), clock=clock) as other,
+        ):
+            talk = await engine.create("demo", options={"delay": 0})
+            async with Watcher(talk) as near, Watcher(await other.open(talk.id)) as far:
+
+                async def say(*texts: str) -> None:
+                    for text in texts:
+                        name = f"m-{text}" if named else None
+                        await talk.send(text, client_message_id=name)
+
+                async def far_has(number: int) -> None:
+                    async with asyncio.timeout(PATIENCE):
+                        while far.view().cursor < number:
+                            clock.forward(3)
+                            await other.store.conversation(talk.id)  # meanwhile it looks
+
+                async def seen() -> None:
+                    """The other engine may look now."""
+                    nonlocal steps
+                    steps += 1
+                    row = await engine.store.conversation(talk.id)
+                    assert row is not None
+                    if steps % look == 0:
+                        await far_has(row.head)
+
+                await say("question", "permission", "tool", "error", "think", "background")
+                asked = await near.until(f.AssistantRequestInput)
+                await near.state("waiting_input")
+                await seen()
+                await talk.answer(asked.payload.question_id, "Blue")
+                wanted = await near.until(f.AssistantPermissionRequest)
+                await near.state("waiting_input")
+                await seen()
+                await talk.decide(wanted.payload.request_id, "deny")
+                await near.state("error")  # what is left is held
+                await seen()
+                await say("question again", "plan")
+                again = await near.until(f.AssistantRequestInput)
+                await near.state("waiting_input")
+                await seen()
+                await talk.interrupt(again.turn_id or 0)
+                await near.state("interrupted")
+                await seen()
+                await talk.change_queue("resume")
+                await near.until(f.AssistantComplete)
+                await near.state("active")
+                await seen()
+                await far_has(near.view().cursor)
+                assert far.view().messages == near.view().messages
+                assert len(far.of(f.TurnStarted)) == len(near.of(f.TurnStarted))
+                starts = [frame.payload.queue_id for frame in far.of(f.TurnStarted)]
+                if look == 1:
+                    assert any(starts)
 
     asyncio.run(scene())

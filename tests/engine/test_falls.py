@@ -21,11 +21,6 @@ from turnwire.ports import Owned
 from turnwire.testing.clock import ManualClock
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 def test_a_clock_that_jumps_ahead_lets_deadlines_pass_and_nothing_else(path: Path) -> None:
     async def scene() -> None:
         clock = ManualClock()

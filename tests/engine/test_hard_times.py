@@ -13,19 +13,13 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine
+from turnwire.engine import Engine, SlowReader
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.engine import EngineSettings
-from turnwire.engine.follow import SlowReader
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
 
 
 def test_a_question_that_nobody_answers_fails_its_turn_at_the_deadline(path: Path) -> None:

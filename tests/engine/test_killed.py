@@ -111,11 +111,6 @@ def open_calls(entries: list[Message]) -> set[str]:
     return set(calls) - set(results)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
-
-
 @pytest.mark.parametrize(
     ("prompt", "moment"), [("long", "assistant.chunk"), ("tool", "assistant.tool_progress")]
 )

@@ -15,17 +15,11 @@ from turnwire.core.conversation.effects import BeginTurn
 from turnwire.core.conversation.state import Turn
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import Engine, EngineSettings, FollowAgain
 from turnwire.ports import Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 from turnwire.testing.store_samples import LEASE, NOW, TRACE, begin
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "turnwire.db"
 
 
 async def leave(store: Store, name: str = "talk") -> None:
@@ -38,7 +32,8 @@ async def leave(store: Store, name: str = "talk") -> None:
 
 async def until_it_rests(engine: Engine) -> Status:
     async with asyncio.timeout(PATIENCE):
-        while await engine.store.unsettled():
+        # What is written shows in the file a moment before the engine tells of it.
+        while await engine.store.unsettled() or (await engine.status("talk")).running:
             await asyncio.to_thread(int)
     return await engine.status("talk")
 
@@ -67,6 +62,20 @@ def test_who_was_there_already_looks_after_it_too(path: Path) -> None:
             await leave(engine.store)
             clock.forward(LEASE / 1000 + 2)
             assert (await until_it_rests(engine)).state == "interrupted"
+
+    asyncio.run(scene())
+
+
+def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
+    async def scene() -> None:
+        store = await SqliteStore.open(path)
+        await begin(store, "talk", owner="killed")
+        await store.close()
+        later = NOW + LEASE + 1
+        async with engine_on(path, clock=ManualClock(later), agent=DemoAgent(delay=0)) as engine:
+            assert not engine._live
+            await asyncio.gather(*engine._releasing)
+            assert await engine.store.abandoned(now=later + 9 * LEASE) == []
 
     asyncio.run(scene())
 
@@ -113,7 +122,7 @@ def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Pa
                 async with engine_on(path, agent=DemoAgent(delay=0), clock=later) as other:
                     theirs = await other.open(talk.id)
                     await theirs.wake()
-                    with pytest.raises(SlowReader):
+                    with pytest.raises(FollowAgain):
                         await seen.until(f.Frame, lambda frame: False)
                     async with aclosing(talk.follow()) as again, asyncio.timeout(PATIENCE):
                         await anext(again)

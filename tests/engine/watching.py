@@ -26,6 +26,8 @@ PATIENCE = 20.0  # seconds; only a broken test waits that long
 class Watcher:
     """Collects the frames of one connection; `until` waits for the one a test is about."""
 
+    patience = PATIENCE
+
     def __init__(self, talk: Talk, **place: Any) -> None:
         self.frames: list[f.Frame] = []
         self._talk = talk
@@ -57,7 +59,7 @@ class Watcher:
 
     async def until(self, kind: type[F], that: Callable[[F], bool] = lambda frame: True) -> F:
         """The next frame of this kind, from where the last search ended."""
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(self.patience):
             while True:
                 while self._read < len(self.frames):
                     frame = self.frames[self._read]

@@ -24,9 +24,9 @@ from tests.prove.witness import SERVER, WitnessAgent
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.process import plain_environment
 from turnwire.core.conversation.state import Options
+from turnwire.core.error_codes import Refused
 from turnwire.crash_points import CrashPoint, on_reach
 from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.ports import Conflict
 from turnwire.stores.sqlite import SqliteStore
 
 ROOT = Path(__file__).parent.parent.parent
@@ -123,7 +123,7 @@ class Day:
     async def open(self, engine: Engine, agent: str, name: str) -> Talk:
         try:
             return await engine.create(agent, conversation_id=name, rules=RULES[name])
-        except Conflict:
+        except Refused:  # it is there already
             return await engine.open(name)
 
     # --- the conversations ----------------------------------------------------------------------

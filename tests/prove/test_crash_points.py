@@ -54,9 +54,9 @@ READS = {
         "receipt",
         "request",
     ),
-    *("inbox", "audit", "search", "get_blob", "blob", "token", "tokens"),
+    *("inbox", "audit", "search", "get_blob", "blob", "token", "tokens", "connections"),
 }
-BESIDE = {"change", "delete", "note", "put_blob", "backup", "close"}
+BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
 BESIDE |= {"add_token", "revoke_token", "add_ticket", "take_ticket"}
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)

@@ -106,6 +106,9 @@ class WitnessSession:
         self._journal.write(handed)
         await self._session.deliver(replies, resumed=resumed)
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        await self._session.choose(model=model, permission_mode=permission_mode)
+
     async def interrupt(self) -> None:
         self._journal.write(Stopped(talk=self._talk, session=self._name, how="asked"))
         await self._session.interrupt()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -15,12 +16,12 @@ from tests.stores.files import rows_of
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, EngineSettings, Talk
-from turnwire.engine.follow import SlowReader
+from turnwire.engine import Engine, EngineSettings, FollowAgain, Talk
 from turnwire.ports import Fenced, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.fsck import check
 from turnwire.stores.sqlite.schema import NEWEST
+from turnwire.stores.sqlite.watch import WatchedFile
 from turnwire.testing.store_samples import LEASE, NOW, Writing, begin
 
 
@@ -253,7 +254,7 @@ async def backup_after_a_turn(engine: Engine, path: Path) -> tuple[Talk, int]:
 
 
 async def until_cut_off(seen: Watcher) -> None:
-    with pytest.raises(SlowReader):
+    with pytest.raises(FollowAgain):
         await seen.until(f.Frame, lambda frame: False)
 
 
@@ -345,3 +346,25 @@ def test_a_conversation_that_the_other_log_does_not_have_is_not_found(
             assert refused.value.code == "CONVERSATION_NOT_FOUND"
 
     asyncio.run(scene())
+
+
+def test_a_file_that_grows_while_it_is_looked_at_was_not_cut_short(tmp_path: Path) -> None:
+    """One thread looks at it, it grows, another one looks at it, and only then the first one thinks."""
+    path = tmp_path / "log.db"
+    path.write_bytes(b"x" * 100)
+    file = WatchedFile(str(path))
+    file.look()
+    place = file._place
+
+    class Slow:
+        """Its path, with a write and another look between the look and the thought."""
+
+        def stat(self) -> os.stat_result:
+            found = place.stat()
+            file._place = place
+            path.write_bytes(b"x" * 200)
+            file.look()
+            return found
+
+    file._place = Slow()  # type: ignore[assignment]  # only one of its methods is used
+    file.look()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from turnwire.cli.conversations import find, id_argument
+from turnwire.cli.conversations import find, id_argument, true_row
 from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.errors import TurnwireError
 
@@ -47,7 +47,7 @@ def command(*, home: Home, conversation: str, form: str, out: Path | None) -> No
 
 async def _export(home: Home, conversation: str, form: str, out: Path | None) -> None:
     async with home.store() as store:
-        row = await find(store, conversation, home)
+        row = true_row(await find(store, conversation, home))
         with _opened(out) as file:
             if form == "jsonl":
                 await _write_lines(store, row, file, on_screen=out is None)

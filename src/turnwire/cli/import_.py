@@ -10,7 +10,7 @@ import click
 
 from turnwire.cli.conversations import new_id
 from turnwire.cli.home import Home, data_dir_option, run_async
-from turnwire.cli.words import counted
+from turnwire.cli.words import counted, readable
 from turnwire.errors import TurnwireError, UnreadableInput
 
 if TYPE_CHECKING:
@@ -21,16 +21,23 @@ __all__ = ["command"]
 
 
 @click.command("import")
+@click.option("--json", "as_json", is_flag=True, help="What was made, as a JSON object.")
 @data_dir_option
 @click.argument("file")
-def command(*, home: Home, file: str) -> None:
+def command(*, home: Home, file: str, as_json: bool) -> None:
     """Make a conversation of an exported file.
 
     FILE is what `turnwire export --to jsonl` wrote. The conversation gets a new id; its entries and
-    their numbers stay the same. What was open when it was exported is not open in it.
+    their numbers stay the same. What was open when it was exported has ended in it, as interrupted.
     """
     path = Path(file)
     conversation_id, entries = run_async(_import(home, path))
+    if as_json:
+        import msgspec
+
+        facts = {"conversation_id": conversation_id, "entries": entries, "file": readable(file)}
+        click.echo(msgspec.json.encode(facts))
+        return
     click.echo(f"{conversation_id}  {counted(entries, 'message')} from {path.name}")
     click.echo(f"See it: {home.command('show', conversation_id)}")
 

@@ -43,6 +43,10 @@ def command(*, home: Home, as_json: bool) -> None:
         click.echo(f"There are no conversations in {home.path} yet. Start one: {start}")
     else:
         _print(rows)
+        damaged = sum(row.damage is not None for row in rows)
+        if damaged:
+            said = counted(damaged, "conversation")
+            click.echo(f"{said} cannot be read. See why: {home.command('fsck')}", err=True)
 
 
 async def _rows(home: Home) -> list[ConversationRow]:
@@ -55,7 +59,7 @@ def facts(row: ConversationRow) -> dict[str, Any]:
     state = row.state
     return {
         "conversation_id": row.conversation_id,
-        "title": row.title or state.title,
+        "title": row.title,
         "agent": row.agent,
         "state": state.state,
         "turns": state.turns,
@@ -65,6 +69,7 @@ def facts(row: ConversationRow) -> dict[str, Any]:
         "cwd": row.cwd,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
+        **({"damage": row.damage} if row.damage is not None else {}),
     }
 
 
@@ -76,8 +81,8 @@ def _print(rows: list[ConversationRow]) -> None:
     page = Page()
     width = max(len(row.conversation_id) for row in rows)
     for row in rows:
-        word, style = _STATES[row.state.state]
-        title = plain(row.title or row.state.title or "(nothing was said)")
+        word, style = _STATES[row.state.state] if row.damage is None else ("damaged", "red")
+        title = plain(row.title or "(nothing was said)")
         left = Text.assemble(
             (f"{row.conversation_id:<{width}}", "bold"), "  ", (f"{word:<13}", style)
         )

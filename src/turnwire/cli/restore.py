@@ -6,8 +6,10 @@ import time
 
 from msgspec import convert, structs
 
+from turnwire.cli.left_open import LeftOpen
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
+from turnwire.core.times import iso
 from turnwire.engine.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
 from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
 
@@ -26,6 +28,8 @@ class Restorer:
         self._told = head
         self._state = state
         self._writes: list[Write] = []
+        self._open = LeftOpen()
+        self._turns = 0  # that have ended
         self.head = 0  # the number of the last entry
 
     @classmethod
@@ -58,7 +62,10 @@ class Restorer:
             case BlobLine():
                 at = self._told.created_at
                 await self._store.put_blob(line.blob_id, line.data, line.mime_type, at=at)
-            case EndLine(entries=entries) if entries == self.head:
+            case EndLine():
+                if (line.entries, line.turns) != (self.head, self._turns):
+                    told = f"{line.entries} entries and {line.turns} ends of turns"
+                    raise ValueError(f"it has {self.head} and {self._turns} rather than {told}")
                 await self._finish()
                 return True
             case _:
@@ -72,6 +79,7 @@ class Restorer:
         if entry.run_id.startswith(old):
             run_id = f"{self._claim.conversation_id}:{entry.run_id.removeprefix(old)}"
             entry = structs.replace(entry, run_id=run_id)
+        self._open.entry(stored)
         write = AddEntry(stored.sequence, entry, stored.turn_id, stored.trace_id)
         self._writes.append(write)
         self.head = stored.sequence
@@ -82,6 +90,8 @@ class Restorer:
 
     async def _end_turn(self, line: TurnLine) -> None:
         """A turn was over here."""
+        self._open.end(line.turn_id, line.end.after_sequence, self.head)
+        self._turns += 1
         self._writes.append(EndTurn(line.turn_id, line.trace_id, line.end))
         end = line.end
         self._state = structs.replace(
@@ -94,9 +104,13 @@ class Restorer:
         await self._commit(line.ended_at)
 
     async def _finish(self) -> None:
-        """It is whole."""
+        """It is whole. What was open in it is ended now."""
         self._state = structs.replace(self._state, totals=self._told.totals)
-        await self._commit(self._told.updated_at)
+        now = time.time_ns() // 1_000_000
+        self._state, ends = self._open.closed(self._state, now)
+        self._writes += ends
+        self.head = self._state.head
+        await self._commit(iso(now) if ends else self._told.updated_at)
         await self._store.release(self._claim)
 
     async def _commit(self, at: str) -> None:

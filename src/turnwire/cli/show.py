@@ -56,7 +56,7 @@ async def _print(store: Store, row: ConversationRow, tail: int | None, home: Hom
 
     view = StoryView(past=True)
     try:
-        title = plain(row.title or row.state.title or "(nothing was said)")
+        title = plain(row.title or "(nothing was said)")
         where = f", in {plain(row.cwd)}" if row.cwd else ""
         about = f"{row.conversation_id} with {row.agent}{where}"
         view.note([Text(title, "bold"), Text(about, "dim")])

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 
 from msgspec import structs
@@ -21,10 +21,26 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.partials import OpenBlock, Partials
 from turnwire.dialects.v2.project import frame_of
+from turnwire.errors import TurnwireError
 
-__all__ = ["Channel", "Sent", "Subscriber"]
+__all__ = ["Channel", "FollowAgain", "Sent", "SlowReader", "Subscriber"]
 
 _ENVELOPE = 400  # bytes around a piece of a text
+
+
+class FollowAgain(TurnwireError):
+    """Nothing more comes from here: another process has the conversation, the server stops, or the
+    log was replaced. Whoever follows again from their place misses nothing.
+    """
+
+    code = "STORAGE_UNAVAILABLE"
+    retryable = True
+
+
+class SlowReader(FollowAgain):
+    """A follower did not keep up and was cut off."""
+
+    code = "RATE_LIMITED"
 
 
 class Sent:
@@ -32,6 +48,11 @@ class Sent:
 
     def __init__(self, frame: f.Frame) -> None:
         self.frame = frame
+
+    @cached_property
+    def number(self) -> int | None:
+        """The entry in the log that it tells of, or tells again."""
+        return getattr(self.frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
 
     @cached_property
     def encoded(self) -> Encoded:
@@ -54,7 +75,8 @@ class Subscriber:
     """
 
     def __init__(self, wake: Callable[[], None], *, frames: int, size: int) -> None:
-        self.overrun = False  # they were too slow, or nothing more comes: what waited was dropped
+        # Why nothing more comes behind what waits.
+        self.end: Callable[[], TurnwireError] | None = None
         self._waiting: deque[Sent] = deque()
         self._size = 0  # bytes that wait
         self._wake = wake
@@ -63,10 +85,11 @@ class Subscriber:
 
     def receive(self, together: list[Sent]) -> None:
         """Never waits. Cuts off who has not read what came before, and is beyond the limit."""
-        if self.overrun:
+        if self.end is not None:
             return
         if self._size > self._most_bytes or len(self._waiting) > self._most_frames:
-            self.cut_off()
+            self.begin()
+            self.finish(partial(SlowReader, "You read too slowly; follow again from your place."))
         else:
             self._waiting += together
             self._size += sum(sent.size for sent in together)
@@ -85,11 +108,9 @@ class Subscriber:
         self._size -= sent.size
         return sent
 
-    def cut_off(self) -> None:
-        """Drop what waits; they have to come again, and will miss nothing."""
-        self.overrun = True
-        self._waiting.clear()
-        self._size = 0
+    def finish(self, why: Callable[[], TurnwireError]) -> None:
+        """Nothing more comes; what waits may still be taken."""
+        self.end = self.end or why
         self._wake()
 
 
@@ -183,10 +204,15 @@ class Channel:
             out.append(f.ConversationUpdated(*ids, news))
         return out
 
-    def cut_off(self) -> None:
-        """Nothing more comes from here: whoever follows has to come again."""
+    def finish(self, why: Callable[[], TurnwireError]) -> None:
+        """Nothing more comes from here; whoever follows gets what waits for them, and then this."""
         for subscriber in self._subscribers:
-            subscriber.cut_off()
+            subscriber.finish(why)
+
+    def drop(self) -> None:
+        """What waits for those who follow is not to be told any more."""
+        for subscriber in self._subscribers:
+            subscriber.begin()
 
     def publish(self, state: Conversation, frames: Iterable[f.Frame]) -> None:
         """Tell everyone what has led to this state."""

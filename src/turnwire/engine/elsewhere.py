@@ -6,13 +6,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
-from turnwire.core.conversation.state import Conversation, Turn, status_of
+from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
-from turnwire.core.status import Totals, with_turn
+from turnwire.core.status import BackgroundTask, QueueItem, Totals, with_turn
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
@@ -23,6 +25,7 @@ from turnwire.ports import (
     Bus,
     Clock,
     ConversationRow,
+    Damaged,
     RequestRow,
     StorageUnavailable,
     Store,
@@ -32,6 +35,8 @@ from turnwire.ports import (
 )
 
 __all__ = ["Elsewhere", "catch_up"]
+
+_OF_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
@@ -53,7 +58,7 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
                 request = await store.request(name, asked)
                 news.opened(stored.entry.timestamp, request)
     news.end_turns(row.head + 1)
-    news.begin_turn(row.state.turn, now)
+    news.begin_silent(now)
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
         reach(CrashPoint.CATCH_UP_PUBLISHES)
@@ -71,12 +76,18 @@ class _News:
         self._started = before.turns
         self._after = after
         self._ended = deque(ended)
+        self._queue: list[QueueItem] | None = None  # what is left in it by a turn that begins
         self._origins = {turn.turn_id: turn.end.origin for turn in ended}
+        if after.turn is not None:
+            self._origins[after.turn.turn_id] = after.turn.origin
 
     def end_turns(self, until: int) -> None:
         """Those that ended before this number."""
         while self._ended and self._ended[0].end.after_sequence < until:
             turn = self._ended.popleft()
+            if turn.turn_id > self._started:  # it has said nothing
+                self._start(turn.turn_id, turn.ended_at, turn.trace_id, None)
+                self._runs(turn.ended_at)
             end, status = turn.end, self.status
             ids = (self._name, turn.turn_id, None, turn.ended_at, turn.trace_id)
             self.frames.append(f.AssistantComplete(*ids, end))
@@ -89,31 +100,25 @@ class _News:
                 last_turn=end,
                 last_turn_id=turn.turn_id,
                 totals=with_turn(status.totals or Totals(), end),
-                queue_held=bool(status.queue) and (end.is_error or end.interrupted),
+                queue_held=bool(status.queue) and self._is_held_after(turn),
             )
 
     def add(self, stored: StoredEntry) -> str | None:
         """An entry, and what it shows of the state. Returns what was asked with it, if anything."""
         now = stored.entry.timestamp
         starts = stored.turn_id is not None and stored.turn_id > self._started
-        queue = self.status.queue
         if starts:
             assert stored.turn_id is not None
-            self._started = stored.turn_id
             said = known_meta(stored.entry).client_message_id
-            waited = bool(queue) and said is not None and queue[0].client_message_id == said
-            queue_id = queue[0].queue_id if waited else None
-            queue = queue[waited:]
-            origin = self._origins.get(self._started, "user")
-            start = p.TurnStart(self._started, origin, queue_id, said)
-            ids = (self._name, self._started, None, now, stored.trace_id)
-            self.frames.append(f.TurnStarted(*ids, start))
+            self._start(stored.turn_id, now, stored.trace_id, said)
+            if self._origins.get(stored.turn_id, "user") != "user":
+                self._runs(now)  # nobody's words began it
         frame = frame_of(stored.entry, stored.sequence, self._name, stored.trace_id)
         self.frames.append(frame)
         if starts:
-            held = self.status.queue_held and bool(queue)
-            turn = {"running": True, "turn_id": self._started, "state": "streaming"}
-            self._tell(now, **turn, reason=None, queue=queue, queue_held=held)
+            self._runs(now)
+        elif self.status.running and self.status.state == "active" and _is_said(frame):
+            self._tell(now, state="streaming")  # the agent goes on
         match frame:
             case f.AssistantRequestInput(payload=p.RequestInput(question_id=asked)):
                 return asked
@@ -126,9 +131,67 @@ class _News:
                 self._tell(
                     now, model=self._after.model, permission_mode=self._after.permission_mode
                 )
+            case f.SessionSystemEvent(payload=p.SystemNews(subtype=subtype, data=data)):
+                if subtype in _OF_TASKS:
+                    self._tell(now, background_tasks=self._tasks(subtype, data))
             case _:
                 pass
         return None
+
+    def _tasks(self, subtype: str, data: Any) -> list[BackgroundTask]:
+        """What goes on in the background after news of it; a task is shown as it is now."""
+        listed = data.get("tasks", [data]) if isinstance(data, dict) else []
+        named = {task.get("task_id") for task in listed if isinstance(task, dict)}
+        told = self.status.background_tasks
+        if subtype == "task_notification":
+            return [task for task in told if task.task_id not in named]
+        stay = [
+            task for task in told if subtype != "background_tasks_changed" or task.task_id in named
+        ]
+        ids = {task.task_id for task in stay}
+        return stay + [task for task in self._after.background if task.task_id in named - ids]
+
+    def begin_silent(self, now: str) -> None:
+        """A turn that runs, of which the log has nothing yet."""
+        turn = self._after.turn
+        if turn is not None and turn.turn_id > self._started:
+            said = turn.item.client_message_id if turn.item else None
+            self._start(turn.turn_id, now, turn.trace_id, said)
+
+    def _start(self, turn_id: int, now: str, trace_id: str | None, said: str | None) -> None:
+        """A turn begins: with the first that waits, if it is one of those that do not wait any more.
+
+        Whatever stood before it was taken out of the queue; that is told first.
+        """
+        self._started = turn_id
+        origin = self._origins.get(turn_id, "user")
+        first: QueueItem | None = None
+        if origin == "user":
+            still = {waiting.item.queue_id for waiting in self._after.queue}
+            queue = self.status.queue
+            gone = [n for n, item in enumerate(queue) if item.queue_id not in still]
+            place = next((n for n in gone if queue[n].client_message_id == said), len(queue))
+            self._tell(now, queue=queue[place:])
+            first = next(iter(self.status.queue), None)
+        start = p.TurnStart(turn_id, origin, first.queue_id if first else None, said)
+        ids = (self._name, turn_id, None, now, trace_id)
+        self.frames.append(f.TurnStarted(*ids, start))
+        if first is not None:
+            self._queue = self.status.queue[1:]
+
+    def _runs(self, now: str) -> None:
+        """The state of a turn that has just begun."""
+        queue, held = self.status.queue, self.status.queue_held
+        if self._queue is not None:  # it was the first of them: whatever held them does not now
+            queue, held, self._queue = self._queue, False, None
+        turn = {"running": True, "turn_id": self._started, "state": "streaming"}
+        self._tell(now, **turn, reason=None, queue=queue, queue_held=held)
+
+    def _is_held_after(self, turn: StoredTurn) -> bool:
+        """Whether what waits has to wait on: behind the newest turn the state says it."""
+        if self._after.turns == turn.turn_id:
+            return self._after.held
+        return self.status.queue_held or turn.end.is_error or turn.end.interrupted
 
     def opened(self, now: str, row: RequestRow | None) -> None:
         """A person was needed, and may still be."""
@@ -136,18 +199,17 @@ class _News:
             requests = [*self.status.requests, row.request]
             self._tell(now, state="waiting_input", requests=requests)
 
-    def begin_turn(self, turn: Turn | None, now: str) -> None:
-        """One that has begun, and of which the log has nothing yet: the agent's own do that."""
-        if turn is not None and turn.turn_id > self._started:
-            start = p.TurnStart(turn.turn_id, turn.origin)
-            ids = (self._name, turn.turn_id, None, now, turn.trace_id)
-            self.frames.append(f.TurnStarted(*ids, start))
-
     def _tell(self, now: str, **changes: Any) -> None:
         status = structs.replace(self.status, **changes)
         if status != self.status:
             self.status = status
             self.frames.append(f.SessionState(self._name, None, None, now, None, status))
+
+
+def _is_said(frame: f.Frame) -> bool:
+    """Whether the agent says something, so that its turn is streaming again."""
+    said = p.BlockPayload | p.ToolResult | p.Interrupted
+    return isinstance(frame.payload, said)  # type: ignore[attr-defined]  # every kind has one
 
 
 class Elsewhere:
@@ -187,9 +249,11 @@ class Elsewhere:
         try:
             while True:
                 self._again = False
-                with suppress(StorageUnavailable):  # the next look may see more
+                with suppress(StorageUnavailable, Damaged):  # the next look may see more
                     row = await self._store.conversation(self._channel.state.conversation_id)
-                    if row is not None and not self._is_ours() and row.state != self._channel.state:
+                    if row is None:
+                        self._channel.finish(partial(Refused, "CONVERSATION_NOT_FOUND"))
+                    elif not self._is_ours() and row.state != self._channel.state:
                         await catch_up(self._channel, self._store, row, iso(self._clock.now()))
                 if not self._again:
                     return

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,8 +23,9 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent, Subscriber
+from turnwire.engine.channel import Channel, FollowAgain, Sent, Subscriber
 from turnwire.engine.clock import SystemClock
+from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
@@ -30,13 +33,16 @@ from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
+from turnwire.engine.valid import valid
 from turnwire.ports import (
     Agent,
     AgentCapabilities,
     Bus,
     Claim,
     Clock,
+    Conflict,
     ConversationRow,
+    Damaged,
     NewConversation,
     Owned,
     StorageUnavailable,
@@ -45,6 +51,9 @@ from turnwire.ports import (
 )
 
 __all__ = ["Engine", "EngineSettings"]
+
+_log = logging.getLogger("turnwire")
+_STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 
 _COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
 _COMMANDS += ["user.queue", "session.heartbeat"]
@@ -104,6 +113,7 @@ class Engine:
         self._opening: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
         self._releasing: set[asyncio.Task[None]] = set()
+        self._connections = Connections(store, self.clock, self.owner, self._lease, self._do_beside)
         self._stopping = False
         self._watching: Timer | None = None
         self._epoch = store.epoch
@@ -123,7 +133,10 @@ class Engine:
 
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
-        await self._look_after(await self.store.unsettled())
+        unsettled = await self.store.unsettled()
+        abandoned = await self.store.abandoned(now=self.clock.now())
+        await self._look_after(list(dict.fromkeys([*unsettled, *abandoned])))
+        self._do_beside(self._connections.forget_the_dead())
         self._watch()
 
     async def _look_after(self, conversation_ids: list[str]) -> None:
@@ -132,7 +145,10 @@ class Engine:
         async def each(conversation_id: str) -> None:
             # Another live process sees to it; or its agent is not here, and it has to wait for it.
             with suppress(Owned, Refused):
-                await self._activate(conversation_id)
+                try:
+                    self._rest(await self._activate(conversation_id))  # if that was all
+                except Damaged as damaged:  # the others are looked after all the same
+                    _log.error("%s", damaged.message)
 
         for first in range(0, len(conversation_ids), _TOGETHER):
             await asyncio.gather(*map(each, conversation_ids[first : first + _TOGETHER]))
@@ -160,6 +176,10 @@ class Engine:
         for live in list(self._live.values()):
             await self._release(live.claim)
         self._live.clear()
+        for name, channel in list(self._channels.items()):
+            channel.finish(_STOPPED)
+            self._forget_channel(name)
+        await self._connections.stop()
         await asyncio.gather(*self._releasing)
         if self._keeper is not None:
             self._keeper.cancel()
@@ -181,19 +201,28 @@ class Engine:
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
     ) -> Talk:
-        """A new conversation with one of the agents."""
+        """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
         known = self._agent(agent)
+        now = iso(self.clock.now())
+        chosen = rules or self.settings.options
+        if not isinstance(chosen, Options):
+            raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         kept = msgspec.structs.replace(
-            rules or self.settings.options, questions_survive=known.capabilities.questions_survive
+            chosen, questions_survive=known.capabilities.questions_survive
         )
         state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
-        now = iso(self.clock.now())
-        new = NewConversation(
-            name, agent, now, user, title, cwd, model, permission_mode, dict(options or {}), state
+        own: Any = {} if options is None else options
+        own = dict(own) if isinstance(own, Mapping) else own
+        new = valid(
+            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
         )
         reach(CrashPoint.CREATES)
-        row = await self.store.create(new)
+        try:
+            row = await self.store.create(new)
+        except Conflict as taken:
+            why = f"{taken.message} Open that one, or choose another id."
+            raise Refused("INVALID_PAYLOAD", why, conversation_id=name) from None
         reach(CrashPoint.CREATED)
         return Talk(self, row)
 
@@ -225,6 +254,11 @@ class Engine:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
+    def check_able(self, row: ConversationRow, command: str) -> None:
+        """Raises Refused with NOT_SUPPORTED where the agent cannot do this."""
+        if command not in self._agent(row.agent).capabilities.commands:
+            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
+
     # --- what is alive ------------------------------------------------------------------------
 
     async def _activate(self, conversation_id: str) -> Live:
@@ -248,7 +282,11 @@ class Engine:
 
     async def _take_over(self, conversation_id: str) -> Live:
         claim = await self._claim(conversation_id)
-        row = await self.store.conversation(conversation_id)
+        try:
+            row = await self.store.conversation(conversation_id)
+        except Damaged:
+            await self._release(claim)  # whoever repairs it need not wait
+            raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         if conversation_id in self._live:  # we had lost it: what its followers knew is void
@@ -314,6 +352,7 @@ class Engine:
             del self._live[live.row.conversation_id]
         channel = self._channels.get(live.row.conversation_id)
         if channel is live.channel and (live.dead or not channel.is_followed):
+            channel.finish(_STOPPED)
             self._forget_channel(live.row.conversation_id)
         self._do_beside(self._release(live.claim))
 
@@ -377,23 +416,33 @@ class Engine:
     # --- following ----------------------------------------------------------------------------
 
     async def follow(
-        self, row: ConversationRow, place: Place, client_id: str
+        self, row: ConversationRow, place: Place, client_id: str, user: str | None = None
     ) -> AsyncGenerator[Sent, None]:
-        """Everything after a place, then live; see `turnwire.engine.follow`."""
+        """Everything after a place, then live; see `turnwire.engine.follow`.
+
+        Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
+        """
         channel = await self._followed(row)
+        connection_id = self.new_id()
         frames = follow(
             place,
             channel,
             self._replays,
             self.clock,
-            info=self._info(row, channel, client_id, self.new_id()),
+            info=self._info(row, channel, client_id, connection_id),
             left=lambda: self._left(row.conversation_id),
             frames=self.settings.buffer,
             size=self.settings.buffer_bytes,
         )
-        async with aclosing(frames):
-            async for sent in frames:
-                yield sent
+        reached = 0
+        self._connections.open(connection_id, row.conversation_id, client_id, user, lambda: reached)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    reached = sent.number or reached
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
 
     async def attach(
         self,
@@ -403,20 +452,25 @@ class Engine:
         *,
         client_id: str,
         connection_id: str,
+        user: str | None,
+        reached: Callable[[], int],
     ) -> AsyncGenerator[Sent, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
-        To be ended with `detach`, also where this was not read to its end.
+        `reached` says the newest entry that they were sent. To be ended with `detach`, also where
+        this was not read to its end.
         """
         channel = await self._followed(row)
+        self._connections.open(connection_id, row.conversation_id, client_id, user, reached)
         info = self._info(row, channel, client_id, connection_id)
         frames = open_at(place, channel, subscriber, self._replays, self.clock, info)
         async with aclosing(frames):
             async for sent in frames:
                 yield sent
 
-    def detach(self, conversation_id: str, subscriber: Subscriber) -> None:
+    def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:
         """They follow no longer."""
+        self._connections.close(connection_id)
         channel = self._channels.get(conversation_id)
         if channel is not None:
             channel.unsubscribe(subscriber)
@@ -424,6 +478,7 @@ class Engine:
 
     async def _followed(self, row: ConversationRow) -> Channel:
         """The channel of a conversation that somebody is about to follow."""
+        self._check_running()
         await self._check_epoch()
         dying = self._live.get(row.conversation_id)
         if dying is not None and dying.dead:  # another process has it now; its channel goes, too
@@ -487,7 +542,7 @@ class Engine:
             return False
         self._epoch = self.store.epoch
         for name, channel in list(self._channels.items()):
-            channel.cut_off()
+            channel.finish(partial(FollowAgain, "The log was replaced by another; follow again."))
             if name not in self._live:
                 self._forget_channel(name)
         self._checking = self._do_beside(self._let_go())

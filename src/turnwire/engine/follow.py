@@ -12,10 +12,10 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
 from turnwire.engine.channel import Channel, Sent, Subscriber
-from turnwire.engine.replays import Replays, SlowReader
+from turnwire.engine.replays import Replays
 from turnwire.ports import Clock
 
-__all__ = ["Place", "SlowReader", "follow", "open_at"]
+__all__ = ["Place", "follow", "open_at"]
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -84,9 +84,9 @@ async def follow(
         while True:
             while (waiting := subscriber.take()) is not None:
                 yield waiting
-            if subscriber.overrun:
+            if subscriber.end is not None:
                 replays.check_epoch(epoch)
-                raise SlowReader("This follower read too slowly; follow again from its place.")
+                raise subscriber.end()
             news.clear()
             await news.wait()
     finally:

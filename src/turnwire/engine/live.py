@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 import msgspec
@@ -21,15 +23,17 @@ from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import Channel
+from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
+from turnwire.errors import TurnwireError
 from turnwire.ports import (
     Agent,
     Claim,
     Clock,
     Commit,
     ConversationRow,
+    Damaged,
     Fenced,
     Receipt,
     SessionStart,
@@ -341,11 +345,14 @@ class Live:
 
     def _set_timer(self, name: str, at: int) -> None:
         self._cancel_timer(name)
+        self._timers[name] = lambda: None
         if name.startswith("deadline:"):  # a time of day
-            self._timers[name] = self._clock.call_at(at, lambda: self._fire(name))
+            timer = self._clock.call_at(at, lambda: self._fire(name))
         else:  # a while, which a clock that is set back does not make longer
             left = at - self._clock.now()
-            self._timers[name] = self._clock.call_after(left, lambda: self._fire(name))
+            timer = self._clock.call_after(left, lambda: self._fire(name))
+        if name in self._timers:  # else its time had come, and it has fired
+            self._timers[name] = timer
 
     def _cancel_timer(self, name: str) -> None:
         cancel = self._timers.pop(name, None)
@@ -399,8 +406,18 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
-        self.channel.cut_off()
+        self.channel.drop()  # what was not told yet is the new owner's to tell
+        self.channel.finish(await self._why_lost())
         await self._runner.close()
+
+    async def _why_lost(self) -> Callable[[], TurnwireError]:
+        name = self.row.conversation_id
+        with suppress(StorageUnavailable, Damaged):
+            if await self._store.conversation(name) is None:
+                return partial(Refused, "CONVERSATION_NOT_FOUND", conversation_id=name)
+        return partial(
+            FollowAgain, "Another process works on it now; follow again from your place."
+        )
 
     def _refuse_all(self) -> None:
         while self._inbox:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 
 __all__ = ["has_died", "owner_name", "process_of"]
 
@@ -33,4 +34,14 @@ def has_died(owner: object) -> bool:
         return True
     except (PermissionError, OverflowError):
         return False
-    return False
+    return _is_zombie(process[1])
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended, and only waits for its parent to hear of it. Linux can tell."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    # The state stands behind the name, in which there may be anything, also brackets.
+    return told.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])

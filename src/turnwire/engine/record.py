@@ -36,6 +36,7 @@ VERSION = 1
 _PAGE = 500
 
 _Number: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 53)]
+_Name: TypeAlias = Annotated[str, Meta(min_length=1)]
 _Time: TypeAlias = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")]
 
 
@@ -47,8 +48,8 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     """The first line: which conversation it is."""
 
     version: int  # of this format
-    conversation_id: str
-    agent: str
+    conversation_id: _Name
+    agent: _Name
     created_at: _Time  # ISO 8601, UTC
     updated_at: _Time
     state: str  # a RunState
@@ -114,7 +115,7 @@ def head_of(row: ConversationRow) -> HeadLine:
         row.created_at,
         row.updated_at,
         state.state,
-        row.title or state.title,
+        row.title,
         row.cwd,
         state.model,
         state.permission_mode,

@@ -11,22 +11,14 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.opening import replayed
 from turnwire.dialects.v2.project import frame_of
-from turnwire.engine.channel import Sent
-from turnwire.errors import TurnwireError
+from turnwire.engine.channel import FollowAgain, Sent
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
-__all__ = ["Replays", "SlowReader"]
+__all__ = ["Replays"]
 
 _PAGE = 500  # entries read at once; a replay has no limit
 _GOOD_FOR = 1000  # milliseconds that a replay is given to others, too
 _MOST = 32  # of them are kept
-
-
-class SlowReader(TurnwireError):
-    """A follower did not keep up and was cut off. It can follow again from where it was."""
-
-    code = "RATE_LIMITED"
-    retryable = True
 
 
 class _Shared:
@@ -52,7 +44,7 @@ class Replays:
         return self._store.epoch
 
     def check_epoch(self, epoch: str) -> None:
-        """Raises SlowReader if the log is not that one any more."""
+        """Raises FollowAgain if the log is not that one any more."""
         _check_epoch(self._store, epoch)
 
     async def since(self, state: Conversation, after: int) -> AsyncGenerator[Sent, None]:
@@ -86,7 +78,7 @@ class Replays:
 def _check_epoch(store: Store, epoch: str) -> None:
     """What was told is of one log. Another one in its place is told from its start."""
     if store.epoch != epoch:
-        raise SlowReader("The log was replaced by another; follow again.")
+        raise FollowAgain("The log was replaced by another; follow again.")
 
 
 async def _missed(

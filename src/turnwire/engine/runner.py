@@ -48,7 +48,7 @@ class AgentRunner:
         self._new_id = new_id
         self._session: AgentSession | None = None
         self._names = RequestNames("")  # the session's
-        self._reader: asyncio.Task[None] | None = None
+        self._about_session: list[asyncio.Task[None]] = []  # its reader, and stops asked of it
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -107,9 +107,9 @@ class AgentRunner:
                 try:
                     await self._do(command)
                 except AgentGone as gone:
-                    await self._is_gone(gone.message)
+                    self._is_gone(gone.message)
                 except Exception as error:
-                    await self._is_gone(_broken(error))
+                    self._is_gone(_broken(error))
         finally:
             if self._worker is asyncio.current_task():
                 self._worker = None
@@ -129,9 +129,12 @@ class AgentRunner:
                 reach(CrashPoint.DELIVERS)
                 await session.deliver(self._names.replies(replies), resumed=resume)
                 reach(CrashPoint.DELIVERED)
+            case e.Choose(model=model, permission_mode=mode):
+                if self._session is not None:  # the next one is opened with it
+                    await self._session.choose(model=model, permission_mode=mode)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
-                    await self._is_gone("The agent was not needed and was closed.")
+                    self._is_gone("The agent was not needed and was closed.")
             case _:
                 pass
 
@@ -143,7 +146,8 @@ class AgentRunner:
             self._session = await self._agent.open(self._start())
             reach(CrashPoint.AGENT_OPENED)
             self._names = RequestNames(self._new_id()[:8])
-            self._reader = asyncio.create_task(self._read(self._session, self._names))
+            reader = asyncio.create_task(self._read(self._session, self._names))
+            self._about_session = [reader]
         return self._session
 
     async def _read(self, session: AgentSession, names: RequestNames) -> None:
@@ -157,26 +161,35 @@ class AgentRunner:
         except Exception as error:
             message = _broken(error)
         if self._session is session:  # it ended, and nobody had asked for that
-            self._reader = None
-            self._beside(self._is_gone(message))
+            self._is_gone(message)
 
     # --- its end ------------------------------------------------------------------------------
 
-    async def _is_gone(self, message: str | None) -> None:
+    def _is_gone(self, message: str | None, *, forced: bool = False) -> None:
+        """From here on it is a loss. A task of its own tells of it, which nothing but `close` ends:
+        a loss that is counted and not told would keep every later turn waiting.
+        """
         self._losses += 1
+        self._beside(self._tell_loss(message, forced))
+
+    async def _tell_loss(self, message: str | None, forced: bool) -> None:
+        worker = self._worker if forced else None
+        if worker is not None:  # it may be opening an agent, or stuck in one
+            self._worker = None
+            await _cancel(worker)
         ended = await self._end_session()
-        self._lost("agent_lost", message, False, ended)
+        self._lost("stopped" if forced else "agent_lost", message, forced, ended)
 
     async def _end_session(self) -> list[i.EndedProcess]:
         """Whoever waits for it may be told to stop waiting; it is ended all the same."""
         session, self._session = self._session, None
-        reader, self._reader = self._reader, None
+        about, self._about_session = self._about_session, []
         if session is not None:
-            self._ending = asyncio.create_task(self._end(session, reader))
+            self._ending = asyncio.create_task(self._end(session, about))
         return await asyncio.shield(self._ending) if self._ending is not None else []
 
     async def _end(
-        self, session: AgentSession, reader: asyncio.Task[None] | None
+        self, session: AgentSession, about: list[asyncio.Task[None]]
     ) -> list[i.EndedProcess]:
         try:
             reach(CrashPoint.CLOSES)
@@ -187,38 +200,34 @@ class AgentRunner:
             _log.exception("An agent could not be closed.")
             return []
         finally:
-            if reader is not None:
-                await _cancel(reader)
+            for task in about:
+                await _cancel(task)
             self._ending = None
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> None:
+    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._side_tasks.add(task)
         task.add_done_callback(self._side_tasks.discard)
+        return task
 
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self, command: e.StopAgent) -> None:
         self._commands.clear()
         if command.force or self._session is None:
-            self._losses += 1
-            self._beside(self._force())
+            self._is_gone(None, forced=True)  # with everything it started
         else:
-            self._beside(self._ask(self._session))
+            self._about_session.append(self._beside(self._ask(self._session)))
 
     async def _ask(self, session: AgentSession) -> None:
-        with suppress(AgentGone):  # then its reader says so
+        try:
             reach(CrashPoint.INTERRUPTS)
             await session.interrupt()
             reach(CrashPoint.INTERRUPTED)
-
-    async def _force(self) -> None:
-        """End it with everything it started; also one that is just being opened."""
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            await _cancel(worker)
-        ended = await self._end_session()
-        self._lost("stopped", None, True, ended)
+        except AgentGone:
+            pass  # its reader says so
+        except Exception:
+            _log.exception("An agent could not be told to stop.")  # it is ended by force soon
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:

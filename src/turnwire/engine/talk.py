@@ -7,15 +7,16 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
-from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
 from turnwire.engine.live import Answer
+from turnwire.engine.valid import valid
 from turnwire.ports import ConversationRow
 
 if TYPE_CHECKING:
@@ -63,19 +64,15 @@ class Talk:
     ) -> Answer:
         """Say something to the agent."""
         said = _content(content)
-        queue_id, trace_id = self._engine.new_id(), self._engine.new_id()
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Said(
-                at=at,
-                content=said,
-                queue_id=queue_id,
-                trace_id=trace_id,
-                by=user,
-                client_message_id=client_message_id,
-            )
-
-        return await self._ask(make, "user.message", said, user, client_message_id)
+        asked = i.Said(
+            at=0,
+            content=said,
+            queue_id=self._engine.new_id(),
+            trace_id=self._engine.new_id(),
+            by=user,
+            client_message_id=client_message_id,
+        )
+        return await self._ask(asked, "user.message", said)
 
     async def answer(
         self,
@@ -87,22 +84,16 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Answer a question."""
-
-        def make(at: int, ended: Outcome | None) -> i.Input:
-            return i.Answered(
-                at=at,
-                question_id=question_id,
-                answer=answer,
-                resume_task=resume_task,
-                by=user,
-                client_message_id=client_message_id,
-                ended=ended,
-            )
-
-        body = [question_id, answer, resume_task]
-        return await self._ask(
-            make, "user.input_response", body, user, client_message_id, question_id
+        asked = i.Answered(
+            at=0,
+            question_id=question_id,
+            answer=answer,
+            resume_task=resume_task,
+            by=user,
+            client_message_id=client_message_id,
         )
+        body = [question_id, answer, resume_task]
+        return await self._ask(asked, "user.input_response", body, question_id)
 
     async def decide(
         self,
@@ -116,24 +107,18 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Allow or deny what the agent wants to run."""
-
-        def make(at: int, ended: Outcome | None) -> i.Input:
-            return i.Decided(
-                at=at,
-                request_id=request_id,
-                decision=decision,
-                reason=reason,
-                updated_input=updated_input,
-                remember=remember or [],
-                by=user,
-                client_message_id=client_message_id,
-                ended=ended,
-            )
-
-        body = [request_id, decision, reason, updated_input, remember]
-        return await self._ask(
-            make, "user.permission_response", body, user, client_message_id, request_id
+        asked = i.Decided(
+            at=0,
+            request_id=request_id,
+            decision=decision,
+            reason=reason,
+            updated_input=updated_input,
+            remember=remember or [],
+            by=user,
+            client_message_id=client_message_id,
         )
+        body = [request_id, decision, reason, updated_input, remember]
+        return await self._ask(asked, "user.permission_response", body, request_id)
 
     async def interrupt(
         self,
@@ -144,13 +129,10 @@ class Talk:
         client_message_id: str | None = None,
     ) -> Answer:
         """Stop a turn."""
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.Interrupted(
-                at=at, turn_id=turn_id, queue=queue, by=user, client_message_id=client_message_id
-            )
-
-        return await self._ask(make, "user.interrupt", [turn_id, queue], user, client_message_id)
+        asked = i.Interrupted(
+            at=0, turn_id=turn_id, queue=queue, by=user, client_message_id=client_message_id
+        )
+        return await self._ask(asked, "user.interrupt", [turn_id, queue])
 
     async def change_queue(
         self,
@@ -164,26 +146,36 @@ class Talk:
     ) -> Answer:
         """Remove, replace or move what waits, or let a held queue go on."""
         said = None if content is None else _content(content)
-
-        def make(at: int, _: Outcome | None) -> i.Input:
-            return i.ChangedQueue(
-                at=at,
-                action=action,
-                queue_id=queue_id,
-                content=said,
-                before=before,
-                by=user,
-                client_message_id=client_message_id,
-            )
-
-        body = [action, queue_id, said, before]
-        return await self._ask(make, "user.queue", body, user, client_message_id)
+        asked = i.ChangedQueue(
+            at=0,
+            action=action,
+            queue_id=queue_id,
+            content=said,
+            before=before,
+            by=user,
+            client_message_id=client_message_id,
+        )
+        return await self._ask(asked, "user.queue", [action, queue_id, said, before])
 
     async def rename(self, title: str, *, user: str | None = None) -> Answer:
         """Give it another title."""
-        return await self._ask(
-            lambda at, _: i.Renamed(at=at, title=title, by=user), "rename", title, user, None
-        )
+        return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
+
+    async def set_model(
+        self, model: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Go on with another model, in the middle of a turn as well."""
+        self._engine.check_able(self.row, "session.set_model")
+        asked = i.Chose(at=0, model=model, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_model", model)
+
+    async def set_permission_mode(
+        self, mode: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Have the agent ask more, or less."""
+        self._engine.check_able(self.row, "session.set_permission_mode")
+        asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_permission_mode", mode)
 
     async def follow(
         self,
@@ -192,36 +184,33 @@ class Talk:
         epoch: str | None = None,
         tail: int | None = None,
         client_id: str = "local",
+        user: str | None = None,
     ) -> AsyncGenerator[Frame, None]:
         """Everything after a place in the log, then live, as the frames of protocol v2."""
         place = Place(last_sequence or 0, epoch, tail)
         sequence = 0
-        async with aclosing(self._engine.follow(self.row, place, client_id)) as sent:
+        async with aclosing(self._engine.follow(self.row, place, client_id, user)) as sent:
             async for each in sent:
                 sequence += 1
                 yield numbered(each.frame, sequence)
 
     async def _ask(
-        self,
-        make: Callable[[int, Outcome | None], i.Input],
-        kind: str,
-        body: Any,
-        user: str | None,
-        client_message_id: str | None,
-        request_id: str | None = None,
+        self, asked: i.Asked, kind: str, body: Any, request_id: str | None = None
     ) -> Answer:
-        try:
-            encoded = msgspec.json.encode([kind, body])
-        except UnicodeEncodeError:
-            raise Refused(
-                "INVALID_PAYLOAD", "It is no text: half of a character is in it."
-            ) from None
+        """Hand it over, if it is something that can be asked for. The time is added there."""
+        asked = valid(asked)
+
+        def make(at: int, ended: Outcome | None) -> i.Input:
+            if isinstance(asked, i.Answered | i.Decided):
+                return structs.replace(asked, at=at, ended=ended)
+            return structs.replace(asked, at=at)
+
         return await self._engine.ask(
             self.id,
             make,
-            user=user,
-            client_message_id=client_message_id,
-            body=encoded,
+            user=asked.by,
+            client_message_id=asked.client_message_id,
+            body=msgspec.json.encode([kind, body]),
             request_id=request_id,
             accepted=self._accepted,
         )

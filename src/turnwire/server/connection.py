@@ -18,8 +18,8 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.dialects.v2.codec import read_command
 from turnwire.engine import Talk
-from turnwire.engine.channel import Sent
-from turnwire.engine.follow import Place, SlowReader
+from turnwire.engine.channel import FollowAgain, Sent, SlowReader
+from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
@@ -71,8 +71,7 @@ class Connection:
             send,
             wire,
             size=self._settings.buffer_bytes,
-            slow=lambda: self.close(4001),
-            ended=lambda: self.close(4000),
+            ended=self._end,
             now=self._loop.time,
         )
         if wire is not None:
@@ -84,7 +83,7 @@ class Connection:
             await self._open(place)
             await self._read(receive)
         finally:
-            self._service.engine.detach(self.conversation_id, self._outlet)
+            self._service.engine.detach(self.conversation_id, self._outlet, self.connection_id)
             self._outlet.stop()
             if self._closing is not None:
                 await asyncio.gather(self._closing, return_exceptions=True)
@@ -97,6 +96,8 @@ class Connection:
             self._outlet,
             client_id=self.who.client_id,
             connection_id=self.connection_id,
+            user=self.who.name,
+            reached=lambda: self._outlet.reached,
         )
         try:
             async with aclosing(first):
@@ -105,11 +106,8 @@ class Connection:
             await self._outlet.release()
         except Gone:
             pass  # reading will say so
-        except SlowReader:  # the log was replaced: they have to begin anew
-            self.close(4000)
         except TurnwireError as error:
-            refused = refusal_of(error)
-            self.close(CLOSES_WITH.get(str(refused.code), 4004), refused)
+            self._end(error)
 
     async def _read(self, receive: Any) -> None:
         while True:
@@ -150,7 +148,7 @@ class Connection:
             if not answered:
                 self._put(error_frame(told, *self._here(), command.client_message_id))
             if told.code == "CONVERSATION_NOT_FOUND":
-                self.close(4504, Refused("CONVERSATION_CLOSED"))
+                self._end(told)
         except Exception:
             _log.exception("conversation %s: a frame failed", self.conversation_id)
             if not answered:
@@ -197,6 +195,16 @@ class Connection:
         if silence >= self._settings.heartbeat_seconds - 1.5 and self._outlet.is_idle:
             self._put(self._frame(f.SessionHeartbeatAck, p.HeartbeatAck()))
 
+    def _end(self, why: TurnwireError) -> None:
+        """The conversation has nothing more for this client."""
+        if isinstance(why, FollowAgain):
+            self.close(4001 if isinstance(why, SlowReader) else 4000)
+            return
+        refused = refusal_of(why)
+        if refused.code == "CONVERSATION_NOT_FOUND":  # it was there
+            refused = Refused("CONVERSATION_CLOSED")
+        self.close(CLOSES_WITH.get(str(refused.code), 4004), refused)
+
     def close(self, code: int, error: Refused | None = None) -> None:
         """End it, with the error that is the reason. It ends even if the client takes nothing."""
         if self._closing is None:
@@ -207,7 +215,7 @@ class Connection:
         last = None if error is None else Sent(error_frame(error, *self._here()))
         try:
             async with asyncio.timeout(_PATIENCE):
-                await self._outlet.finish(last)
+                await self._outlet.send_last(last)
                 await self._send({"type": "websocket.close", "code": code})
         except Exception:  # it has gone, or does not read
             self._abort()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from turnwire.engine.channel import Sent, Subscriber
+from turnwire.engine.channel import Sent, SlowReader, Subscriber
+from turnwire.errors import TurnwireError
 
 __all__ = ["Gone", "Outlet", "Send", "Wire"]
 
@@ -48,18 +49,18 @@ class Outlet(Subscriber):
         wire: Wire | None = None,
         *,
         size: int,
-        slow: Callable[[], None],
-        ended: Callable[[], None],
+        ended: Callable[[TurnwireError], None],
         now: Callable[[], float],
     ) -> None:
         super().__init__(_nothing, frames=0, size=size)
         self.sent_at = now()
+        self.reached = 0  # the newest entry that was sent
         self._send = send
         self._wire = wire
-        self._slow = slow
         self._ended = ended
         self._now = now
         self._sequence = 0
+        self._over = False  # nothing more is sent
         self._held = True  # until the first frames are sent, the others wait
         self._pump: asyncio.Task[None] | None = None
 
@@ -72,13 +73,12 @@ class Outlet(Subscriber):
 
     def receive(self, together: list[Sent]) -> None:
         """Send it, or keep it for later. Never waits."""
-        if self.overrun:
+        if self._over:
             return
         if self._held or self._pump is not None:
             if self._size > self._most_bytes:
-                self.overrun = True
-                self._drop()
-                self._slow()
+                self.begin()
+                self.finish(partial(SlowReader, "You read too slowly; come again from your place."))
                 return
             self._waiting += together
             self._size += sum(sent.size for sent in together)
@@ -93,18 +93,17 @@ class Outlet(Subscriber):
         """For this client alone."""
         self.receive([sent])
 
-    def cut_off(self) -> None:
-        """Nothing more comes from this conversation here."""
-        if not self.overrun:
-            self.overrun = True
-            self._drop()
-            self._ended()
+    def finish(self, why: Callable[[], TurnwireError]) -> None:
+        """Nothing more comes from this conversation here; what waits is still sent."""
+        if not self._over:
+            self._over = True
+            self._ended(why())
 
     # --- the socket -------------------------------------------------------------------------------
 
     async def send_first(self, sent: Sent) -> None:
         """One of the first frames. Waits for the client to take it. Raises Gone."""
-        if self.overrun:
+        if self._over:
             raise Gone
         await self._send_one(sent)
 
@@ -113,11 +112,11 @@ class Outlet(Subscriber):
         await self._send_waiting()
         self._held = False
 
-    async def finish(self, last: Sent | None) -> None:
+    async def send_last(self, last: Sent | None) -> None:
         """Send what waits, then this, and then nothing more. Raises Gone."""
-        self.overrun = True
+        self._over = True
         if self._held:
-            self._drop()  # it would come before the first frames
+            self.begin()  # it would come before the first frames
         if self._pump is not None:
             await asyncio.wait([self._pump])
         if last is not None:
@@ -125,21 +124,25 @@ class Outlet(Subscriber):
 
     def stop(self) -> None:
         """Send nothing more."""
-        self.overrun = True
-        self._drop()
+        self._over = True
+        self.begin()
         if self._pump is not None:
             self._pump.cancel()
 
     async def _send_one(self, sent: Sent) -> None:
         try:
-            await self._send(self._numbered(sent))
+            await self._send(self._message(sent))
         except Exception as error:  # each server has its own for a client that has gone
             raise Gone from error
 
-    def _numbered(self, sent: Sent) -> dict[str, Any]:
+    def _message(self, sent: Sent) -> dict[str, Any]:
+        return {"type": "websocket.send", "text": self._numbered(sent).decode()}
+
+    def _numbered(self, sent: Sent) -> bytes:
         self._sequence += 1
+        self.reached = sent.number or self.reached
         self.sent_at = self._now()
-        return {"type": "websocket.send", "text": sent.encoded.at(self._sequence).decode()}
+        return sent.encoded.at(self._sequence)
 
     def _send_now(self, sent: Sent) -> bool:
         """False: it has to wait, and what follows with it.
@@ -148,11 +151,9 @@ class Outlet(Subscriber):
         need not even be asked in the words of ASGI.
         """
         if self._wire is not None and self._wire.is_open():
-            self._sequence += 1
-            self.sent_at = self._now()
-            self._wire.write(sent.encoded.at(self._sequence))
+            self._wire.write(self._numbered(sent))
             return True
-        sending = self._send(self._numbered(sent))
+        sending = self._send(self._message(sent))
         try:
             awaited = sending.send(None)
         except StopIteration:
@@ -168,18 +169,14 @@ class Outlet(Subscriber):
             await begun
             await self._send_waiting()
         except Exception:  # as above
-            self.overrun = True
-            self._drop()
+            self._over = True
+            self.begin()
         finally:
             self._pump = None
 
     async def _send_waiting(self) -> None:
         while (sent := self.take()) is not None:
             await self._send_one(sent)
-
-    def _drop(self) -> None:
-        self._waiting: deque[Sent] = deque()
-        self._size = 0
 
 
 class _Begun:

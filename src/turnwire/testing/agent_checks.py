@@ -187,7 +187,8 @@ class AgentChecks:
     async def _asked(self, heard: Listener, kind: type[_Request]) -> _Request:
         await heard.until(lambda: heard.first(kind) is not None, kind.__name__)
         asked = heard.first(kind)
-        assert asked is not None
+        if asked is None:
+            raise AgentBroken(f"no {kind.__name__}")
         return asked
 
     async def closing_ends_everything(self) -> None:

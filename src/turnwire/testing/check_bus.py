@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from turnwire.ports import Bus
+from turnwire.testing.expect import expect
 
 __all__ = ["check_bus"]
 
 
 async def check_bus(make_bus: Callable[[], Bus], *, patience: float = 5.0) -> None:
-    """Run every check against a new bus. Raises AssertionError with what went wrong.
+    """Run every check against a new bus. Raises AssertionError with the promise that was broken.
 
     A bus may lose messages, so nothing here fails because one did not arrive; only because one
     arrived that should not have, or in another order than it was sent. A bus that never delivers
@@ -33,19 +34,23 @@ async def check_bus(make_bus: Callable[[], Bus], *, patience: float = 5.0) -> No
     end_other = bus.subscribe("two", other.append)
     for number in range(100):
         bus.publish("one", number)
-    async with asyncio.timeout(patience):
-        while not last.done():  # it may be lost: say it until it is heard
-            bus.publish("one", "last")
-            await asyncio.wait([last], timeout=patience / 100)
+    for _ in range(100):  # it may be lost: say it until it is heard
+        bus.publish("one", "last")
+        await asyncio.wait([last], timeout=patience / 100)
+        if last.done():
+            break
     numbers = [message for message in heard if isinstance(message, int)]
-    assert numbers == sorted(set(numbers)), f"messages came twice or out of order: {numbers}"
-    assert not other, f"a subscriber heard of another conversation: {other}"
+    expect(
+        numbers == sorted(set(numbers)), f"messages come in order, and once; these did: {numbers}"
+    )
+    expect(not other, f"nobody hears of another conversation; this was heard: {other}")
+    expect(last.done(), f"something of what is published arrives within {patience:g} seconds")
 
     end()
     end()  # ending twice does no harm
     before = len(heard)
     bus.publish("one", "after the end")
     await asyncio.sleep(0)
-    assert "after the end" not in heard[before:], "a subscriber heard something after its end"
+    expect("after the end" not in heard[before:], "a subscriber hears nothing after its end")
     end_other()
     bus.publish("nobody", "into the void")  # must not raise

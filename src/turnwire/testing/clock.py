@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from itertools import count
 
@@ -16,8 +15,9 @@ class ManualClock:
 
     def __init__(self, now: int = 1_767_268_800_000) -> None:
         self._now = now
-        self._timers: list[tuple[int, int, Callable[[], None]]] = []
-        self._cancelled: set[int] = set()
+        self._timers: list[
+            tuple[int, int, Callable[[], None]]
+        ] = []  # few: looked through each time
         self._whiles: set[int] = set()  # timers that take a while, however the clock is set
         self._numbers = count()
 
@@ -26,26 +26,37 @@ class ManualClock:
         return self._now
 
     def call_at(self, at: int, run: Callable[[], None]) -> Timer:
-        """Run this when the clock is moved to `at` or beyond."""
-        number = next(self._numbers)
-        heapq.heappush(self._timers, (at, number, run))
-        return lambda: self._cancelled.add(number)
+        """Run this when the clock is moved to `at` or beyond; at once, if it is there already."""
+        return self._call(at, run, next(self._numbers))
 
     def call_after(self, milliseconds: int, run: Callable[[], None]) -> Timer:
         """Run this when the clock was moved so far, wherever it has jumped meanwhile."""
         number = next(self._numbers)
         self._whiles.add(number)
-        heapq.heappush(self._timers, (self._now + milliseconds, number, run))
-        return lambda: self._cancelled.add(number)
+        return self._call(self._now + milliseconds, run, number)
+
+    def _call(self, at: int, run: Callable[[], None], number: int) -> Timer:
+        if at <= self._now:
+            self._whiles.discard(number)
+            run()
+            return lambda: None
+        self._timers.append((at, number, run))
+        return lambda: self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        self._whiles.discard(number)
+        self._timers = [timer for timer in self._timers if timer[1] != number]
 
     def forward(self, seconds: float) -> None:
         """Let time pass, and run what was due, in order."""
         until = self._now + round(seconds * 1000)
-        while self._timers and self._timers[0][0] <= until:
-            at, number, run = heapq.heappop(self._timers)
+        while self._timers:
+            at, number, run = min(self._timers, key=lambda timer: timer[:2])
+            if at > until:
+                break
+            self._forget(number)
             self._now = max(self._now, at)
-            if number not in self._cancelled:
-                run()
+            run()
         self._now = until
 
     def jump(self, seconds: float) -> None:
@@ -56,4 +67,3 @@ class ManualClock:
             (at + by if number in self._whiles else at, number, run)
             for at, number, run in self._timers
         ]
-        heapq.heapify(self._timers)

@@ -24,8 +24,8 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import run_id
 from turnwire.core.status import BackgroundTask, QueueItem, TurnEnd
 from turnwire.core.usage import Usage
-from turnwire.ports import Conflict, Fenced, Receipt, Store
-from turnwire.testing.expect import expect, expect_raises
+from turnwire.ports import Conflict, Connection, Fenced, Receipt, Store
+from turnwire.testing.expect import Broken, expect, expect_raises
 from turnwire.testing.store_samples import (
     LEASE,
     NOW,
@@ -113,7 +113,7 @@ async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
 
 async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
     talk = await begin(store)
-    await begin(store, "idle")
+    await store.release((await begin(store, "idle")).claim)
     expect(await store.unsettled() == [], "an idle conversation is settled")
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
     queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
@@ -136,11 +136,13 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
 
 async def what_an_owner_has_left_is_found_when_its_lease_is_over(store: Store) -> None:
     talk = await begin(store)
-    await begin(store, "idle")
+    await store.release((await begin(store, "idle")).claim)
     running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
     await talk.commit(talk.prepare(state=running))
     expect(await store.abandoned(now=NOW + LEASE - 1) == [], "while the lease runs it is theirs")
     expect(await store.abandoned(now=NOW + LEASE) == ["c"], "then it is nobody's")
+    await talk.commit(talk.prepare(state=structs.replace(running, turn=None)))
+    expect(await store.abandoned(now=NOW + LEASE) == ["c"], "also if there is nothing to do")
     await store.renew([talk.claim], now=NOW + LEASE, lease=LEASE)
     expect(await store.abandoned(now=NOW + LEASE) == [], "unless they hold on to it")
     await store.release(talk.claim)
@@ -181,27 +183,48 @@ async def conversations_are_listed_and_changed(store: Store) -> None:
     expect(await listed("ann") == ["c2", "c0"], "or only one user's")
     page = await store.conversations(limit=1, offset=1)
     expect([row.conversation_id for row in page] == ["c1"], "a page of them")
-    await store.change("c1", title="Kept", archived=True)
+    await store.change("c1", archived=True)
     expect(await listed() == ["c2", "c0"], "an archived one is not listed")
     expect(await listed(archived=True) == ["c1"], "but among the archived ones")
     await store.change("c1", archived=False)
-    row = await store.conversation("c1")
-    expect(row is not None and row.title == "Kept" and not row.archived, "what is absent stays")
-    await expect_raises(Refused, store.change("other", title="x"), "changing an unknown one")
+    expect(await listed() == ["c2", "c1", "c0"], "until it is taken back")
+    await expect_raises(Refused, store.change("other", archived=True), "changing an unknown one")
 
 
-async def a_title_is_the_one_that_was_given_last(store: Store) -> None:
+async def a_title_is_that_of_the_state(store: Store) -> None:
     talk = await begin(store, title="first")
 
     async def title() -> str | None:
         row = await store.conversation("c")
         return row.title if row is not None else None
 
-    await talk.commit(talk.prepare(state=structs.replace(talk.state, title="by the machine")))
-    expect(await title() == "by the machine", "the machine gives one")
-    await store.change("c", title="by hand")
+    expect(await title() == "first", "it begins with one")
+    await talk.commit(talk.prepare(state=structs.replace(talk.state, title="second")))
+    expect(await title() == "second", "a commit gives another one")
     await talk.say("x")
-    expect(await title() == "by hand", "a commit that does not change it leaves it")
+    expect(await title() == "second", "or leaves it")
+    await talk.commit(talk.prepare(state=structs.replace(talk.state, title=None)))
+    expect(await title() is None, "or takes it away")
+
+
+async def who_follows_is_known_until_they_leave(store: Store) -> None:
+    await begin(store)
+    await begin(store, "d")
+    ann = Connection("k1", "c", "one", "page", at(1), at(1), "ann")
+    bob = Connection("k2", "d", "one", "terminal", at(2), at(2), None, "rpc", 7)
+    nowhere = Connection("k3", "other", "one", "page", at(3), at(3))
+    await store.connected([bob, ann, nowhere])
+    expect(await store.connections() == [ann, bob], "all who follow, the oldest first")
+    expect(await store.connections("d") == [bob], "or those of one conversation")
+    later = structs.replace(ann, seen_at=at(9), last_sequence=3)
+    await store.connected([later])
+    expect(
+        await store.connections("c") == [later], "when they were seen last, and how far they are"
+    )
+    await store.disconnected(["k2", "k3", "k9"])
+    expect(await store.connections() == [later], "who has left is gone")
+    await store.delete("c")
+    expect(await store.connections() == [], "and so are those of what was deleted")
 
 
 async def a_deleted_conversation_is_gone(store: Store) -> None:
@@ -310,10 +333,11 @@ async def a_backup_is_a_log_of_its_own(
             expect(copy.epoch == epoch, "which it knows")
             row = await copy.conversation("c")
             stored = await copy.entries("c")
-            expect(row is not None and row.head == len(stored) >= 1, "it has whole commits")
+            if row is None:
+                raise Broken("the copy does not have what was committed")
+            expect(row.head == len(stored) >= 1, "it has whole commits")
             expect(stored == (await store.entries("c"))[: len(stored)], "the same ones")
             claim = await copy.claim("c", "two", now=NOW, lease=LEASE)  # nobody owns a copy
-            assert row is not None
             await Writing(copy, claim, row.state).say("in the copy")
             expect(len(await store.entries("c")) == 21, "writing to it changes only the copy")
         finally:
@@ -329,7 +353,8 @@ OTHER_CHECKS = [
     what_an_owner_has_left_is_found_when_its_lease_is_over,
     the_audit_trail_only_grows,
     conversations_are_listed_and_changed,
-    a_title_is_the_one_that_was_given_last,
+    a_title_is_that_of_the_state,
+    who_follows_is_known_until_they_leave,
     a_deleted_conversation_is_gone,
     words_are_found,
     blobs_are_kept,

@@ -187,6 +187,13 @@ def test_nothing_is_moved_before_what_does_not_wait() -> None:
     assert refusal(move) == "QUEUE_ITEM_NOT_FOUND"
 
 
+def test_an_action_that_nobody_knows_is_not_taken_for_another() -> None:
+    talk = waiting("One", "Two")
+    dance: Any = "dance"
+    assert refusal(lambda: talk.change(dance, "One")) == "INVALID_PAYLOAD"
+    assert talk.queue == ["One", "Two"]
+
+
 # --- after a restart ----------------------------------------------------------------------------
 
 

@@ -70,6 +70,7 @@ class DemoSession(LocalSession):
         self.session_id = session_id
         self.cwd = cwd
         self.may_delete = False
+        self.tasks: dict[str, dict[str, str]] = {}
         self._floor = asyncio.Lock()  # one turn at a time
         self._turn: Turn | None = None
         self._introduced = False

@@ -30,7 +30,8 @@ async def background(turn: Turn) -> None:
     known = {"task_id": task, "tool_use_id": call, "description": description}
     running = {**known, "task_type": "local_agent"}
     turn.news("task_started", {**running, "is_backgrounded": True})
-    turn.news("background_tasks_changed", {"tasks": [running]}, ephemeral=True)
+    turn.host.tasks[task] = running
+    _tell_tasks(turn)
     turn.result(call, turn.text("background_started", task=task))
 
     async def work() -> None:
@@ -55,4 +56,11 @@ async def _work(turn: Turn, known: dict[str, str]) -> None:
     async with Message(turn, call) as message:
         await message.text(report)
     turn.news("task_notification", {**known, "status": "completed", "summary": report})
-    turn.news("background_tasks_changed", {"tasks": []}, ephemeral=True)
+    del turn.host.tasks[known["task_id"]]
+    _tell_tasks(turn)
+
+
+def _tell_tasks(turn: Turn) -> None:
+    """All that run, whichever turn began them."""
+    tasks = [*turn.host.tasks.values()]
+    turn.news("background_tasks_changed", {"tasks": tasks}, ephemeral=True)

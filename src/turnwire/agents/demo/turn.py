@@ -45,6 +45,7 @@ class Host(Protocol):
     session_id: str
     cwd: str | None
     may_delete: bool  # a person allowed it for good
+    tasks: dict[str, dict[str, str]]  # that run in the background, by their ids
 
     def say(self, *events: NormalizedStreamEvent) -> None:
         """Hand these out together."""

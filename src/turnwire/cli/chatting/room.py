@@ -35,6 +35,8 @@ _TICK = 0.2  # seconds between two looks at the clock, while something counts
 class Room:
     """`stay` shows everything and hears the person, until they leave."""
 
+    is_guest = False
+
     def __init__(
         self, talk: ClientConversation, pen: Pen, server: Callable[[], str | None]
     ) -> None:

@@ -38,6 +38,8 @@ TOO_LATE = {
 class Asker(Protocol):
     """Where a person can be asked."""
 
+    is_guest: bool  # whoever leaves ends the turn, and has to be told
+
     def tell(self, lines: list[Text]) -> None:
         """What is asked, and what was answered; nothing where the story tells it."""
 
@@ -70,6 +72,8 @@ async def ask_question(asker: Asker, request: OpenRequest) -> Any:
         hint = hint_of(question)
         if len(questions) > 1:
             hint = f"{number} of {len(questions)}: {plain(safe(question.question))}  {hint}"
+        if asker.is_guest:
+            hint += "; Ctrl-D leaves it open"
         answer = await _answer(asker, question, hint, request.required)
         if answer is None:
             return None
@@ -99,7 +103,8 @@ async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
     asker.forget_keys()
     given: Any = None  # what is to run instead
     while True:
-        line = await asker.read_line(_choices(request, given))
+        choices = _choices(request, given)
+        line = await asker.read_line(f"{choices}  Ctrl-D: stop" if asker.is_guest else choices)
         if line is None:
             return None
         letter, _, words = line.strip().partition(" ")

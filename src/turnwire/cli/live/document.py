@@ -27,7 +27,7 @@ class MarkdownPainter:
         self._write = write
         self._agent = row.agent
         self._speaker = ""
-        title = plain(row.title or row.state.title or row.conversation_id)
+        title = plain(row.title or row.conversation_id)
         write(f"# {title}\n\n")
         write(f"Conversation {row.conversation_id} with {row.agent}, {row.created_at[:10]}\n")
 

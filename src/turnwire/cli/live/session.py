@@ -18,7 +18,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
-from turnwire.engine.follow import SlowReader
+from turnwire.engine.channel import FollowAgain
 
 __all__ = ["Conversing", "Here", "Left", "Session"]
 
@@ -43,7 +43,7 @@ class Conversing(Protocol):
         """The number of its newest entry."""
 
     def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
-        """Everything from here on. Raises SlowReader where it has to be asked for again."""
+        """Everything from here on. Raises FollowAgain where it has to be asked for again."""
 
     async def send(self, content: str) -> tuple[int | None, str | None]:
         """Say something: the turn that it starts, or its place in the queue."""
@@ -281,7 +281,7 @@ class Session:
         """Show everything from here on. Whoever is too slow begins again where it was."""
         while True:
             frames = self._talk.frames(self._cursor)
-            with suppress(SlowReader):
+            with suppress(FollowAgain):
                 async with aclosing(frames):
                     async for frame in frames:
                         self._take(frame)

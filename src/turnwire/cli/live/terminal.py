@@ -25,6 +25,8 @@ _TURNING = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 class TerminalPainter(LinePainter):
     """Everything that is drawn goes through here. Use `stop` at the end."""
 
+    is_guest = True
+
     def __init__(self, pen: Pen, keyboard: Keyboard | None = None) -> None:
         super().__init__(pen)
         self._keyboard = keyboard

@@ -82,14 +82,15 @@ def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
         said = [f"Left open: {words}", f"Answer it: {home.command('answer', talk.id)}"]
     else:
-        if view.painter is None:
-            view.note(permission_lines(request))
         tool = plain(visible(request.tool_name))
         again = home.command("run", "--conversation", talk.id)
-        said = [
-            f"Nobody here can allow {tool}, so the turn stops.",
-            f"Go on at a terminal: {again}",
-        ]
+        if view.painter is None:
+            view.note(permission_lines(request))
+            said = [f"Nobody here can allow {tool}, so the turn stops."]
+            said.append(f"Go on at a terminal: {again}")
+        else:
+            said = [f"You have not decided: {tool} does not run, and the turn stops."]
+            said.append(f"Go on: {again}")
     if isinstance(view, JsonView):
         click.echo(" ".join(said), file=sys.stderr)
     elif is_terminal():  # there a command on a line of its own is easier to copy

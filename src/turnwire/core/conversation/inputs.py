@@ -15,8 +15,10 @@ __all__ = [
     "AgentLost",
     "AgentSaid",
     "Answered",
+    "Asked",
     "Came",
     "ChangedQueue",
+    "Chose",
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
@@ -92,6 +94,13 @@ class Renamed(_Asked, frozen=True, kw_only=True):
     title: str
 
 
+class Chose(_Asked, frozen=True, kw_only=True):
+    """Another model or another permission mode; what is absent stays."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+
+
 class AgentSaid(_Input, frozen=True, kw_only=True):
     """An event of the agent, and the entries of the log that it means.
 
@@ -153,13 +162,9 @@ class Recovered(_Input, frozen=True, kw_only=True):
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
+Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose
 Input: TypeAlias = (
-    Said
-    | ChangedQueue
-    | Answered
-    | Decided
-    | Interrupted
-    | Renamed
+    Asked
     | AgentSaid
     | AgentLost
     | DeadlinePassed

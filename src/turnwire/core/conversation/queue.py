@@ -75,12 +75,14 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         _check_content(change.content or [])
         item = structs.replace(waiting.item, content=change.content)
         d.queue[place] = structs.replace(waiting, item=item)
-    else:
+    elif change.action == "move":
         target = len(d.queue)
         if change.before is not None:
             target = _place(d, change.before)
         d.queue.insert(target, waiting)
         del d.queue[place + (target <= place)]
+    else:
+        raise Refused("INVALID_PAYLOAD", f"Nobody can {change.action} what waits.")
     d.audit(f"queue_{change.action}", change.by, queue_id=change.queue_id)
 
 

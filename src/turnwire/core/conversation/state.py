@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from turnwire.core.status import (
     BackgroundTask,
@@ -43,6 +43,7 @@ Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
 # What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
 DeadlinePolicy: TypeAlias = Literal["fail", "default", "wait"]
 OnDisconnect: TypeAlias = Literal["converge", "continue"]
+Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # what a calendar can still hold
 
 
 class _State(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -52,14 +53,14 @@ class _State(Struct, frozen=True, omit_defaults=True, gc=False):
 class Options(_State, frozen=True):
     """How this conversation behaves where there is a choice."""
 
-    max_queue: int = 16
+    max_queue: Annotated[int, Meta(ge=0, le=1_000_000)] = 16
     on_disconnect: OnDisconnect = "converge"
-    disconnect_grace: float = 30.0  # seconds after the last client left
-    interrupt_grace: float = 5.0  # seconds an agent has to obey before it is ended by force
-    question_seconds: float | None = None  # until a question's deadline; none: it waits for ever
+    disconnect_grace: Seconds = 30.0  # seconds after the last client left
+    interrupt_grace: Seconds = 5.0  # seconds an agent has to obey before it is ended by force
+    question_seconds: Seconds | None = None  # until a question's deadline; none: it waits for ever
     question_policy: DeadlinePolicy = "fail"
     question_default: str | None = None  # the answer of the policy `default`
-    permission_seconds: float | None = None  # until a permission is denied; none: it waits
+    permission_seconds: Seconds | None = None  # until a permission is denied; none: it waits
     questions_survive: bool = False  # the agent takes an answer as a tool's result in a new process
 
 

@@ -36,6 +36,7 @@ def disown(connection: apsw.Connection) -> None:
     connection.execute(
         "UPDATE conversations SET owner = NULL, lease_until = 0, fence = fence + ?", (_JUMP,)
     )
+    connection.execute("DELETE FROM connection_sessions")
 
 
 def _copy(source: apsw.Connection, path: Path) -> str:

@@ -52,14 +52,13 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
         raise Conflict("A conversation begins with an empty log and its own name.")
     conversation_id = clean(new.conversation_id)
     db.execute(
-        "INSERT INTO conversations (conversation_id, agent, user, title, state_title, cwd, options,"
+        "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options,"
         " parent_id, created_at, updated_at, head, unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
             clean(new.user),
-            clean(state.title),
             clean(state.title),
             clean(new.cwd),
             json_text(new.options),
@@ -77,14 +76,11 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
             db.execute(sql, row)
 
 
-def change_conversation(
-    db: apsw.Cursor, conversation_id: str, title: str | None, archived: bool | None
-) -> None:
+def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -> None:
     """Change what is not the engine's."""
     db.execute(
-        "UPDATE conversations SET title = coalesce(?, title), archived = coalesce(?, archived)"
-        " WHERE conversation_id = ?",
-        (clean(title), archived, clean(conversation_id)),
+        "UPDATE conversations SET archived = ? WHERE conversation_id = ?",
+        (archived, clean(conversation_id)),
     )
     if not db.connection.changes():
         raise _not_found(conversation_id)

@@ -40,13 +40,11 @@ __all__ = [
 Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
 
-# The fence and the numbers are checked by the statement that moves the head. A title is written only
-# when the machine's own title has changed: somebody may have given another one since.
+# The fence and the numbers are checked by the statement that moves the head.
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = ?3, unsettled = ?4,
-    native_session_id = coalesce(?5, native_session_id),
-    title = CASE WHEN ?6 IS NULL OR ?6 IS state_title THEN title ELSE ?6 END, state_title = ?6
+    native_session_id = coalesce(?5, native_session_id), title = ?6
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
 """
 ADD_ENTRY = """

@@ -56,7 +56,8 @@ def connect(
     except OSError as failure:
         cause = failure.strerror or str(failure)
         raise StorageUnavailable(f"The log cannot be opened: {cause}", path=path) from failure
-    set_aside_foreign_wal(path)
+    if writes:  # before any reader: it looks into the file, which gives up the locks as well
+        set_aside_foreign_wal(path)
     with storage_errors():
         connection = apsw.Connection(path, vfs=vfs)
         try:

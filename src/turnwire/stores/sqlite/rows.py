@@ -14,6 +14,7 @@ from turnwire.ports import (
     AuditRow,
     BlobRow,
     ConversationRow,
+    Damaged,
     Hit,
     InboxItem,
     Receipt,
@@ -53,30 +54,40 @@ FROM conversations
 
 
 def _conversation(row: tuple[Any, ...]) -> ConversationRow:
+    damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
+    try:
+        state, options = _state(row[5]), _json(row[10])
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
+        damage = str(error)
     return ConversationRow(
         conversation_id=row[0],
         agent=row[1],
         created_at=row[2],
         updated_at=row[3],
         head=row[4],
-        state=_state(row[5]),
+        state=state,
         user=row[6],
         title=row[7],
         cwd=row[8],
         native_session_id=row[9],
-        options=_json(row[10]),
+        options=options,
         archived=bool(row[11]),
         parent_id=row[12],
         owner=row[13],
         lease_until=row[14],
+        damage=damage,
     )
 
 
 def find_conversation(db: apsw.Connection, conversation_id: str) -> ConversationRow | None:
-    """One."""
+    """One. Raises Damaged."""
     found = db.execute(f"{_CONVERSATION} WHERE conversation_id = ?", (clean(conversation_id),))
-    row = found.fetchone()
-    return None if row is None else _conversation(row)
+    for row in found:
+        conversation = _conversation(row)
+        if conversation.damage is not None:
+            raise Damaged(conversation.conversation_id, conversation.damage)
+        return conversation
+    return None
 
 
 def find_conversations(
@@ -98,10 +109,9 @@ def find_unsettled(db: apsw.Connection) -> list[str]:
 
 
 def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
-    """Those that somebody looked after who is gone."""
+    """Those that somebody owned who is gone."""
     found = db.execute(
-        "SELECT conversation_id FROM conversations"
-        " WHERE unsettled AND owner IS NOT NULL AND lease_until <= ?",
+        "SELECT conversation_id FROM conversations WHERE owner IS NOT NULL AND lease_until <= ?",
         (now,),
     )
     return [conversation_id for (conversation_id,) in found]

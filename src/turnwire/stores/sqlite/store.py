@@ -16,6 +16,7 @@ from turnwire.ports import (
     BlobRow,
     Claim,
     Commit,
+    Connection,
     ConversationRow,
     Hit,
     InboxItem,
@@ -28,7 +29,7 @@ from turnwire.ports import (
     Token,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, rows
+from turnwire.stores.sqlite import access, changes, connections, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -138,11 +139,9 @@ class SqliteStore:
     async def abandoned(self, *, now: int) -> list[str]:
         return await self._reader.read(lambda db: rows.find_abandoned(db, now))
 
-    async def change(
-        self, conversation_id: str, *, title: str | None = None, archived: bool | None = None
-    ) -> None:
+    async def change(self, conversation_id: str, *, archived: bool) -> None:
         await self._writer.call(
-            lambda db: changes.change_conversation(db, conversation_id, title, archived)
+            lambda db: changes.change_conversation(db, conversation_id, archived)
         )
 
     async def delete(
@@ -232,6 +231,15 @@ class SqliteStore:
             db.execute(ADD_AUDIT, row)
 
         await self._writer.call(add)
+
+    async def connected(self, those: Sequence[Connection]) -> None:
+        await self._writer.call(lambda db: connections.add_connections(db, those))
+
+    async def disconnected(self, connection_ids: Sequence[str]) -> None:
+        await self._writer.call(lambda db: connections.remove_connections(db, connection_ids))
+
+    async def connections(self, conversation_id: str | None = None) -> list[Connection]:
+        return await self._reader.read(lambda db: connections.find_connections(db, conversation_id))
 
     async def put_blob(
         self,

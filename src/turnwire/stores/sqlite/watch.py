@@ -44,6 +44,7 @@ class WatchedFile:
 
     def look(self, connection: apsw.Connection | None = None) -> None:
         """Raise StorageUnavailable if it is gone or cut short; note it if it is another one."""
+        size = self._size  # known before it is looked at: meanwhile other threads see it grow
         try:
             now = self._place.stat()
         except OSError as failure:
@@ -54,7 +55,7 @@ class WatchedFile:
             ) from failure
         if _identity(now) != self._identity:
             self._replaced(now)
-        elif now.st_size < self._size:
+        elif now.st_size < size:
             self._shrunk(now.st_size, connection)
         else:
             self._size = now.st_size

@@ -103,4 +103,4 @@ class _Snapshot:
 
     def __exit__(self, *_: object) -> None:
         if self._own and self._db.in_transaction:  # an error of the disk ends it
-            self._db.execute("COMMIT")
+            self._db.execute("ROLLBACK")

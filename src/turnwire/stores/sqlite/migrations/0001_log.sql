@@ -7,7 +7,6 @@ CREATE TABLE conversations (
     agent             TEXT    NOT NULL,
     user              TEXT,
     title             TEXT,
-    state_title       TEXT,             -- the machine's title when it last changed; see commit.py
     cwd               TEXT,
     native_session_id TEXT,             -- the agent's own name of its session
     options           TEXT    NOT NULL, -- JSON: the agent's own
@@ -25,6 +24,7 @@ CREATE TABLE conversations (
 
 CREATE INDEX conversations_by_time ON conversations (archived, updated_at);
 CREATE INDEX conversations_unsettled ON conversations (conversation_id) WHERE unsettled;
+CREATE INDEX conversations_owned ON conversations (lease_until) WHERE owner IS NOT NULL;
 
 -- A table with a number of its own, not WITHOUT ROWID: entries of all conversations are then written
 -- side by side. Clustered by conversation, each of them would touch a page of its own, which made

@@ -1,0 +1,124 @@
+"""What an exported conversation had open, and how that ends where it is imported."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from msgspec import structs
+
+from turnwire.core.conversation import step
+from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
+from turnwire.core.conversation.inputs import AgentLost
+from turnwire.core.conversation.state import Conversation, OpenTool, Turn
+from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
+from turnwire.core.questions import asks_a_person
+from turnwire.core.status import OpenRequest, TurnEnd, TurnError, TurnOrigin
+from turnwire.ports import StoredEntry
+
+__all__ = ["LeftOpen"]
+
+_REASON = "import"
+_END = TurnEnd(True, True, error=TurnError(_REASON, "It was not over when it was exported."))
+
+
+class LeftOpen:
+    """Follows the entries and the ends of turns, and remembers what has no end."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, OpenTool] = {}
+        self._requests: dict[str, OpenRequest] = {}
+        self._traces: dict[int, str] = {}
+        self._origin: TurnOrigin = "agent"
+        self._newest = 0
+        self._ended: set[int] = set()
+
+    def entry(self, stored: StoredEntry) -> None:
+        """The next one. Raises ValueError if its turn cannot be."""
+        entry, turn_id = stored.entry, stored.turn_id
+        meta = known_meta(entry)
+        if meta.turn_id != turn_id:
+            raise ValueError(f"entry {stored.sequence} is of turn {turn_id}, and of {meta.turn_id}")
+        if turn_id is not None:
+            self._reach(turn_id)
+            if stored.trace_id is not None:
+                self._traces[turn_id] = stored.trace_id
+            if entry.role == "user" and meta.origin == "user" and turn_id == self._newest:
+                self._origin = "user"
+        match entry.parts:
+            case [ToolCallPart(payload=call)]:
+                name = call.tool_call_id
+                above = meta.parent_tool_use_id
+                self._tools[name] = OpenTool(name, turn_id, above, meta.agent_id)
+                if asks_a_person(call.tool_name):
+                    self._ask(name, "question", name, call.tool_name, stored)
+            case [ToolResultPart(payload=result)]:
+                self._tools.pop(result.tool_call_id, None)
+            case _:
+                self._event(stored, meta.message_type, meta.data)
+
+    def end(self, turn_id: int, after: int, head: int) -> None:
+        """A turn ends. Raises ValueError if it cannot, or not here."""
+        if turn_id in self._ended:
+            raise ValueError(f"turn {turn_id} ends twice")
+        if after != head:
+            raise ValueError(f"turn {turn_id} ends behind entry {after}, and here that is {head}")
+        self._reach(turn_id)
+        self._ended.add(turn_id)
+
+    def closed(self, state: Conversation, now: int) -> tuple[Conversation, list[Write]]:
+        """The conversation with all of it ended, as if its agent had been lost, and what to write.
+
+        Raises ValueError where more is open than ever can be.
+        """
+        for turn_id in range(1, self._newest):
+            if turn_id not in self._ended:
+                raise ValueError(f"turn {turn_id} has no end")
+        turn = None
+        if self._newest and self._newest not in self._ended:
+            trace = self._traces.get(self._newest) or uuid.uuid4().hex
+            turn = Turn(self._newest, trace, self._origin, "running", ending=_END)
+        if turn is None and not self._tools and not self._requests:
+            return state, []
+        requests = list(self._requests.values())
+        left = structs.replace(
+            state,
+            state="waiting_input" if requests else "streaming" if turn else state.state,
+            turn=turn,
+            requests=requests,
+            tools=self._tools,
+            traces=self._traces if turn is None else {**self._traces, turn.turn_id: turn.trace_id},
+        )
+        state, effects = step(left, AgentLost(at=now, reason=_REASON))
+        # Of a request there is no row that could end; nobody did anything that an audit would tell.
+        return state, [write for write in effects.writes if isinstance(write, AddEntry | EndTurn)]
+
+    def _reach(self, turn_id: int) -> None:
+        """Turns are numbered without a gap."""
+        if not 1 <= turn_id <= self._newest + 1:
+            raise ValueError(f"there is no turn {turn_id} here: the newest is {self._newest}")
+        if turn_id > self._newest:
+            self._newest, self._origin = turn_id, "agent"
+
+    def _event(self, stored: StoredEntry, name: str | None, data: Any) -> None:
+        if not isinstance(data, dict):
+            return
+        request_id = str(data.get("request_id"))
+        if name == "permission_request":
+            call, tool = str(data.get("tool_use_id")), str(data.get("tool_name"))
+            self._ask(request_id, "permission", call, tool, stored)
+        elif name == "request_resolved":
+            self._requests.pop(request_id, None)
+
+    def _ask(self, name: str, kind: str, call: str, tool: str, stored: StoredEntry) -> None:
+        meta = known_meta(stored.entry)
+        self._requests[name] = OpenRequest(
+            name,
+            kind,
+            call,
+            tool,
+            turn_id=stored.turn_id,
+            message_sequence=stored.sequence,
+            parent_tool_use_id=meta.parent_tool_use_id,
+            agent_id=meta.agent_id,
+        )

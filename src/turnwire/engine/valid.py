@@ -1,0 +1,38 @@
+"""What comes from outside is taken only if it can be read again: the log would not forget it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.error_codes import Refused
+
+__all__ = ["valid"]
+
+T = TypeVar("T", bound=Struct)
+
+
+def valid(given: T) -> T:
+    """The same, as the log will give it back. Raises Refused, which names the field to mend."""
+    kind = type(given)
+    try:
+        return msgspec.json.decode(msgspec.json.encode(given), type=kind)
+    except UnicodeEncodeError:
+        why = "It is no text: half of a character is in it."
+    except msgspec.ValidationError as error:
+        why = f"{error}.{_choice(kind, str(error))}"
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        why = f"It cannot be written as JSON: {error}."
+    raise Refused("INVALID_PAYLOAD", why)
+
+
+def _choice(kind: type[Any], said: str) -> str:
+    """The words that the field takes which did not fit, if it takes only some."""
+    field = re.search(r"`\$\.(\w+)`", said)
+    hint = get_type_hints(kind).get(field[1]) if field else None
+    if get_origin(hint) is not Literal:
+        return ""
+    return f" It is one of: {', '.join(get_args(hint))}."

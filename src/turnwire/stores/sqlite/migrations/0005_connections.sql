@@ -1,0 +1,16 @@
+-- Who follows a conversation now, as the process says that serves them.
+DROP TABLE connection_sessions;
+
+CREATE TABLE connection_sessions (
+    connection_id   TEXT NOT NULL PRIMARY KEY,
+    conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+    owner           TEXT NOT NULL,    -- the process
+    client_id       TEXT NOT NULL,
+    user            TEXT,
+    protocol        TEXT NOT NULL,
+    opened_at       TEXT NOT NULL,
+    seen_at         TEXT NOT NULL,    -- when the process said so last
+    last_sequence   INTEGER NOT NULL  -- the newest entry that was sent
+) STRICT;
+
+CREATE INDEX connection_sessions_of_conversation ON connection_sessions (conversation_id);

@@ -1,0 +1,54 @@
+"""One conversation whose state cannot be read: the others go on as if nothing were."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engine.scripted import ScriptedAgent
+from tests.engine.watching import engine_on
+from tests.stores.files import rows_of
+from turnwire.ports import Damaged
+from turnwire.stores.sqlite.fsck import check
+
+
+def test_a_start_survives_a_damaged_conversation_and_names_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "turnwire.db"
+
+    async def before() -> None:
+        async with engine_on(path, agent=ScriptedAgent()) as engine:
+            for name in ("good", "bad"):
+                await (await engine.create("demo", conversation_id=name)).send("hello")
+
+    async def after() -> None:
+        async with engine_on(path, agent=ScriptedAgent()) as engine:
+            assert (await (await engine.open("good")).wake()).turn_id == 1
+            with pytest.raises(Damaged, match=r"bad is damaged.*turnwire fsck --repair"):
+                await engine.open("bad")
+            rows = await engine.store.conversations()
+            assert {row.conversation_id: bool(row.damage) for row in rows} == {
+                "good": False,
+                "bad": True,
+            }
+
+    async def repaired() -> None:
+        async with engine_on(path, agent=ScriptedAgent()) as engine:
+            assert (await (await engine.open("bad")).wake()).last_turn_id == 1
+
+    asyncio.run(before())
+    rows_of(
+        path,
+        "UPDATE conversations SET unsettled = 1, state_json = json_set(state_json, '$.queue', 5)"
+        " WHERE conversation_id = 'bad'",
+    )
+    with caplog.at_level(logging.ERROR, "turnwire"):
+        asyncio.run(after())
+    assert "Conversation bad is damaged" in caplog.text
+    check(path, now=time.time_ns() // 1_000_000, repair=True)
+    asyncio.run(repaired())
