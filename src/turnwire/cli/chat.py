@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.home import Home, data_dir_option, run_async
-from turnwire.cli.remote import client_of, find_there
+from turnwire.cli.remote import client_of, place_of
 
 if TYPE_CHECKING:
     from turnwire.client import Client, ClientConversation
@@ -45,8 +45,7 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
     if conversation is None:
         name, head = await client.create(agent), 0
     else:
-        row = await find_there(client, conversation, home)
-        name, head = str(row["id"]), int(row["head"])
+        name, head = await place_of(home, conversation)
     if not can_type():
         from turnwire.cli.chatting.plain import plain_chat
 

@@ -36,7 +36,7 @@ class Home:
     """A data directory. It is made when something is to be kept in it."""
 
     def __init__(self, given: Path | None = None) -> None:
-        self._given = given
+        self.given = given
         self.path = (given or default_path()).expanduser()
 
     @property
@@ -47,8 +47,8 @@ class Home:
     def command(self, *words: str) -> str:
         """A command that a person can type to go on here."""
         here = os.environ.get(_VARIABLE)
-        moved = self._given is not None and (here is None or Path(here) != self._given)
-        place = ["--data-dir", str(self._given)] if moved else []
+        moved = self.given is not None and (here is None or Path(here) != self.given)
+        place = ["--data-dir", str(self.given)] if moved else []
         return shlex.join([program(), words[0], *place, *words[1:]])
 
     @asynccontextmanager

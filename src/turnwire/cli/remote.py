@@ -1,20 +1,22 @@
-"""Finding the server of a data directory, and a conversation on it."""
+"""Where a conversation lives: on the server of its data directory, or in this process."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
 
+from turnwire.cli.conversations import find, take_over, true_row
 from turnwire.cli.home import Home
-from turnwire.cli.words import plain, some
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
+    from turnwire.cli.live.session import Conversing
     from turnwire.client import Client
+    from turnwire.core.status import OpenRequest
+    from turnwire.ports import ConversationRow, Store
 
-__all__ = ["client_of", "find_there"]
-
-_PAGE = 500
+__all__ = ["client_of", "come_in", "place_of"]
 
 
 def client_of(home: Home) -> Client:
@@ -41,26 +43,38 @@ def client_of(home: Home) -> Client:
     return Client(place.url, token, find=find)
 
 
+async def place_of(home: Home, given: str) -> tuple[str, int]:
+    """The id of a conversation of which the first letters are given, and where its log ends."""
+    async with home.store() as store:
+        row = await find(store, given, home)
+        return row.conversation_id, row.head
+
+
 def _token(home: Home) -> str:
     from turnwire.server.keys import owner_file
 
     return owner_file(home.path).read_text(encoding="ascii").strip()
 
 
-async def find_there(client: Client, given: str, home: Home) -> dict[str, Any]:
-    """The one conversation whose id is this, or begins with it."""
-    rows: list[dict[str, Any]] = []
-    while True:
-        page = await client.request("GET", "/api/conversations", limit=_PAGE, offset=len(rows))
-        rows += page["conversations"]
-        if len(page["conversations"]) < _PAGE:
-            break
-    found = [row for row in rows if row["id"] == given]
-    found = found or [row for row in rows if given and row["id"].startswith(given)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = some([row["id"] for row in found], 5)
-        raise TurnwireError(f"{given} begins several ids: {ids}. Type more of the one you mean.")
-    known = home.command("list")
-    raise TurnwireError(f"there is no conversation {plain(given)!r}. See which there are: {known}")
+@asynccontextmanager
+async def come_in(
+    home: Home, store: Store, row: ConversationRow
+) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
+    """A conversation where it lives, and what is open in it.
+
+    That is the server of this data directory; without one it is this process.
+    """
+    from turnwire.cli.live.session import Here
+    from turnwire.cli.live.there import There
+    from turnwire.cli.live.visit import open_engine
+    from turnwire.server.place import find_server
+
+    name = row.conversation_id
+    if find_server(home.path) is not None:
+        async with client_of(home).conversation(name, last_sequence=row.head) as there:
+            yield There(name, there), true_row(row).state.requests
+        return
+    async with open_engine(store, row.agent) as engine:
+        talk = await engine.open(name)
+        status = await take_over(talk, home)
+        yield Here(engine, talk), status.requests

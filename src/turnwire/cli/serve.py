@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -23,7 +24,11 @@ __all__ = ["command"]
     "--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: any.  [default: 7410]"
 )
 @click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
-@click.option("--agent", metavar="NAME", help="Whom new conversations are with.  [default: demo]")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Whom new conversations are with.  [default: claude where it can be used, else demo]",
+)
 @click.option(
     "--open/--no-open",
     "open_it",
@@ -46,16 +51,23 @@ def command(
 
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
+    from turnwire.agents import registry
     from turnwire.settings import read_settings
 
     flags = {"host": host, "port": port, "data_dir": data_dir, "agent": agent}
-    usual = {"protocol_v2": True, "on_disconnect": "continue", "roots": [str(Path.cwd())]}
+    usual = {
+        "agent": registry.default()[0],
+        "on_disconnect": "continue",
+        "protocol_v2": True,
+        "roots": [str(Path.cwd())],
+    }
     settings, told = read_settings(flags, defaults=usual)
     chosen_port = next(each.source != "default" for each in told if each.name == "port")
-    _serve(settings, any_port=not chosen_port, open_it=open_it)
+    home = Home(Path(data_dir) if data_dir else None)
+    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
 
 
-def _serve(settings: Settings, *, any_port: bool, open_it: bool | None) -> None:
+def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
@@ -75,8 +87,9 @@ def _serve(settings: Settings, *, any_port: bool, open_it: bool | None) -> None:
         assert service.owner is not None
         link = f"{url}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
-        click.echo(banner(settings, url, link, service.engine.agents, other_port=moved))
         tell_server(settings.data_path, url)
+        agents = service.engine.agents
+        click.echo(banner(settings, url, link, agents, other_port=moved, command=home.command))
         if open_it or (open_it is None and _has_browser()):
             _open(link)
 

@@ -6,7 +6,7 @@ import click
 
 from turnwire.cli.conversations import id_argument
 from turnwire.cli.home import Home, data_dir_option, run_async
-from turnwire.cli.remote import client_of, find_there
+from turnwire.cli.remote import client_of, place_of
 
 __all__ = ["command"]
 
@@ -31,9 +31,8 @@ async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None
     from turnwire.dialects.v2.frames import Frame
 
     client = client_of(home)
-    row = await find_there(client, conversation, home)
-    after = max(int(row["head"]) - last, 0)
-    async with client.conversation(str(row["id"]), last_sequence=after) as talk:
+    name, head = await place_of(home, conversation)
+    async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
         with open_view(as_json=as_json) as view:
             async for frame in talk:
                 if isinstance(frame, Frame):

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
-from turnwire.cli.live.requests import lines_of
 from turnwire.cli.live.session import Left, Session
 from turnwire.cli.live.there import There
 from turnwire.cli.live.view import View, open_view
+from turnwire.cli.live.visit import tell_open
 from turnwire.client import ClientConversation
 
 __all__ = ["plain_chat"]
@@ -22,16 +22,16 @@ __all__ = ["plain_chat"]
 
 async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
     """Line after line, each to the end of its turn: the exit code of the last."""
-    code = 0
+    there = There(name, talk)
     with open_view(as_json=False) as view:
         try:
-            async with Session(There(talk), view) as session:
+            async with Session(there, view) as session:
                 code = await _turns(session, view)
         except Left as left:
-            code = left.code
             if left.request is not None:
-                view.note(lines_of(left.request))
-                view.note([Text(f"It stays open. Answer it: {home.command('answer', name)}")])
+                tell_open(view, home, there, left.request)
+                return left.code
+            code = left.code
         view.note([Text(f"Go on: {home.command('chat', '--conversation', name)}")])
     return code
 

@@ -39,6 +39,14 @@ class Left(Exception):
 class Conversing(Protocol):
     """A conversation, in this process or on a server."""
 
+    @property
+    def id(self) -> str:
+        """Which one."""
+
+    @property
+    def is_here(self) -> bool:
+        """It is of this process: whoever leaves ends it."""
+
     async def head(self) -> int:
         """The number of its newest entry."""
 
@@ -64,6 +72,8 @@ class Here:
     def __init__(self, engine: Engine, talk: Talk) -> None:
         self._engine = engine
         self._talk = talk
+        self.id = talk.id
+        self.is_here = True
 
     async def head(self) -> int:
         row = await self._engine.store.conversation(self._talk.id)
