@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.cli.remote import client_of, place_of
+from turnwire.cli.words import plain
+from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.client import Client, ClientConversation
+    from turnwire.client import ClientConversation
 
 __all__ = ["command"]
 
@@ -51,12 +55,23 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
 
         async with client.conversation(name, last_sequence=head) as talk:
             return await plain_chat(talk, home, name)
-    async with client.conversation(name, last_sequence=max(head - _HISTORY, 0)) as talk:
-        return await _at_terminal(client, talk, home, name)
+    after = max(head - _HISTORY, 0)
+    async with client.conversation(name, last_sequence=after) as talk:
+        code, is_empty = await _at_terminal(talk, home, name, after)
+    if is_empty:
+        with suppress(TurnwireError):  # then it stays, empty as it is
+            await client.request("DELETE", f"/api/conversations/{name}")
+        click.echo("Nothing was said, so nothing is kept.")
+    else:
+        click.echo(f"Come back: {home.command('chat', '--conversation', name)}")
+    return code
 
 
-async def _at_terminal(client: Client, talk: ClientConversation, home: Home, name: str) -> int:
-    import sys
+async def _at_terminal(
+    talk: ClientConversation, home: Home, name: str, after: int
+) -> tuple[int, bool]:
+    """Until the person leaves: the exit code, and whether nothing was ever said."""
+    from rich.text import Text
 
     from turnwire.cli.chatting.room import Room
     from turnwire.cli.live.pen import Pen
@@ -66,15 +81,17 @@ async def _at_terminal(client: Client, talk: ClientConversation, home: Home, nam
         return home.command("serve") if find_server(home.path) is None else None
 
     room = Room(talk, Pen(sys.stdout), start)
+    if after:
+        room.note([Text(f"There is more above: {home.command('show', name)}", "dim")])
     code = await room.stay()
     status = room.status
-    if not talk.cursor and status is not None and status.turn_id is None and not status.queue:
-        await client.request("DELETE", f"/api/conversations/{name}")
-        click.echo("Nothing was said, so nothing is kept.")
-        return code
-    if status is not None and status.requests:
+    click.echo()
+    for words in room.unsent:
+        click.echo(f"Not sent, because the server was not there: {plain(words)}")
+    if status is None:
+        return code, not talk.cursor and not after
+    if status.requests:
         click.echo(f"Something waits for an answer: {home.command('inbox')}")
-    elif status is not None and status.turn_id is not None:
+    elif status.turn_id is not None:
         click.echo("The agent goes on without you.")
-    click.echo(f"Come back: {home.command('chat', '--conversation', name)}")
-    return code
+    return code, not talk.cursor and status.turn_id is None and not status.queue

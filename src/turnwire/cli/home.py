@@ -49,7 +49,7 @@ class Home:
         here = os.environ.get(_VARIABLE)
         moved = self.given is not None and (here is None or Path(here) != self.given)
         place = ["--data-dir", str(self.given)] if moved else []
-        return shlex.join([program(), words[0], *place, *words[1:]])
+        return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:

@@ -13,9 +13,9 @@ from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.settings import Settings
+    from turnwire.settings import Settings, Sourced
 
-__all__ = ["command"]
+__all__ = ["command", "settings_of"]
 
 
 @click.command("serve")
@@ -51,20 +51,24 @@ def command(
 
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
+    settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
+    chosen_port = next(each.source != "default" for each in told if each.name == "port")
+    home = Home(Path(data_dir) if data_dir else None)
+    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+
+
+def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
+    """What a server that is started here would do, and who chose it."""
     from turnwire.agents import registry
     from turnwire.settings import read_settings
 
-    flags = {"host": host, "port": port, "data_dir": data_dir, "agent": agent}
     usual = {
         "agent": registry.default()[0],
         "on_disconnect": "continue",
         "protocol_v2": True,
         "roots": [str(Path.cwd())],
     }
-    settings, told = read_settings(flags, defaults=usual)
-    chosen_port = next(each.source != "default" for each in told if each.name == "port")
-    home = Home(Path(data_dir) if data_dir else None)
-    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+    return read_settings(flags, defaults=usual)
 
 
 def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:

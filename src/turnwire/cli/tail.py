@@ -21,19 +21,34 @@ __all__ = ["command"]
 def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
     """Show what happens in a conversation on the server, as it happens.
 
-    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else.
+    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else: the
+    conversation goes on. A server that is started again is found again.
     """
     run_async(_tail(home, conversation, as_json, last))
 
 
 async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None:
-    from turnwire.cli.live.view import open_view
+    from turnwire.cli.live.view import JsonView, StoryView
     from turnwire.dialects.v2.frames import Frame
 
     client = client_of(home)
     name, head = await place_of(home, conversation)
     async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
-        with open_view(as_json=as_json) as view:
+        view = JsonView() if as_json else StoryView(past=True)
+        was_live = False
+
+        def tell_line() -> None:
+            """On standard error, where it is in nobody's way."""
+            nonlocal was_live
+            if talk.line.state == "offline" and was_live:
+                click.echo("turnwire: the server is gone. Waiting for it.", err=True)
+            if talk.line.state in ("offline", "live"):
+                was_live = talk.line.state == "live"
+
+        talk.on_line = tell_line
+        try:
             async for frame in talk:
                 if isinstance(frame, Frame):
                     view.frame(frame)
+        finally:
+            view.stop()

@@ -32,7 +32,7 @@ def banner(
         lines[0] += f"  (port {settings.port} is taken)"
     lines += [
         f"  Open   {link}",
-        f"         good once, for 15 minutes; another one: {command('token', 'link')}",
+        f"         good once, for 15 minutes; another one: {command('token link')}",
         f"  Data   {settings.data_path}",
     ]
     reasons = {name: agent.unavailable() for name, agent in agents.items()}

@@ -33,6 +33,12 @@ class ChatPainter(LinePainter):
         self._waiting = lines
         self._soon()
 
+    def draw(self) -> None:
+        """Now: somebody is asked about it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._draw()
+
     def rest(self) -> None:
         """A turn is over: its plan stays as it is."""
         self._put_plan()
@@ -43,9 +49,7 @@ class ChatPainter(LinePainter):
         self._calls.clear()
         self._waiting = []
         self._put_plan()
-        self._draw()
-        if self._timer is not None:
-            self._timer.cancel()
+        self.draw()
 
     def _card(self, call: Call) -> list[Text]:
         line = brief_of(call)

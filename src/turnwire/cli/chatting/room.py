@@ -49,7 +49,7 @@ class Room:
         self.status: Status | None = None
         self._since = 0.0  # when the turn began
         self._stopping: int | None = None  # the turn that is being stopped
-        self._sending: list[str] = []  # words that the server has not acknowledged
+        self.unsent: list[str] = []  # words that the server has not acknowledged
         self._told: set[str] = set()  # requests that the story has told of
         self._given: set[str] = set()  # requests that were answered here
         self._asking = False
@@ -91,7 +91,7 @@ class Room:
     def entered(self, text: str) -> None:
         """A message; an empty line lets a held queue go on, or tries the line again."""
         if text.strip():
-            self._sending.append(text)
+            self.unsent.append(text)
             self._spawn(self._send(text))
         elif self._talk.line.state == "offline":
             self._talk.hurry()
@@ -149,7 +149,7 @@ class Room:
             self.note([Text(refused.message, "yellow")])
             self._screen.give_back(text)
         finally:
-            self._sending.remove(text)
+            self.unsent.remove(text)
             self._show_waiting()
 
     # --- what the conversation does -----------------------------------------------------------
@@ -197,7 +197,7 @@ class Room:
         if status is not None:
             word = "held" if status.queue_held else "queued"
             lines += [_waiting(word, _words(item.content)) for item in status.queue]
-        lines += [_waiting("sending", text) for text in self._sending]
+        lines += [_waiting("sending", text) for text in self.unsent]
         if status is not None and status.queue:
             keys = "Up takes the last one back"
             if status.queue_held:
@@ -239,6 +239,7 @@ class Room:
         if request.request_id not in self._told:
             self._told.add(request.request_id)
             self.note(lines_of(request))
+        self._painter.draw()
         ask = ask_question if request.kind == "question" else ask_permission
         asking = asyncio.ensure_future(ask(self, request))
         gone = asyncio.ensure_future(self._until_gone(request.request_id))

@@ -119,7 +119,9 @@ class ChatScreen:
         """Inside, the prompt is there; afterwards nothing of it is left."""
         drawn = asyncio.Event()
         self._app.after_render += lambda _: drawn.set()
-        running = asyncio.create_task(self._app.run_async(handle_sigint=False))
+        run = self._app.run_async(handle_sigint=False, set_exception_handler=False)
+        running = asyncio.create_task(run)
+        running.add_done_callback(lambda _: self._person.left())  # where the terminal has gone
         ready = asyncio.create_task(drawn.wait())
         await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
@@ -289,4 +291,5 @@ class ChatScreen:
         keys.add("up")(self._up)
         keys.add("c-c")(self._leave)
         keys.add("c-d")(self._leave)
+        keys.add("c-z")(lambda event: event.app.suspend_to_background())
         return keys

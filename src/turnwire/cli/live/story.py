@@ -227,7 +227,11 @@ class Story:
             self._show(call)
         if self._past:
             line = requests.resolved_line(ended)
-            if self._others is not None and self._others.answered_elsewhere(ended.request_id):
+            if (
+                self._others is not None
+                and ended.outcome == "answered"
+                and self._others.answered_elsewhere(ended.request_id)
+            ):
                 line.append("  answered elsewhere", "dim")
             self._painter.note([line], self._voice(ended.parent_tool_use_id))
 
