@@ -187,32 +187,31 @@ class TestAServerThatDies:
         with Terminal("chat", home=home) as none:
             assert none.end() == 2
             assert "Start one: turnwire serve" in none.screen.text
-        with server(home, SLOW) as first:
-            with Terminal("chat", home=home) as person:
-                person.wait_for("● live")
-                say(person, "long")
-                person.wait_for("1. Streams are rivers")
-                say(person, "use a tool")
-                person.wait_for("queued: use a tool")
-                first.kill()
-                person.wait_for("○ offline: reconnecting")
-                person.wait_for("no server runs: turnwire serve")
-                say(person, "think")
-                person.wait_for("sending: think")
-                with server(home, SLOW) as second:
-                    assert second.url != first.url
-                    person.wait_for("It breaks off here: the server died.")
-                    person.wait_for("■ Interrupted: the process that ran it was killed.")
-                    person.wait_for("There are three of them")
-                    person.wait_for("42 is still a good answer")
-                    person.wait_for(READY)
-                    text = person.screen.text
-                    for once in ("> long", "> use a tool", "> think", "A long answer"):
-                        assert text.count(once) == 1, once
-                    name = left(person)
-                    with chat(home, "--conversation", name) as again:
-                        again.wait_for("42 is still a good answer")
-                        assert left(again) == name
+        with server(home, SLOW) as first, Terminal("chat", home=home) as person:
+            person.wait_for("● live")
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            say(person, "use a tool")
+            person.wait_for("queued: use a tool")
+            first.kill()
+            person.wait_for("○ offline: reconnecting")
+            person.wait_for("no server runs: turnwire serve")
+            say(person, "think")
+            person.wait_for("sending: think")
+            with server(home, SLOW) as second:
+                assert second.url != first.url
+                person.wait_for("It breaks off here: the server died.")
+                person.wait_for("■ Interrupted: the process that ran it was killed.")
+                person.wait_for("There are three of them")
+                person.wait_for("42 is still a good answer")
+                person.wait_for(READY)
+                text = person.screen.text
+                for once in ("> long", "> use a tool", "> think", "A long answer"):
+                    assert text.count(once) == 1, once
+                name = left(person)
+                with chat(home, "--conversation", name) as again:
+                    again.wait_for("42 is still a good answer")
+                    assert left(again) == name
 
 
 class TestComingAndGoing:
