@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import structs
 
-from tests.server.clients import Client
 from tests.server.raw import upgrade
-from tests.server.serving import Serving, serving
-from turnwire.agents.demo import DemoAgent
-from turnwire.core.error_codes import ERRORS
-from turnwire.ports import AgentCapabilities
-
-Scene = Callable[[Serving], Awaitable[None]]
-
-
-def play(path: Path, scene: Scene, **settings: Any) -> None:
-    async def run() -> None:
-        async with serving(path, **settings) as server:
-            await scene(server)
-
-    asyncio.run(run())
-
-
-async def refused(client: Client, kind: str, code: str, own_id: str = "x", **payload: Any) -> Any:
-    """Send a frame that must be refused with this code; what `data` it has."""
-    await client.send(kind, own_id, **payload)
-    error = (await client.answer(own_id))["payload"]
-    assert error["code"] == code
-    assert error["message"]
-    assert error["what_to_do"] == ERRORS[code].what_to_do
-    assert error["retryable"] is ERRORS[code].retryable
-    return error.get("data", {})
-
+from tests.server.scenes import Able, Away, Broken, play, refused
+from tests.server.serving import Serving
 
 # --- accepted ------------------------------------------------------------------------------------
 
@@ -392,32 +364,8 @@ def test_a_conversation_that_is_closed_under_its_clients(tmp_path: Path, how: st
 # --- the server and the agent --------------------------------------------------------------------
 
 
-class _Away(DemoAgent):
-    away = False
-
-    def unavailable(self) -> str | None:
-        return "It has gone fishing. Wait for it." if self.away else None
-
-
-class _Broken(DemoAgent):
-    broken = False
-
-    def unavailable(self) -> str | None:
-        if self.broken:
-            raise ZeroDivisionError
-        return None
-
-
-class _Able(DemoAgent):
-    """Says that it can do what conversations cannot do yet."""
-
-    capabilities = structs.replace(
-        AgentCapabilities(commands=["session.set_model"], models=["m"]), questions_survive=True
-    )
-
-
 def test_an_agent_that_is_away(tmp_path: Path) -> None:
-    agent = _Away()
+    agent = Away()
 
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
@@ -434,13 +382,13 @@ def test_an_agent_that_is_away(tmp_path: Path) -> None:
     play(tmp_path, scene, agents={"demo": agent})
 
 
-def test_a_defect_is_told_and_nothing_else_breaks(tmp_path: Path) -> None:
-    agent = _Broken()
+def test_an_agent_that_is_broken_is_told_of_and_nothing_else_breaks(tmp_path: Path) -> None:
+    agent = Broken()
 
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
             agent.broken = True
-            await refused(client, "user.message", "INTERNAL_ERROR", "m-1", content="hello")
+            await refused(client, "user.message", "AGENT_ERROR", "m-1", content="hello")
             agent.broken = False
             await client.say("hello", "m-1")
             assert (await client.answer("m-1"))["payload"]["turn_id"] == 1
@@ -466,9 +414,35 @@ def test_a_conversation_that_another_process_works_on(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_another_model_and_another_mode(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.client(await server.begin()) as client:
+            for _ in range(2):
+                await client.send("session.set_model", "s-1", model="m-1")
+                ack = await client.answer("s-1")
+                assert (ack["type"], ack["payload"]["model"]) == ("session.set_model.ack", "m-1")
+            assert ack["payload"]["duplicate"]
+            told = await client.until("session.state")
+            assert told["payload"]["model"] == "m-1"
+            await client.send("session.set_model", "s-2", model=None)
+            assert "model" not in (await client.answer("s-2"))["payload"]
+            told = await client.until("session.state")
+            assert told["payload"]["model"] == "default"
+            await client.send("session.set_permission_mode", "s-3", mode="plan")
+            ack = await client.answer("s-3")
+            assert ack["type"] == "session.set_permission_mode.ack"
+            assert ack["payload"]["mode"] == "plan"
+            told = await client.until("session.state")
+            assert told["payload"]["permission_mode"] == "plan"
+            await refused(client, "session.set_permission_mode", "INVALID_PAYLOAD", mode="wild")
+            await refused(client, "session.set_model", "INVALID_PAYLOAD", model="")
+
+    play(tmp_path, scene, agents={"demo": Able()})
+
+
 def test_what_is_not_done_is_not_accepted(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
-            await refused(client, "session.set_model", "NOT_SUPPORTED", model="m")
+            await refused(client, "user.rewind", "NOT_SUPPORTED", message_sequence=1)
 
-    play(tmp_path, scene, agents={"demo": _Able()})
+    play(tmp_path, scene, agents={"demo": Able()})

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from websockets.asyncio.client import connect
 
 from tests.server.clients import PATIENCE
-from tests.server.serving import Serving, serving
+from tests.server.serving import serving
+from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
-
-
-async def stalled(server: Serving, name: str) -> socket.socket:
-    """A client that connects, and then does not read."""
-    place = urlsplit(server.url)
-    sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-    sock.setblocking(False)
-    loop = asyncio.get_running_loop()
-    await loop.sock_connect(sock, (place.hostname, place.port))
-    lines = [
-        f"GET /ws/conversations/{name}?protocol=v2 HTTP/1.1",
-        f"Host: {place.netloc}",
-        f"Authorization: Bearer {server.token}",
-        "Connection: Upgrade",
-        "Upgrade: websocket",
-        "Sec-WebSocket-Version: 13",
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-    ]
-    await loop.sock_sendall(sock, ("\r\n".join(lines) + "\r\n\r\n").encode())
-    return sock
 
 
 async def until(condition: object) -> None:

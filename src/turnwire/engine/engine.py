@@ -249,15 +249,22 @@ class Engine:
         if agent is None:
             known = ", ".join(sorted(self.agents)) or "none"
             raise Refused("AGENT_UNAVAILABLE", f"There is no agent {name!r}; there is: {known}.")
-        why = agent.unavailable()
+        try:
+            why = agent.unavailable()
+        except Exception as failure:  # whoever wrote the agent is told, and nobody else is hurt
+            _log.exception("the agent %s cannot say whether it can be used", name)
+            said = f"The agent {name} failed when it was asked whether it can be used: {failure!r}"
+            raise Refused("AGENT_ERROR", said) from failure
         if why is not None:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
-    def check_able(self, row: ConversationRow, command: str) -> None:
-        """Raises Refused with NOT_SUPPORTED where the agent cannot do this."""
-        if command not in self._agent(row.agent).capabilities.commands:
+    def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
+        """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
+        able = self._agent(row.agent).capabilities
+        if command not in able.commands:
             raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
+        return able
 
     # --- what is alive ------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from turnwire.engine.engine import Engine
 
 __all__ = ["Talk"]
+
+_DEFAULT = "default"  # what an agent lists that can go back to the model it would choose itself
 
 
 class Talk:
@@ -162,18 +165,24 @@ class Talk:
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
     async def set_model(
-        self, model: str, *, user: str | None = None, client_message_id: str | None = None
+        self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
-        """Go on with another model, in the middle of a turn as well."""
-        self._engine.check_able(self.row, "session.set_model")
-        asked = i.Chose(at=0, model=model, by=user, client_message_id=client_message_id)
+        """Go on with another model, in the middle of a turn as well; None: the agent's default."""
+        able = self._engine.check_able(self.row, "session.set_model")
+        if model is None and _DEFAULT not in able.models:
+            raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
+        chosen = _DEFAULT if model is None else model
+        asked = i.Chose(at=0, model=chosen, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Have the agent ask more, or less."""
-        self._engine.check_able(self.row, "session.set_permission_mode")
+        able = self._engine.check_able(self.row, "session.set_permission_mode")
+        if mode not in able.permission_modes:
+            known = ", ".join(able.permission_modes)
+            raise Refused("INVALID_PAYLOAD", f"There is no mode {mode!r}. There is: {known}.")
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 

@@ -24,6 +24,8 @@ _ACKS: dict[type, type[f.Frame]] = {
     c.PermissionResponse: f.PermissionResponseAck,
     c.Interrupt: f.InterruptAck,
     c.QueueCommand: f.QueueAck,
+    c.SetModel: f.SetModelAck,
+    c.SetPermissionMode: f.SetPermissionModeAck,
 }
 
 
@@ -44,6 +46,8 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         ack.request_id,
         ack.delivered_as,
         ack.outcome,
+        command.payload.model if isinstance(command, c.SetModel) else None,
+        ack.mode,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
 
@@ -92,6 +96,12 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
                 before=change.before,
                 user=user,
                 client_message_id=own_id,
+            )
+        case c.SetModel(payload=model):
+            return await talk.set_model(model.model, user=user, client_message_id=own_id)
+        case c.SetPermissionMode(payload=mode):
+            return await talk.set_permission_mode(
+                mode.mode, user=user, client_message_id=own_id
             )
         case _:  # an agent lists it, but conversations cannot do it
             raise Refused("NOT_SUPPORTED", type=name)
