@@ -22,7 +22,9 @@ __all__ = ["command"]
 @data_dir_option
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
-    """List what waits for an answer, the oldest first.
+    """List what waits for an answer, and answer it.
+
+    The oldest comes first.
 
     `turnwire inbox answer` is `turnwire answer`.
     """

@@ -100,9 +100,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
         case c.SetModel(payload=model):
             return await talk.set_model(model.model, user=user, client_message_id=own_id)
         case c.SetPermissionMode(payload=mode):
-            return await talk.set_permission_mode(
-                mode.mode, user=user, client_message_id=own_id
-            )
+            return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
         case _:  # an agent lists it, but conversations cannot do it
             raise Refused("NOT_SUPPORTED", type=name)
 

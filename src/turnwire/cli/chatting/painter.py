@@ -50,6 +50,8 @@ class ChatPainter(LinePainter):
         self._waiting = []
         self._put_plan()
         self.draw()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _card(self, call: Call) -> list[Text]:
         line = brief_of(call)
@@ -64,6 +66,9 @@ class ChatPainter(LinePainter):
     def _draw(self) -> None:
         began = time.perf_counter()
         self._timer = None
+        if not self._screen.is_open:
+            self._soon()
+            return
         below = self._drawn(plan_of(self._steps)) if self._steps else []
         if self._waiting:
             below += [*([""] if below else []), *self._drawn(self._waiting)]

@@ -146,6 +146,11 @@ class ChatScreen:
     # --- drawing ------------------------------------------------------------------------------
 
     @property
+    def is_open(self) -> bool:
+        """Whether something can be drawn."""
+        return self._app.is_running
+
+    @property
     def room(self) -> int:
         """How many lines there are for what changes."""
         typed = min(self._buffer.document.line_count + 1, _TALLEST)
@@ -153,8 +158,6 @@ class ChatScreen:
 
     def show(self, above: list[str], lines: list[str]) -> None:
         """Put lines above for good, and show these between them and the prompt."""
-        if not self._app.is_running:
-            return
         if not above and len(lines) >= len(self._lines):
             if lines != self._lines:
                 self._lines = lines
