@@ -57,7 +57,7 @@ def test_the_answer_grows_above_the_prompt(home: Path) -> None:
         (tool,) = (line for line in shown if "Bash" in line)
         assert tool.startswith("✓ Bash  List the files  $ ls -l")
         assert tool.endswith("4 lines")
-        assert shown[-2:] == [READY, "● live · Ctrl-D leaves"]
+        assert shown[-2:] == [READY, "● live · demo · Ctrl-D leaves"]
 
 
 class TestAsking:
@@ -66,7 +66,7 @@ class TestAsking:
             say(person, "ask")
             person.wait_for("A number, or your own words")
             assert "  2  Green  like a meadow" in person.screen.text
-            assert "waits for your answer · Esc stops it" in person.screen.lines[-1]
+            assert "demo waits for your answer · Esc stops it" in person.screen.lines[-1]
             say(person, "7")
             person.wait_for("There is no option '7': take 1 to 3.")
             say(person, "")
@@ -152,7 +152,7 @@ class TestStopping:
             say(person, "long")
             person.wait_for("1. Streams are rivers")
             with chat(home, "--conversation", _only(home)) as other:
-                other.wait_for("working")
+                other.wait_for("demo is working")
                 other.type(ESCAPE)
                 other.wait_for("■ Interrupted: you stopped it")
                 person.wait_for("■ Interrupted: somebody else stopped it")
@@ -226,6 +226,13 @@ class TestComingAndGoing:
                 assert person.end() == 0
                 assert person.screen.text.endswith("Nothing was said, so nothing is kept.")
             assert lines(tell("list", "--json")) == []
+
+    def test_without_colours(self, home: Path) -> None:
+        with server(home), Terminal("chat", home=home, NO_COLOR="1") as person:
+            person.wait_for(READY)
+            say(person, "think and use a tool")
+            person.wait_for("4 lines")
+            assert not person.drew_colours()
 
     def test_a_message_of_several_lines(self, home: Path) -> None:
         with server(home), chat(home) as person:

@@ -22,7 +22,14 @@ def bar(
     line: Line, status: Status | None = None, *, stopping: bool = False, start: str | None = None
 ) -> str:
     said = bar_of(
-        line, status, now=100.0, since=88.0, is_asking=True, is_stopping=stopping, start=start
+        line,
+        status,
+        agent="demo",
+        now=100.0,
+        since=88.0,
+        is_asking=True,
+        is_stopping=stopping,
+        start=start,
     )
     return "".join(part[1] for part in said)
 
@@ -41,18 +48,24 @@ class TestTheBar:
 
     def test_says_what_goes_on_and_what_can_be_done(self) -> None:
         idle = Status("active", False, [], [])
-        assert bar(LIVE, idle) == "● live · Ctrl-D leaves"
+        assert bar(LIVE, idle) == "● live · demo · Ctrl-D leaves"
         running = Status("streaming", True, [ITEM], [], turn_id=1)
         assert bar(LIVE, running) == (
-            "● live · ⠋ working 12 s · 1 queued · Esc stops it · Ctrl-D leaves"
+            "● live · ⠋ demo is working 12 s · 1 queued · Esc stops it · Ctrl-D leaves"
         )
-        assert bar(LIVE, running, stopping=True) == "● live · stopping · 1 queued · Ctrl-D leaves"
+        assert (
+            bar(LIVE, running, stopping=True)
+            == "● live · demo is being stopped · 1 queued · Ctrl-D leaves"
+        )
         waiting = Status("waiting_input", True, [], [REQUEST], turn_id=1)
-        assert bar(LIVE, waiting) == "● live · waits for your answer · Esc stops it · Ctrl-D leaves"
+        assert (
+            bar(LIVE, waiting)
+            == "● live · demo waits for your answer · Esc stops it · Ctrl-D leaves"
+        )
         held = Status("interrupted", False, [ITEM], [], queue_held=True)
-        assert bar(LIVE, held) == "● live · 1 held · Ctrl-D leaves"
+        assert bar(LIVE, held) == "● live · demo · 1 held · Ctrl-D leaves"
         behind = Status("active", False, [], [], background_tasks=[BackgroundTask("b-1")])
-        assert bar(LIVE, behind) == "● live · 1 in the background · Ctrl-D leaves"
+        assert bar(LIVE, behind) == "● live · demo has 1 task in the background · Ctrl-D leaves"
 
 
 class TestAToolInOneLine:

@@ -24,9 +24,7 @@ __all__ = ["command"]
 def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
     """List what waits for an answer, and answer it.
 
-    The oldest comes first.
-
-    `turnwire inbox answer` is `turnwire answer`.
+    The oldest comes first. `turnwire inbox answer` is `turnwire answer`.
     """
     if ctx.invoked_subcommand is not None:
         ctx.default_map = {"answer": {"home": home.given}}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from turnwire.cli.conversations import find, take_over, true_row
 from turnwire.cli.home import Home
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["client_of", "come_in", "place_of"]
 
+_PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
+
 
 def client_of(home: Home) -> Client:
     """A client of the server that runs here, as the owner. Raises TurnwireError if none does."""
@@ -25,7 +29,7 @@ def client_of(home: Home) -> Client:
     from turnwire.server.place import find_server
 
     place = find_server(home.path)
-    if place is None:
+    if place is None or not _answers(place.url):
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
     try:
         token = _token(home)
@@ -41,6 +45,16 @@ def client_of(home: Home) -> Client:
         return None
 
     return Client(place.url, token, find=find)
+
+
+def _answers(url: str) -> bool:
+    """Whether somebody listens there; what a killed server wrote down may be out of date."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()
+    except OSError:
+        return False
+    return True
 
 
 async def place_of(home: Home, given: str) -> tuple[str, int]:

@@ -75,8 +75,12 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
-    from turnwire.server.place import forget_server, tell_server
+    from turnwire.server.place import find_server, forget_server, tell_server
 
+    other = find_server(settings.data_path)
+    if other is not None:
+        said = f"another server runs on this data already, at {other.url} (process {other.pid})"
+        click.echo(f"turnwire: {said}. What it has begun is only there.", err=True)
     try:
         listener = bind(settings, any_port=any_port)
     except OSError as error:

@@ -6,7 +6,7 @@ import math
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from turnwire.cli.words import duration
+from turnwire.cli.words import counted, duration
 from turnwire.client import Line
 from turnwire.core.status import Status
 
@@ -19,6 +19,7 @@ def bar_of(
     line: Line,
     status: Status | None,
     *,
+    agent: str,
     now: float,
     since: float,
     is_asking: bool,
@@ -30,7 +31,7 @@ def bar_of(
     if line.state == "offline" and start is not None:
         parts.append(("class:faint", f"no server runs: {start}"))
     elif status is not None and line.state == "live":
-        parts += _work(status, now - since, is_asking, is_stopping)
+        parts += _work(agent, status, now - since, is_asking, is_stopping)
     out: StyleAndTextTuples = []
     for style, words in parts:
         if out:
@@ -54,23 +55,25 @@ def _line(line: Line, now: float) -> tuple[str, str]:
 
 
 def _work(
-    status: Status, passed: float, is_asking: bool, is_stopping: bool
+    agent: str, status: Status, passed: float, is_asking: bool, is_stopping: bool
 ) -> list[tuple[str, str]]:
     parts: list[tuple[str, str]] = []
     can_stop = status.turn_id is not None
     if is_stopping and can_stop:
-        parts.append(("class:busy", "stopping"))
+        parts.append(("class:busy", f"{agent} is being stopped"))
         can_stop = False
     elif status.requests:
-        parts.append(
-            ("class:hint", "waits for your answer" if is_asking else "waits for an answer")
-        )
+        whose = "your" if is_asking else "an"
+        parts.append(("class:hint", f"{agent} waits for {whose} answer"))
     elif status.turn_id is not None:
         turning = _TURNING[int(passed * 10) % len(_TURNING)]
         took = f" {duration(int(passed))}" if passed >= 1 else ""
-        parts.append(("class:busy", f"{turning} working{took}"))
+        parts.append(("class:busy", f"{turning} {agent} is working{took}"))
     elif status.background_tasks:
-        parts.append(("class:busy", f"{len(status.background_tasks)} in the background"))
+        tasks = counted(len(status.background_tasks), "task")
+        parts.append(("class:busy", f"{agent} has {tasks} in the background"))
+    else:
+        parts.append(("class:faint", agent))
     if status.queue:
         parts.append(("", f"{len(status.queue)} {'held' if status.queue_held else 'queued'}"))
     if can_stop:

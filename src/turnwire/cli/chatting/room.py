@@ -47,6 +47,7 @@ class Room:
         self._painter = ChatPainter(pen, self._screen)
         self._story = Story(self._painter, past=True, others=self)
         self.status: Status | None = None
+        self._agent = "the agent"
         self._since = 0.0  # when the turn began
         self._stopping: int | None = None  # the turn that is being stopped
         self.unsent: list[str] = []  # words that the server has not acknowledged
@@ -124,6 +125,7 @@ class Room:
         return bar_of(
             self._talk.line,
             self.status,
+            agent=self._agent,
             now=asyncio.get_running_loop().time(),
             since=self._since,
             is_asking=self._asking,
@@ -162,6 +164,8 @@ class Room:
 
     def _take(self, frame: f.Frame) -> None:
         match frame:
+            case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
+                self._agent = plain(info.capabilities.agent)
             case f.SessionState(payload=status):
                 if self.status is None or status.turn_id != self.status.turn_id:
                     self._since = asyncio.get_running_loop().time()

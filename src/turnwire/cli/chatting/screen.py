@@ -27,6 +27,7 @@ from prompt_toolkit.layout import (
     Window,
 )
 from prompt_toolkit.layout.processors import AfterInput
+from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
@@ -98,7 +99,11 @@ class ChatScreen:
         self._history = InMemoryHistory()
         self._buffer = Buffer(history=self._history, multiline=True)
         self._output = _Output(
-            pen.file, self._measure, term=os.environ.get("TERM"), enable_cpr=False
+            pen.file,
+            self._measure,
+            term=os.environ.get("TERM"),
+            default_color_depth=ColorDepth.DEPTH_1_BIT if pen.console.no_color else None,
+            enable_cpr=False,
         )
         self._app: Application[None] = Application(
             layout=self._layout(),

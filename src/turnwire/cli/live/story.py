@@ -244,8 +244,10 @@ class Story:
 
     def _complete(self, frame: f.AssistantComplete) -> None:
         self._cut_off()
-        if self._past:
-            self._painter.note(figures(frame.payload))
+        end = frame.payload
+        is_told = end.interrupted and end.duration_ms is None  # the receipt has said it all
+        if self._past and not is_told:
+            self._painter.note(figures(end))
 
     def _connected(self, frame: f.SessionConnected | f.SessionResumed) -> None:
         """What grew may never be heard of again."""
