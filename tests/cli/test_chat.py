@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.agents import QUICK, SCRIPTED, SLOW
-from tests.cli.conftest import Start, Tell, lines
+from tests.cli.conftest import TURNWIRE, Start, Tell, lines
 from tests.cli.terminal import Terminal
 from tests.server.serving import Process, process
 
@@ -212,6 +213,38 @@ class TestAServerThatDies:
                 with chat(home, "--conversation", name) as again:
                     again.wait_for("42 is still a good answer")
                     assert left(again) == name
+
+    def test_who_leaves_meanwhile_is_told_what_was_not_sent(self, home: Path) -> None:
+        with server(home) as first, chat(home) as person:
+            say(person, "hello")
+            person.wait_for("You said: hello")
+            first.kill()
+            person.wait_for("○ offline: reconnecting")
+            say(person, "are you there?")
+            person.wait_for("sending: are you there?")
+            person.type(CONTROL_D)
+            assert person.end() == 0
+            assert "The server has not acknowledged: are you there?" in person.screen.lines
+            assert "Come back: turnwire chat --conversation" in person.screen.lines[-1]
+
+    def test_a_pipe_waits_for_the_next_one(self, home: Path) -> None:
+        with server(home, SLOW) as first:
+            command = [*TURNWIRE, "chat", "--data-dir", str(home)]
+            pipe = subprocess.PIPE
+            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as piped:
+                assert piped.stdin is not None
+                assert piped.stdout is not None
+                assert piped.stderr is not None
+                piped.stdin.write(b"long\nthink\n")
+                piped.stdin.close()
+                assert any(b"Streams are rivers" in line for line in piped.stdout)
+                first.kill()
+                assert b"the server is gone. Waiting for it." in piped.stderr.readline()
+                with server(home, SLOW):
+                    said = piped.stdout.read().decode()
+                    assert piped.wait() == 0
+        assert "It breaks off here: the server died." in said
+        assert "I have thought about it: **42** is still a good answer." in said
 
 
 class TestComingAndGoing:

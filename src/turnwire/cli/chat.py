@@ -87,11 +87,12 @@ async def _at_terminal(
     status = room.status
     click.echo()
     for words in room.unsent:
-        click.echo(f"Not sent, because the server was not there: {plain(words)}")
+        click.echo(f"The server has not acknowledged: {plain(words)}")
+    is_empty = not talk.cursor and not room.unsent
     if status is None:
-        return code, not talk.cursor and not after
+        return code, is_empty
     if status.requests:
         click.echo(f"Something waits for an answer: {home.command('inbox')}")
     elif status.turn_id is not None:
         click.echo("The agent goes on without you.")
-    return code, not talk.cursor and status.turn_id is None and not status.queue
+    return code, is_empty and status.turn_id is None and not status.queue

@@ -8,17 +8,19 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import click
+
 from turnwire.cli.conversations import find, take_over, true_row
 from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
     from turnwire.cli.live.session import Conversing
-    from turnwire.client import Client
+    from turnwire.client import Client, ClientConversation
     from turnwire.core.status import OpenRequest
     from turnwire.ports import ConversationRow, Store
 
-__all__ = ["client_of", "come_in", "place_of"]
+__all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
 
 _PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
 
@@ -68,6 +70,20 @@ def _token(home: Home) -> str:
     from turnwire.server.keys import owner_file
 
     return owner_file(home.path).read_text(encoding="ascii").strip()
+
+
+def tell_when_gone(talk: ClientConversation) -> None:
+    """Say on standard error, where it is in nobody's way, that the server is waited for."""
+    was_live = False
+
+    def tell() -> None:
+        nonlocal was_live
+        if talk.line.state == "offline" and was_live:
+            click.echo("turnwire: the server is gone. Waiting for it.", err=True)
+        if talk.line.state in ("offline", "live"):
+            was_live = talk.line.state == "live"
+
+    talk.on_line = tell
 
 
 @asynccontextmanager

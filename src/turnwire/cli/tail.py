@@ -6,7 +6,7 @@ import click
 
 from turnwire.cli.conversations import id_argument
 from turnwire.cli.home import Home, data_dir_option, run_async
-from turnwire.cli.remote import client_of, place_of
+from turnwire.cli.remote import client_of, place_of, tell_when_gone
 
 __all__ = ["command"]
 
@@ -35,17 +35,7 @@ async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None
     name, head = await place_of(home, conversation)
     async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
         view = JsonView() if as_json else StoryView(past=True)
-        was_live = False
-
-        def tell_line() -> None:
-            """On standard error, where it is in nobody's way."""
-            nonlocal was_live
-            if talk.line.state == "offline" and was_live:
-                click.echo("turnwire: the server is gone. Waiting for it.", err=True)
-            if talk.line.state in ("offline", "live"):
-                was_live = talk.line.state == "live"
-
-        talk.on_line = tell_line
+        tell_when_gone(talk)
         try:
             async for frame in talk:
                 if isinstance(frame, Frame):

@@ -26,6 +26,7 @@ class ChatPainter(LinePainter):
         self._waiting: list[Text] = []
         self._timer: asyncio.TimerHandle | None = None
         self._cost = 0.0  # seconds that the last drawing took
+        self._is_over = False
         screen.on_resize = self._soon
 
     def waiting(self, lines: list[Text]) -> None:
@@ -49,9 +50,8 @@ class ChatPainter(LinePainter):
         self._calls.clear()
         self._waiting = []
         self._put_plan()
+        self._is_over = True
         self.draw()
-        if self._timer is not None:
-            self._timer.cancel()
 
     def _card(self, call: Call) -> list[Text]:
         line = brief_of(call)
@@ -59,7 +59,7 @@ class ChatPainter(LinePainter):
         return [line]
 
     def _soon(self) -> None:
-        if self._timer is None:
+        if self._timer is None and not self._is_over:
             wait = max(_FRAME, 4 * self._cost)
             self._timer = asyncio.get_running_loop().call_later(wait, self._draw)
 

@@ -15,6 +15,7 @@ from turnwire.cli.live.session import Left, Session
 from turnwire.cli.live.there import There
 from turnwire.cli.live.view import View, open_view
 from turnwire.cli.live.visit import tell_open
+from turnwire.cli.remote import tell_when_gone
 from turnwire.client import ClientConversation
 
 __all__ = ["plain_chat"]
@@ -23,6 +24,7 @@ __all__ = ["plain_chat"]
 async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
     """Line after line, each to the end of its turn: the exit code of the last."""
     there = There(name, talk)
+    tell_when_gone(talk)
     with open_view(as_json=False) as view:
         try:
             async with Session(there, view) as session:

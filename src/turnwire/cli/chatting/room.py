@@ -150,9 +150,8 @@ class Room:
         except Refused as refused:
             self.note([Text(refused.message, "yellow")])
             self._screen.give_back(text)
-        finally:
-            self.unsent.remove(text)
-            self._show_waiting()
+        self.unsent.remove(text)  # whoever leaves before is told of it
+        self._show_waiting()
 
     # --- what the conversation does -----------------------------------------------------------
 
