@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 
-from tests.server.clients import PATIENCE
+from tests.server.clients import PATIENCE, Client
+from tests.server.line import line_to
 from tests.server.serving import serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
+from turnwire.server.listen import WebSocket
 
 
 async def until(condition: object) -> None:
@@ -97,6 +99,65 @@ def test_a_client_that_answers_no_ping_is_told_and_cut(tmp_path: Path) -> None:
                 raw += piece
             assert b"HEARTBEAT_TIMEOUT" in raw
             assert (4002).to_bytes(2, "big") in raw[-4:]
+            sock.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("last", ["nothing", "half a frame"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_line_that_is_dead_is_noticed(tmp_path: Path, last: str, streams: bool) -> None:
+    """No end of the connection is told of it: whoever is there has vanished."""
+    ping, pong = 0.2, 1.5
+
+    async def run() -> None:
+        async with (
+            serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server,
+            line_to(server.url) as line,
+        ):
+            name = await server.begin(delay=0.01)
+            client = Client(line.url, name, server.token)
+            await client.come()
+            [connection] = server.service.hub._connections
+            wire = connection._wire
+            assert isinstance(wire, WebSocket)
+            if streams:
+                await client.say("flood", "m-1")
+                await client.until("assistant.chunk")
+            if last == "half a frame":
+                assert client._socket is not None
+                client._socket.transport.write(b"\x81\xfe\x10\x00half")
+            loop = asyncio.get_running_loop()
+            heard = wire._heard_at
+            await until(lambda: last == "nothing" or wire._heard_at > heard)
+            line.die()
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert loop.time() - began < ping + pong + 1
+            assert connection.code == 4002
+            client.drop()
+
+    asyncio.run(run())
+
+
+def test_who_says_something_instead_of_answering_a_ping_and_vanishes(tmp_path: Path) -> None:
+    ping, pong = 0.2, 1.5
+    frame = b'{"type":"session.heartbeat"}'
+
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server:
+            sock = await stalled(server, await server.begin())
+            await until(lambda: len(server.service.hub) == 1)
+            [connection] = server.service.hub._connections
+            wire = connection._wire
+            assert isinstance(wire, WebSocket)
+            await until(lambda: wire.pending_ping_payload is not None)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(sock, bytes((0x81, 0x80 | len(frame), 0, 0, 0, 0)) + frame)
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert ping + pong - 0.1 < loop.time() - began < ping + pong + 1
+            assert connection.code == 4002
             sock.close()
 
     asyncio.run(run())

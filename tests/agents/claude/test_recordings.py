@@ -20,10 +20,12 @@ from turnwire.agents.claude.session import ClaudeSession
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation.state import Reply
-from turnwire.ports import AgentSession
+from turnwire.ports import AgentGone, AgentSession, SessionStart
 
 Frame = dict[str, Any]
-TAPES = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
+RECORDED = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
+TAPES = [path for path in RECORDED if '"control_response"' in path.read_text()]
+REFUSED = [path for path in RECORDED if path not in TAPES]  # the program would not start
 IN_WORDS = "You had asked me something before you were interrupted. My answer: "
 SECONDS = 60.0
 
@@ -42,7 +44,6 @@ class Tape:
             if frame["type"] == "control_request"
         }
         greeting = [f["response"] for f in self.heard if f["type"] == "control_response"]
-        self.began = bool(greeting)
         about = greeting[0]["response"] if greeting else {}
         self.resumes = about.get("session_state") == "running"
         self.defers = any("defer" in json.dumps(frame) for frame in self.said)
@@ -163,13 +164,15 @@ def player(place: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.name.removesuffix(".io.jsonl"))
+def name_of(path: Path) -> str:
+    return path.name.removesuffix(".io.jsonl")
+
+
+@pytest.mark.parametrize("path", TAPES, ids=name_of)
 async def test_a_recording_is_played_again(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = Tape(path)
-    if not tape.began:
-        pytest.skip("the program did not start")
     count, news = 0, asyncio.Event()
     original = ClaudeSession._heard
 
@@ -217,3 +220,12 @@ async def test_a_recording_is_played_again(
         [again] = (tmp_path / "again").iterdir()
         said = Tape(again).said
     assert canonical(said) == canonical(tape.said)
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=name_of)
+async def test_a_recording_of_a_start_that_was_refused_says_why(path: Path, tmp_path: Path) -> None:
+    env = {"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"}
+    agent = ClaudeAgent({}, env=env, cli_path=player(tmp_path))
+    [why] = Tape(path).heard[-1]["errors"]
+    with pytest.raises(AgentGone, match=why):
+        await agent.open(SessionStart("talk", "gone", str(tmp_path)))

@@ -9,10 +9,11 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from turnwire.agents.claude import questions
-from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
+from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
@@ -54,6 +55,10 @@ class ClaudeSession(LocalSession):
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions: dict[str, Any] = {}  # by request: the input that was shown
         self._turn = TurnWatch()
+        self._stopped = StopWatch(lambda: self._process.below())
+        self._late: list[NormalizedStreamEvent] | None = (
+            None  # what waits for the names of the dead
+        )
         self._closing = False
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
@@ -98,7 +103,7 @@ class ClaudeSession(LocalSession):
         name = prompt_uuid(turn_uuid)
         try:
             line = prompt_line(content, name)
-        except TooLarge as problem:
+        except NotShown as problem:
             session_id = self._adapter.session_id
             self._say(*self._turn.failed("image_error", str(problem), session_id))
             return
@@ -146,6 +151,8 @@ class ClaudeSession(LocalSession):
         """Stop the turn."""
         self._check_open()
         if self._turn.is_busy:
+            if self._turn.calls:
+                await self._stopped.look()
             await self._stop()
 
     async def close(self) -> list[EndedProcess]:
@@ -177,6 +184,12 @@ class ClaudeSession(LocalSession):
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVE):
                     await self._turn.idle.wait()
+
+    @property
+    def _process(self) -> GuardedProcess:
+        assert self._transport is not None
+        assert self._transport.process is not None
+        return self._transport.process
 
     # --- to the program -----------------------------------------------------------------------
 
@@ -239,18 +252,37 @@ class ClaudeSession(LocalSession):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
         if events:
+            self._tell(events)
+        return for_sdk
+
+    def _tell(self, events: list[NormalizedStreamEvent]) -> None:
+        if self._late is not None:
+            self._late += events
+        elif self._stopped.is_needed and any(map(_is_stopped, events)):
+            self._late = events
+            self._start(self._name_the_dead())
+        else:
             self._say(*events)
             if len(self._out) > _MOST:
                 self._start(self._hold_back())
-        return for_sdk
+
+    async def _name_the_dead(self) -> None:
+        """The end of a turn that was stopped says what died of it, and they may need a moment."""
+        processes = await self._stopped.died()
+        assert self._late is not None
+        late, self._late = self._late, None
+        self._say(
+            *(
+                structs.replace(event, processes=processes) if _is_stopped(event) else event
+                for event in late
+            )
+        )
 
     async def _hold_back(self) -> None:
         """Let a reader that is behind catch up, so that memory stays bounded."""
-        process = self._transport.process if self._transport else None
-        if process is not None:
-            process.pause()
-            await self._let_read(_MOST // 2)
-            process.resume()
+        self._process.pause()
+        await self._let_read(_MOST // 2)
+        self._process.resume()
 
     def _meaning(self, line: claude.Line) -> list[NormalizedStreamEvent]:
         match line.message:
@@ -290,15 +322,12 @@ class ClaudeSession(LocalSession):
 
     async def _ended(self, broken: str | None) -> Exception | None:
         """Nothing more will be heard; if nobody had asked for that, this says why."""
-        assert self._transport is not None
-        process = self._transport.process
-        assert process is not None
         if self._closed:
             return None
         if broken is not None:
-            await process.end()
-        await process.wait()
-        why = broken or process.how_it_ended()
+            await self._process.end()
+        await self._process.wait()
+        why = broken or self._process.how_it_ended()
         if self._last_error:
             why = f"{self._last_error} ({why})"
         self._last_error = why
@@ -343,6 +372,10 @@ def _is_for_sdk(message: claude.ClaudeMessage) -> bool:
             return True
         case _:
             return False
+
+
+def _is_stopped(event: NormalizedStreamEvent) -> bool:
+    return isinstance(event, ev.TurnCompleted) and event.interrupted
 
 
 def _unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEvent:
