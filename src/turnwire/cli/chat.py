@@ -80,7 +80,7 @@ async def _at_terminal(
     def start() -> str | None:
         return home.command("serve") if find_server(home.path) is None else None
 
-    room = Room(talk, Pen(sys.stdout), start)
+    room = Room(name, talk, Pen(sys.stdout), start)
     if after:
         room.note([Text(f"There is more above: {home.command('show', name)}", "dim")])
     code = await room.stay()

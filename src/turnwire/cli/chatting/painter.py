@@ -30,7 +30,9 @@ class ChatPainter(LinePainter):
         screen.on_resize = self._soon
 
     def waiting(self, lines: list[Text]) -> None:
-        """What waits for its turn."""
+        """What waits for its turn, each in one line."""
+        for line in lines:
+            line.truncate(self._pen.width, overflow="ellipsis")
         self._waiting = lines
         self._soon()
 

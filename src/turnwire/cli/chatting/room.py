@@ -13,32 +13,31 @@ from rich.text import Text
 
 from turnwire.cli.chatting.bar import bar_of
 from turnwire.cli.chatting.painter import ChatPainter
+from turnwire.cli.chatting.requests import Requests
 from turnwire.cli.chatting.screen import ChatScreen
-from turnwire.cli.live.ask import TOO_LATE, Decision, ask_permission, ask_question
 from turnwire.cli.live.ending import next_step
 from turnwire.cli.live.pen import Pen
-from turnwire.cli.live.requests import lines_of
 from turnwire.cli.live.story import Story
+from turnwire.cli.live.there import There
 from turnwire.cli.visible import safe
 from turnwire.cli.words import plain
 from turnwire.client import ClientConversation, Closed
 from turnwire.core.content import Content, TextContent
 from turnwire.core.error_codes import Refused
-from turnwire.core.status import OpenRequest, Status
+from turnwire.core.status import QueueItem, Status
 from turnwire.dialects.v2 import frames as f
 
 __all__ = ["Room"]
 
+_SHOWN = 5  # messages of the queue
 _TICK = 0.2  # seconds between two looks at the clock, while something counts
 
 
 class Room:
     """`stay` shows everything and hears the person, until they leave."""
 
-    is_guest = False
-
     def __init__(
-        self, talk: ClientConversation, pen: Pen, server: Callable[[], str | None]
+        self, name: str, talk: ClientConversation, pen: Pen, server: Callable[[], str | None]
     ) -> None:
         """`server` says how to start one, where none runs."""
         self._talk = talk
@@ -46,15 +45,12 @@ class Room:
         self._screen = ChatScreen(pen, self)
         self._painter = ChatPainter(pen, self._screen)
         self._story = Story(self._painter, past=True, others=self)
+        self._requests = Requests(There(name, talk), self._screen, self._painter)
         self.status: Status | None = None
         self._agent = "the agent"
         self._since = 0.0  # when the turn began
         self._stopping: int | None = None  # the turn that is being stopped
         self.unsent: list[str] = []  # words that the server has not acknowledged
-        self._told: set[str] = set()  # requests that the story has told of
-        self._given: set[str] = set()  # requests that were answered here
-        self._asking = False
-        self._news = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving: asyncio.Future[int] | None = None
 
@@ -68,7 +64,7 @@ class Room:
         self._talk.on_line = self._screen.refresh
         try:
             async with self._screen.open():
-                for work in (self._follow(), self._answer_requests(), self._tick()):
+                for work in (self._follow(), self._requests.ask_all(), self._tick()):
                     self._spawn(work)
                 try:
                     return await self._leaving
@@ -111,13 +107,13 @@ class Room:
         """Go."""
         self._leave(0)
 
-    def reached_up(self) -> str | None:
+    def reached_up(self) -> bool:
         """Take the newest message back that waits."""
         for item in reversed(self.status.queue if self.status is not None else []):
             if all(isinstance(part, TextContent) for part in item.content):
-                self._spawn(self._talk.change_queue("remove", item.queue_id))
-                return _words(item.content)
-        return None
+                self._spawn(self._take_back(item))
+                return True
+        return False
 
     def bar(self) -> StyleAndTextTuples:
         """How things stand."""
@@ -128,7 +124,7 @@ class Room:
             agent=self._agent,
             now=asyncio.get_running_loop().time(),
             since=self._since,
-            is_asking=self._asking,
+            is_asking=self._requests.is_asking,
             is_stopping=self._stopping is not None,
             start=self._server() if offline else None,
         )
@@ -137,7 +133,7 @@ class Room:
         """What an empty line says."""
         if self.status is None or self.status.turn_id is None:
             return "Say something"
-        return "Say what comes next: it waits until this turn is over"
+        return "Say what comes next: it is queued"
 
     def _leave(self, code: int) -> None:
         if self._leaving is not None and not self._leaving.done():
@@ -153,12 +149,17 @@ class Room:
         self.unsent.remove(text)  # whoever leaves before is told of it
         self._show_waiting()
 
+    async def _take_back(self, item: QueueItem) -> None:
+        await self._talk.change_queue("remove", item.queue_id)
+        self._screen.give_back(_words(item.content))
+
     # --- what the conversation does -----------------------------------------------------------
 
     async def _follow(self) -> None:
         async for frame in self._talk:
             if isinstance(frame, f.Frame):
                 self._story.feed(frame)
+                self._requests.hear(frame)
                 self._take(frame)
 
     def _take(self, frame: f.Frame) -> None:
@@ -172,11 +173,6 @@ class Room:
                 if self._stopping != status.turn_id:
                     self._stopping = None
                 self._show_waiting()
-                self._news.set()
-            case f.AssistantRequestInput(payload=asked):
-                self._told.add(asked.question_id)
-            case f.AssistantPermissionRequest(payload=wanted):
-                self._told.add(wanted.request_id)
             case f.AssistantComplete(payload=end):
                 self._painter.rest()
                 step = next_step(end)
@@ -186,7 +182,7 @@ class Room:
 
     def answered_elsewhere(self, request_id: str) -> bool:
         """Whether it was open here, and nobody here has answered it."""
-        return self._is_open(request_id) and request_id not in self._given
+        return self._requests.answered_elsewhere(request_id)
 
     def stopped_elsewhere(self, turn_id: int | None) -> bool:
         """Whether it ran here, and nobody here has stopped it."""
@@ -199,7 +195,9 @@ class Room:
         status = self.status
         if status is not None:
             word = "held" if status.queue_held else "queued"
-            lines += [_waiting(word, _words(item.content)) for item in status.queue]
+            lines += [_waiting(word, _words(item.content)) for item in status.queue[:_SHOWN]]
+            if (more := len(status.queue) - _SHOWN) > 0:
+                lines.append(Text(f"  and {more} more", "dim"))
         lines += [_waiting("sending", text) for text in self.unsent]
         if status is not None and status.queue:
             keys = "Up takes the last one back"
@@ -219,82 +217,6 @@ class Room:
                     self._talk.hurry()  # it is back, and need not be waited for
             if self._talk.line.state != "live" or (self.status and self.status.turn_id is not None):
                 self._screen.refresh()
-
-    # --- questions and permissions --------------------------------------------------------------
-
-    async def _answer_requests(self) -> None:
-        while True:
-            request = await self._next_request()
-            async with self._screen.aside():
-                if self._is_open(request.request_id):
-                    await self._ask(request)
-
-    async def _next_request(self) -> OpenRequest:
-        while True:
-            for request in self.status.requests if self.status is not None else []:
-                if request.request_id not in self._given:
-                    return request
-            self._news.clear()
-            await self._news.wait()
-
-    async def _ask(self, request: OpenRequest) -> None:
-        """Ask it, unless it ends in another way meanwhile."""
-        if request.request_id not in self._told:
-            self._told.add(request.request_id)
-            self.note(lines_of(request))
-        self._painter.draw()
-        ask = ask_question if request.kind == "question" else ask_permission
-        asking = asyncio.ensure_future(ask(self, request))
-        gone = asyncio.ensure_future(self._until_gone(request.request_id))
-        self._asking = True
-        try:
-            await asyncio.wait([asking, gone], return_when=asyncio.FIRST_COMPLETED)
-            if asking.done():
-                self._given.add(request.request_id)
-                self._spawn(self._give(request, asking.result()))
-        finally:
-            self._asking = False
-            for task in (asking, gone):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-
-    async def _until_gone(self, request_id: str) -> None:
-        while self._is_open(request_id):
-            self._news.clear()
-            await self._news.wait()
-
-    async def _give(self, request: OpenRequest, reply: Any) -> None:
-        try:
-            if isinstance(reply, Decision):
-                await self._talk.decide(
-                    request.request_id,
-                    reply.decision,
-                    reason=reply.reason,
-                    updated_input=reply.updated_input,
-                    remember=reply.remember,
-                )
-            else:
-                await self._talk.answer(request.request_id, reply)
-        except Refused as refused:
-            self.note([Text(TOO_LATE.get(refused.code, refused.message), "yellow")])
-            if refused.code not in TOO_LATE:  # it is asked again
-                self._given.discard(request.request_id)
-                self._news.set()
-
-    def _is_open(self, request_id: str) -> bool:
-        requests = self.status.requests if self.status is not None else []
-        return any(each.request_id == request_id for each in requests)
-
-    def tell(self, lines: list[Text]) -> None:
-        """The story tells it."""
-
-    def forget_keys(self) -> None:
-        """The screen has seen to that."""
-
-    async def read_line(self, hint: str, text: str = "") -> str | None:
-        """An answer."""
-        return await self._screen.read_line(hint, text)
 
     # --- tasks --------------------------------------------------------------------------------
 
@@ -318,4 +240,4 @@ def _words(content: list[Content]) -> str:
 
 
 def _waiting(word: str, text: str) -> Text:
-    return Text.assemble((f"  {word}: ", "dim"), plain(safe(text)), overflow="ellipsis")
+    return Text.assemble((f"  {word}: ", "dim"), plain(safe(text)))

@@ -64,8 +64,8 @@ class Person(Protocol):
     def left(self) -> None:
         """Ctrl-C or Ctrl-D, with nothing in the line."""
 
-    def reached_up(self) -> str | None:
-        """The arrow up in an empty line: what to put there, instead of what was said before."""
+    def reached_up(self) -> bool:
+        """The arrow up in an empty line; false: it brings what was said before."""
 
     def bar(self) -> StyleAndTextTuples:
         """The last line of the screen."""
@@ -275,11 +275,9 @@ class ChatScreen:
         self._person.entered(text)
 
     def _up(self, event: KeyPressEvent) -> None:
-        text = self._person.reached_up() if not self._buffer.text and not self._reading else None
-        if text is None:
+        is_idle = not self._buffer.text and self._reading is None
+        if not (is_idle and self._person.reached_up()):
             self._buffer.auto_up()
-        else:
-            self._buffer.document = Document(text)
 
     def _leave(self, event: KeyPressEvent) -> None:
         """Ctrl-C empties the line first; in a line Ctrl-D deletes, as everywhere."""
