@@ -3,6 +3,7 @@
 delta    a piece of a text from an agent's process to a socket, against copying its line
 fanout   a frame to 500 clients, against writing the same bytes to 500 sockets with uvloop
 idle     memory of a connection on which nothing happens
+slow     how late 199 clients hear a piece, with one among them that does not read, and without
 storm    1,000 clients that come back for 50 messages, against a bare websockets server
 """
 
@@ -11,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import socket
 import statistics
 import sys
 import tempfile
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,12 +26,18 @@ from typing import Any
 import uvloop
 from websockets.asyncio.server import ServerConnection, serve
 
-from benchmarks.engine import DELTAS, Talker, turn_of
+from benchmarks.engine import DELTAS, WHOSE, Talker, turn_of
 from benchmarks.store import judged
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
+from turnwire.agents.local import LocalSession
 from turnwire.agents.process import plain_environment
-from turnwire.ports import Agent
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply
+from turnwire.engine import Talk
+from turnwire.ports import Agent, AgentSession, SessionStart
 from turnwire.server.app import create_app
 from turnwire.server.keys import owner_file
 from turnwire.server.listen import Server, address_of, bind
@@ -50,6 +58,7 @@ class Serving:
         self.url = url
         self.token = token
         self.engine = service.engine
+        self.hub = service.hub
 
     def address(self, conversation_id: str) -> str:
         """Where a conversation is followed."""
@@ -57,7 +66,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(folder: Path, agents: dict[str, Agent]) -> AsyncIterator[Serving]:
+async def serving(folder: Path, agents: dict[str, Agent], **other: Any) -> AsyncIterator[Serving]:
     """One that listens."""
     settings = Settings(
         data_dir=str(folder),
@@ -66,6 +75,7 @@ async def serving(folder: Path, agents: dict[str, Agent]) -> AsyncIterator[Servi
         on_disconnect="continue",
         made_agents=agents,
         ping_seconds=600,
+        **other,
     )
     listener = bind(settings, any_port=True)
     app = create_app(settings)
@@ -287,6 +297,116 @@ async def idle(folder: Path) -> bool:
     return judged("KiB for each", each / 1024, 30)
 
 
+# --- slow ----------------------------------------------------------------------------------------
+
+_PIECES = 100
+_FILLER = "x" * 1500
+_BUFFER = 20_000  # bytes that may wait for a client: who does not read is cut off in the middle
+
+
+class Clocked(LocalSession):
+    """Says what time it is, again and again."""
+
+    native_session_id = "session-1"
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Talk."""
+        self._start(self._talk(turn_uuid))
+
+    async def _talk(self, message: str) -> None:
+        block = TextBlock("", "in_progress")
+        self._say(
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
+        )
+        for _ in range(_PIECES):
+            await asyncio.sleep(0.04)
+            text = f"{time.monotonic_ns()} {_FILLER}"
+            self._say(ev.ContentDelta(*WHOSE, message, 0, "text", text))
+            await self._let_read(0)
+        self._say(
+            ev.MessageDiscarded(*WHOSE, message, 0, "retry"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
+        )
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """It asks nothing."""
+
+    async def interrupt(self) -> None:
+        """It does not listen."""
+
+
+class Clock(Talker):
+    """See Clocked."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session."""
+        return Clocked()
+
+
+async def slow(folder: Path) -> bool:
+    """The same turn with 199 who read, and with one more who does not, turn about."""
+    late: dict[int, list[float]] = {0: [], 1: []}
+    async with serving(folder, {"talker": Clock(1)}, buffer_bytes=_BUFFER) as server:
+        for stalled in (0, 1) * ROUNDS:
+            talk = await server.engine.create("talker")
+            late[stalled].append(await _late(server, talk, 199, stalled))
+    without, beside = statistics.median(late[0]), statistics.median(late[1])
+    print(
+        f"  99 of 100 pieces come within {without:,.0f} us, beside a slow reader {beside:,.0f} us"
+    )
+    print(f"  {'times':<34}{beside / without:7.2f}")
+    return True
+
+
+async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
+    """Microseconds within which 99 of 100 pieces come."""
+    given = [server.address(talk.id), server.token, str(count), str(stalled)]
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "benchmarks.late", *given],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        told = await process.stdout.readline()
+        if stalled:
+            assert told == b"stalled\n"
+            await asyncio.to_thread(_until_there_are, 1, server)
+            _shrink(server)
+            process.stdin.write(b"\n")
+            told = await process.stdout.readline()
+        assert told == b"there\n"
+        await talk.send("go")
+        late, pieces = (await process.stdout.readline()).split()
+        assert int(pieces) == count * _PIECES, "nothing is lost"
+        await asyncio.to_thread(_until_there_are, count, server)  # and nobody else is cut
+        return float(late)
+    finally:
+        process.kill()
+        await process.wait()
+        await asyncio.to_thread(_until_there_are, 0, server)
+
+
+def _until_there_are(count: int, server: Serving) -> None:
+    """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
+    latest = time.monotonic() + 10
+    while len(server.hub) != count:
+        if time.monotonic() > latest:
+            raise TimeoutError(f"{len(server.hub)} are connected, not {count}")
+        time.sleep(0.01)
+
+
+def _shrink(server: Serving) -> None:
+    """Otherwise the kernel takes it all for a client that does not read."""
+    for connection in server.hub._connections:
+        line = connection._wire.transport.get_extra_info("socket")
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+
 # --- storm ---------------------------------------------------------------------------------------
 
 
@@ -349,6 +469,7 @@ MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
     "delta": delta,
     "fanout": fanout,
     "idle": idle,
+    "slow": slow,
     "storm": storm,
 }
 

@@ -27,6 +27,10 @@ class Sink(asyncio.Protocol):
             f"Sec-WebSocket-Key: {key}",
         ]
         self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+        self.wait_for(words, times)
+
+    def wait_for(self, words: bytes, times: int) -> None:
+        """From now on, for these words."""
         self.seen = asyncio.get_running_loop().create_future()
         self._words = words
         self._times = times
@@ -51,14 +55,14 @@ class Sink(asyncio.Protocol):
             self.seen.set_exception(ConnectionError("the server hung up"))
 
 
-async def connect(url: str, token: str, words: str, times: int) -> Sink:
+async def connect(url: str, token: str, words: str, times: int, kind: type[Sink] = Sink) -> Sink:
     """One client."""
     place = urlsplit(url)
     assert place.hostname is not None
     assert place.port is not None
     path = f"{place.path}?{place.query}"
     _, sink = await asyncio.get_running_loop().create_connection(
-        lambda: Sink(path, place.netloc, token, words.encode(), times),
+        lambda: kind(path, place.netloc, token, words.encode(), times),
         place.hostname,
         place.port,
     )
@@ -83,8 +87,7 @@ async def main(url: str, token: str, count: str, at_once: str, words: str, times
     sinks = [await connect(url, token, "session.state", 1) for _ in range(number)]
     await asyncio.gather(*(sink.seen for sink in sinks))
     for sink in sinks:
-        sink.seen = asyncio.get_running_loop().create_future()
-        sink._words, sink._times, sink._tail = words.encode(), int(times), b""
+        sink.wait_for(words.encode(), int(times))
     print("there", flush=True)
     if words:
         await asyncio.gather(*(sink.seen for sink in sinks))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import socket
 from pathlib import Path
 
+import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
 from tests.server.clients import PATIENCE, Client
 from tests.server.line import line_to
-from tests.server.serving import serving
+from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
 from turnwire.server.listen import WebSocket
@@ -46,6 +49,77 @@ def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) 
             rows = await server.service.store.audit(conversation_id=name)
             codes = [row.data["code"] for row in rows if row.action == "disconnected"]
             assert 4001 in codes
+
+    asyncio.run(run())
+
+
+class Listener(asyncio.Protocol):
+    """Reads whatever comes, and keeps it."""
+
+    def __init__(self) -> None:
+        self.read = bytearray()
+        self.lost = False
+
+    def data_received(self, data: bytes) -> None:
+        self.read += data
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.lost = True
+
+    def messages(self) -> list[bytes]:
+        """The text messages that have come whole (RFC 6455, 5.2)."""
+        found, at = [], self.read.index(b"\r\n\r\n") + 4
+        while at + 10 <= len(self.read):
+            size, head = self.read[at + 1], 2
+            if size >= 126:
+                head = 4 if size == 126 else 10
+                size = int.from_bytes(self.read[at + 2 : at + head], "big")
+            found.append(bytes(self.read[at + head : at + head + size]))
+            at += head + size
+        return found
+
+
+async def listening(server: Serving, name: str) -> Listener:
+    sock = await stalled(server, name, buffer=1 << 16)
+    _, listener = await asyncio.get_running_loop().create_connection(Listener, sock=sock)
+    return listener
+
+
+def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothing(
+    tmp_path: Path,
+) -> None:
+    agent = DemoAgent(delay=0, flood=1, flood_seconds=0.4)
+
+    async def run() -> None:
+        async with serving(
+            tmp_path, agents={"demo": agent}, buffer_bytes=100_000, ping_seconds=600
+        ) as server:
+            talk = await server.service.engine.create("demo")
+            sock = await stalled(server, talk.id)
+            hub = server.service.hub
+            await until(lambda: len(hub) == 1)
+            [slow] = hub._connections
+            assert isinstance(slow._wire, WebSocket)
+            line = slow._wire.transport.get_extra_info("socket")
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+            others = [await listening(server, talk.id) for _ in range(199)]
+            await until(lambda: all(b'"session.state"' in each.read for each in others))
+            await talk.send("hello")
+            async with asyncio.timeout(PATIENCE):
+                await slow.gone.wait()
+            assert slow.code == 4001
+            end = b'"conversation.updated"'  # the last that a turn causes
+            await until(lambda: all(end in each.read[-2_000:] for each in others))
+            assert not any(each.lost for each in others)
+            assert len(hub) == 199
+            told = set()
+            for each in others:
+                frames = [msgspec.json.decode(message) for message in each.messages()]
+                assert [f["sequence"] for f in frames] == list(range(1, len(frames) + 1))
+                live = [{**frame, "sequence": 0} for frame in frames[3:]]
+                told.add(hashlib.sha256(msgspec.json.encode(live)).digest())
+            assert len(told) == 1, "everyone has got the same"
+            sock.close()
 
     asyncio.run(run())
 

@@ -72,7 +72,8 @@ class WebSocket(WebSocketsSansIOProtocol):
         left = self._heard_at + self.ping_interval + self.ping_timeout - self.loop.time()
         if left > 0:
             self.send_keepalive_ping()
-            self.pong_timer.cancel()
+            if self.pong_timer is not None:
+                self.pong_timer.cancel()
             self.pong_timer = self.loop.call_later(left, self.keepalive_timeout)
         elif self._silent is not None:
             self._silent()
