@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from tests.server.serving import Serving, serving
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
+from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
@@ -58,6 +62,27 @@ def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
         trail = (await http.get(f"/api/audit?conversation={name}")).json()["audit"]
         actions = [row["action"] for row in trail]
         assert {"created", "renamed", "archived", "deleted"} <= set(actions)
+
+    play(tmp_path, scene)
+
+
+def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(delay=0.01)
+        async with server.client(name) as client:
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            shown = (await http.get(f"/api/conversations/{name}")).json()
+            assert shown["status"]["running"]
+            row = (await server.service.engine.open(name)).row
+            left = structs.replace(row, owner=f"{socket.gethostname()}:{gone.pid}:a")
+            assert left.lease_until > server.service.engine.clock.now()
+            assert not conversation_json(server.service, left).status.running
+            await client.send("user.interrupt", "s-1", turn_id=1)
+            await client.state("interrupted")
 
     play(tmp_path, scene)
 
