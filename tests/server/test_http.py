@@ -13,7 +13,9 @@ import httpx
 import pytest
 from msgspec import structs
 
+from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
+from turnwire.agents.demo import DemoAgent
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
@@ -215,6 +217,21 @@ def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
         assert "delay" in agent["options"]
 
     play(tmp_path, scene)
+
+
+def test_an_agent_that_is_broken_is_listed_beside_the_others(tmp_path: Path) -> None:
+    broken = Broken()
+    broken.broken = True
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {each["name"]: each for each in (await http.get("/api/agents")).json()["agents"]}
+        assert told["demo"]["ready"]
+        assert not told["broken"]["ready"]
+        assert "ZeroDivisionError" in told["broken"]["unavailable"]
+        begun = await http.post("/api/conversations", json={"agent": "broken"})
+        assert (begun.status_code, begun.json()["error"]["code"]) == (502, "AGENT_ERROR")
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(), "broken": broken})
 
 
 def test_blobs(tmp_path: Path) -> None:
