@@ -6,8 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
+from typing import Any
 
 from msgspec import structs
 
@@ -46,26 +47,33 @@ class SlowReader(FollowAgain):
 class Sent:
     """A frame, and its bytes once somebody needs them."""
 
+    __slots__ = ("_encoded", "_size", "frame", "number")
+
     def __init__(self, frame: f.Frame) -> None:
+        payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
         self.frame = frame
+        # The entry in the log that it tells of, or tells again.
+        self.number: int | None = getattr(payload, "message_sequence", None)
+        self._encoded: Encoded | None = None
+        self._size: int | None = None
 
-    @cached_property
-    def number(self) -> int | None:
-        """The entry in the log that it tells of, or tells again."""
-        return getattr(self.frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
-
-    @cached_property
+    @property
     def encoded(self) -> Encoded:
         """Written once for everyone; only the sequence in between differs."""
-        return encode(self.frame)
+        if self._encoded is None:
+            self._encoded = encode(self.frame)
+        return self._encoded
 
-    @cached_property
+    @property
     def size(self) -> int:
         """About how many bytes it takes. A piece of a text is not worth being written for that."""
-        text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
-        if isinstance(text, str):
-            return len(text) + _ENVELOPE
-        return len(self.encoded.replayed())
+        if self._size is None:
+            text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
+            if isinstance(text, str):
+                self._size = len(text) + _ENVELOPE
+            else:
+                self._size = len(self.encoded.replayed())
+        return self._size
 
 
 class Subscriber:

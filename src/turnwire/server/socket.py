@@ -40,9 +40,14 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
     address = Address.of(_address(scope))
     try:
         who, talk, place = await _let_in(service, scope, address)
-    except TurnwireError as error:
+    except Exception as error:
+        if isinstance(error, TurnwireError):
+            refused = refusal_of(error)
+        else:  # a defect, perhaps of the application that knows its users
+            _log.exception("a client could not be let in")
+            refused = Refused("INTERNAL_ERROR")
         name = address.conversation_id if address is not None else ""
-        await _turn_away(refusal_of(error), name, service, send)
+        await _turn_away(refused, name, service, send)
         return
     wire = (scope.get("extensions") or {}).get(WIRE)
     connection = Connection(service, talk, who, send, wire)

@@ -47,7 +47,7 @@ def check_view(there: View, afterwards: View) -> None:
     assert (there.cursor, there.behind) == (afterwards.cursor, False)
 
 
-def check_said(api: ModelApi, views: list[View]) -> None:
+def check_said(api: ModelApi, views: list[View], *, all_of_it: bool) -> None:
     """Nothing of what the model said was changed; nothing is missing, unless it was broken off.
 
     Of a sub-agent the program tells what it does; its last words are its tool's result. A summary
@@ -55,7 +55,7 @@ def check_said(api: ModelApi, views: list[View]) -> None:
     """
     shown = {message.id: message for view in views for message in _all(view.messages)}
     ends = [turn.end for view in views for turn in view.turns]
-    broken_off = any(end.interrupted or end.is_error for end in ends)
+    broken_off = not all_of_it or any(end.interrupted or end.is_error for end in ends)
     for message_id, said in api.said.items():
         if message_id in shown:
             _check_message(shown[message_id], said)

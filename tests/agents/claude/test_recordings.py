@@ -17,6 +17,7 @@ import pytest
 from tests.agents.hearing import talking
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
+from turnwire.agents.claude.transport import GuardedTransport
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation.state import Reply
@@ -79,6 +80,7 @@ class Host:
         self.tasks: list[asyncio.Task[None]] = []
 
     async def do(self, frame: Frame, following: list[Frame]) -> None:
+        """Whatever made the session say this; `following` is what it said then."""
         match frame:
             case {"type": "user", "message": {"content": str(text)}} if text.startswith(IN_WORDS):
                 reply = Reply("ask_1", "question", text.removeprefix(IN_WORDS))
@@ -173,8 +175,8 @@ async def test_a_recording_is_played_again(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = Tape(path)
-    count, news = 0, asyncio.Event()
-    original = ClaudeSession._heard
+    count, spoken, news = 0, 0, asyncio.Event()
+    original, send = ClaudeSession._heard, GuardedTransport.send
 
     def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
         nonlocal count
@@ -184,13 +186,20 @@ async def test_a_recording_is_played_again(
             count += len(lines)
             news.set()
 
-    async def until_heard(number: int) -> None:
+    def counting_sent(self: GuardedTransport, line: bytes) -> None:
+        nonlocal spoken
+        send(self, line)
+        spoken += 1
+        news.set()
+
+    async def until_heard(number: int, said: int = 0) -> None:
         async with asyncio.timeout(SECONDS):
-            while count < number:
+            while count < number or spoken < said:
                 news.clear()
                 await news.wait()
 
     monkeypatch.setattr(ClaudeSession, "_heard", counting)
+    monkeypatch.setattr(GuardedTransport, "send", counting_sent)
     agent = ClaudeAgent(
         {},
         env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
@@ -201,7 +210,7 @@ async def test_a_recording_is_played_again(
     name = "recorded" if tape.resumes else None
     async with talking(agent, name, known_calls=tape.calls, cwd=str(tmp_path)) as ear:
         host = Host(tape, ear.session)
-        heard = 0
+        heard = said_before = 0
         for number, (direction, frame) in enumerate(tape.entries):
             if direction == "out":
                 heard += 1
@@ -210,6 +219,9 @@ async def test_a_recording_is_played_again(
                 await until_heard(heard)
                 following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
                 await host.do(frame, following)
+                if host.tasks:  # it does not wait for what is said, and the next may be its answer
+                    await until_heard(heard, said_before + 1)
+            said_before += 1
         await until_heard(heard)
         for task in host.tasks:  # an interrupt that nobody answers is one of them
             task.cancel()

@@ -27,8 +27,13 @@ class StopWatch:
         return len(self._ran) > 1
 
     async def look(self) -> None:
-        """Remember what runs now."""
-        self._ran = await asyncio.to_thread(self._below)
+        """Remember what runs now, unless this stop was asked for before."""
+        if not self._ran:
+            self._ran = await asyncio.to_thread(self._below)
+
+    def forget(self) -> None:
+        """Nothing was stopped."""
+        self._ran = []
 
     async def died(self) -> list[EndedProcess]:
         """Those of them that are gone. What lost its parent just now is on its way out as well."""
