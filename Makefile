@@ -16,7 +16,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check prove soak fix bench bench-core schema docs requirements clean
+.PHONY: help run test check prove soak fix bench bench-claude bench-core schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -49,7 +49,7 @@ endif
 check: .venv/check.stamp ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/mypy $(wildcard src tests benchmarks tools)
+	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
 
@@ -68,6 +68,9 @@ bench: .venv/base.stamp ## measure the store, the engine and recovery (ARGS=repl
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 
+bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
+	@$(BIN)/python -m benchmarks.claude $(ARGS)
+
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
 
@@ -84,7 +87,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
-	@$(COMPILE) pyproject.toml requirements/test.in \
+	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
 	  -c requirements/build.txt -c requirements/base.txt -o requirements/test.txt
 	@$(COMPILE) pyproject.toml requirements/check.in \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
@@ -94,7 +97,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 	  .ruff_cache build dist
-	@find src tests benchmarks tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import signal
 
@@ -11,6 +13,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI tries the same cases every time: a red run there has to mean that the change is bad.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+os.environ["TURNWIRE_AGENT"] = "demo"  # whoever runs the tests may have a key, and it costs money
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 # A shell without job control has what it runs beside itself ignore Ctrl-C, and so would every
@@ -24,3 +27,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the expected output of every stage anew; look at the difference before a commit",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A test that is `async` runs in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    given = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    asyncio.run(pyfuncitem.obj(**given))
+    return True

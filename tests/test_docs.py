@@ -29,6 +29,7 @@ from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
 from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.testing.model_api import Script
 
 ROOT = docs.ROOT
 PAGES = {
@@ -178,6 +179,7 @@ READERS: dict[str, Callable[[bytes], bytes]] = {
     "docs/protocol/ui.md": _through(UiStreamEvent),
     "docs/protocol/v2.md": _v2,
     "docs/protocol/view.md": _through(View),
+    "docs/testing/model_api.md": _through(Script),
 }
 
 EXAMPLES = [

@@ -139,6 +139,11 @@ class AgentSession(Protocol):
         it cannot, it is told in words. Either way its turn goes on.
         """
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        """Go on with another model, or ask more, or less; none: as it was. It does nothing where
+        the agent has no choice: then its capabilities do not name the command.
+        """
+
     async def interrupt(self) -> None:
         """Stop the turn. It is a wish: whether it is obeyed shows in the events, or it does not."""
 

@@ -23,7 +23,12 @@ from tests.agents.processes import (
     wait_until_gone,
 )
 from turnwire.agents import guard
-from turnwire.agents.process import GuardedProcess, plain_environment
+from turnwire.agents.process import (
+    GuardedProcess,
+    Limits,
+    allowed_directory,
+    plain_environment,
+)
 from turnwire.ports import AgentGone
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
@@ -306,3 +311,69 @@ def test_a_server_can_lend_the_guard_a_named_socket(tmp_path: Path) -> None:
         assert started.wait(SECONDS) == 0
         assert started.stdin is not None
         started.stdin.close()
+
+
+# --- limits and places --------------------------------------------------------------------------
+
+
+@ONLY_LINUX
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        (Limits(processes=3), "it ran 4 processes; 3 are allowed"),
+        (Limits(memory=1 << 20), "MB of memory; 1 MB are allowed"),
+    ],
+    ids=["processes", "memory"],
+)
+async def test_whoever_uses_too_much_is_ended_and_told_why(limits: Limits, why: str) -> None:
+    process = await GuardedProcess.start(program(FAMILY), grace=0.2, limits=limits)
+    pids = await pids_of(process, 4)
+    async with asyncio.timeout(SECONDS):
+        await process.wait()
+    assert why in process.how_it_ended()
+    assert wait_until_gone(pids) == []
+    await process.end()
+
+
+@ONLY_LINUX
+async def test_whoever_stays_within_the_limits_is_left_alone() -> None:
+    limits = Limits(memory=1 << 34, processes=100)
+    process = await GuardedProcess.start(program(LEAVER), limits=limits)
+    await pids_of(process, 2)
+    process.write(b"\n")
+    async with asyncio.timeout(SECONDS):
+        await process.wait()
+    assert "exit code 0" in process.how_it_ended()
+    await process.end()
+
+
+def test_an_agent_works_below_its_roots(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    (inside / "deep").mkdir(parents=True)
+    outside.mkdir()
+    (inside / "way_out").symlink_to(outside)
+    (inside / "file").write_text("")
+    assert allowed_directory(str(inside / "deep"), [inside]) == str(inside / "deep")
+    assert allowed_directory(None, [inside]) == str(inside)
+    assert allowed_directory(str(outside), None) == str(outside)
+    assert allowed_directory(None, None) == str(Path.cwd())
+    for place in ("way_out", "../outside", "deep/../..", "nowhere", "file"):
+        with pytest.raises(AgentGone, match=r"(may |can)not work in"):
+            allowed_directory(str(inside / place), [inside])
+
+
+async def test_output_is_handed_over_to_whoever_listens() -> None:
+    process = await GuardedProcess.start(program(QUIET))
+    heard: list[bytes] = []
+    there = asyncio.Event()
+
+    def receive(data: bytes) -> None:
+        heard.append(data)
+        there.set()
+
+    process.listen(receive)
+    async with asyncio.timeout(SECONDS):
+        await there.wait()
+    assert int(b"".join(heard)) > 0
+    await process.end()
+    await process.silence()

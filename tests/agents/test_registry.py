@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -16,13 +18,28 @@ def test_every_agent_can_be_made_by_its_name() -> None:
         assert registry.make(name).name == name
 
 
+def test_claude_is_the_default_where_it_can_be_used_and_else_the_demo_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-any")
+    assert registry.default() == ("claude", None)
+    for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    name, why = registry.default()
+    assert name == "demo"
+    assert "There is no credential for Claude." in (why or "")
+
+
 def test_an_agent_is_made_with_its_own_options() -> None:
     assert isinstance(registry.make("demo", delay=0.5), DemoAgent)
     assert isinstance(registry.make("turnwire.agents.demo:DemoAgent"), DemoAgent)
 
 
 def test_an_agent_that_there_is_not_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(registry.UnknownAgent, match=r"no agent 'gpt'; there is: demo, replay\."):
+    with pytest.raises(
+        registry.UnknownAgent, match=r"no agent 'gpt'; there is: claude, demo, replay\."
+    ):
         registry.make("gpt")
 
 

@@ -85,7 +85,7 @@ def test_the_command_to_go_on_names_the_directory_that_was_named(run: Run, tmp_p
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: demo, replay."),
+        (["--agent", "nobody", "x"], "There is no agent 'nobody'; there is: claude, demo, replay."),
         (["--agent", MISSING, "x"], "Install it with: apt install missing"),
         (["--cwd", "/nowhere", "x"], "/nowhere is no directory. Make it, or name another"),
         (["  "], "there is nothing to say. Give a PROMPT, or pipe one in."),

@@ -16,6 +16,17 @@ def run(test: object) -> None:
     asyncio.run(test)  # type: ignore[arg-type]
 
 
+def test_an_agent_without_a_choice_says_so(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            with pytest.raises(Refused) as refused:
+                await talk.set_model("another")
+            assert refused.value.code == "NOT_SUPPORTED"
+
+    run(scene())
+
+
 def test_a_message_starts_a_turn_that_ends_once(path: Path) -> None:
     async def scene() -> None:
         async with engine_on(path) as engine:

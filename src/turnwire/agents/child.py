@@ -135,6 +135,10 @@ class ChildSession:
         self._tell(wire.Deliver(list(replies), resumed))
         self._in_turn = self._in_turn or resumed
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        """Another model, or another permission mode."""
+        self._tell(wire.Choose(model, permission_mode))
+
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._tell(wire.Interrupt())

@@ -1,17 +1,18 @@
 """A small process between a server and an agent. Whatever the agent starts, this ends.
 
-    python guard.py --control FD [--grace SECONDS] -- command ...
+    python guard.py --control FD [--grace SECONDS] [--memory BYTES] [--processes N] -- command ...
 
 The command gets this process's standard input, output and error. It ends, with every process that
 it or its children started and in whatever session those are, when the server asks for it over the
-control socket, when that socket closes because the server is gone, or when the command itself ends.
+control socket, when that socket closes because the server is gone, when the command itself ends, or
+when all of it together uses more memory or more processes than it may.
 `FD` is an inherited socket, or the path of a Unix socket to connect to.
 
 On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}, and
 {"lease": 10}: end everything unless this is said again within so many seconds. A server that stands
 still may have been replaced by another one, which must not meet this one's agent.
 The guard: {"started": pid} or {"failed": why}; {"exited": {pid, code, signal}} when the command has
-ended; at last {"ended": [{pid, name, signal}], "left": [...]}.
+ended; {"over": why} when it uses too much; at last {"ended": [{pid, name, signal}], "left": [...]}.
 
 On Linux it is a child subreaper, so no descendant can get away. Elsewhere it remembers what it has
 seen: a process that leaves its parent and its group between two looks is lost.
@@ -28,11 +29,11 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-__all__ = ["Running", "descendants_of", "running"]
+__all__ = ["Running", "descendants_of", "memory_of", "running"]
 
 _GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 _KILLING = 5.0  # seconds after which what SIGKILL does not end is reported as left
-_LOOK = 2.0  # seconds between two looks where there is no subreaper
+_LOOK = 2.0  # seconds between two looks where there is no subreaper, or a limit
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl(2)
 
 
@@ -101,14 +102,41 @@ def descendants_of(pid: int, table: dict[int, Running]) -> list[Running]:
     return found
 
 
+def memory_of(processes: list[Running]) -> int:
+    """The bytes that these have in memory. What several share is counted for each of them."""
+    if sys.platform != "linux":
+        pids = ",".join(str(process.pid) for process in processes)
+        with os.popen(f"ps -o rss= -p {pids or os.getpid()}") as table:
+            return sum(int(line) for line in table if line.strip().isdigit()) * 1024
+    pages = 0
+    for process in processes:
+        try:
+            with open(f"/proc/{process.pid}/statm", "rb") as file:  # noqa: PTH123
+                pages += int(file.read().split()[1])
+        except (OSError, IndexError):
+            continue  # it has ended meanwhile
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 # --- the guard ----------------------------------------------------------------------------------
 
 
 class Guard:
     """Runs one command, and outlives everything that comes of it."""
 
-    def __init__(self, control: Any, *, grace: float, subreaper: bool) -> None:
+    def __init__(
+        self,
+        control: Any,
+        *,
+        grace: float,
+        subreaper: bool,
+        memory: int | None = None,
+        processes: int | None = None,
+    ) -> None:
         self._control = control  # a socket
+        self._memory = memory
+        self._processes = processes
+        self._looked = time.monotonic()
         self._grace = grace
         self._leave = 0.0
         self._heard = b""
@@ -136,12 +164,30 @@ class Guard:
             return 1
         self._tell({"started": self._child, "subreaper": self._subreaper})
         _let_go_of_stdio()
+        limited = self._memory is not None or self._processes is not None
         while not self._asked and self._child not in self._statuses:
-            self._wait(None if self._subreaper else _LOOK)
+            self._wait(_LOOK if limited or not self._subreaper else None)
+            if limited and not self._asked:
+                self._check_limits()
         self._until(lambda: self._child in self._statuses, self._leave)
         left = self._end_all()
         self._tell({"ended": self._report(), "left": left})
         return 0
+
+    def _check_limits(self) -> None:
+        """Whoever uses too much is ended, whole: what of it is to blame cannot be told."""
+        if time.monotonic() - self._looked < _LOOK / 2:
+            return
+        processes = self._descendants()
+        over = None
+        if self._processes is not None and len(processes) > self._processes:
+            over = f"it ran {len(processes)} processes; {self._processes} are allowed"
+        elif self._memory is not None and (used := memory_of(processes)) > self._memory:
+            over = f"it used {used >> 20} MB of memory; {self._memory >> 20} MB are allowed"
+        if over is not None:
+            self._tell({"over": over})
+            self._asked = True
+        self._looked = time.monotonic()
 
     # --- ending -------------------------------------------------------------------------------
 
@@ -371,7 +417,14 @@ def main(arguments: list[str]) -> int:
         control.connect(where)
     control.set_inheritable(False)
     grace = float(options.get("--grace", _GRACE))
-    guard = Guard(control, grace=grace, subreaper=options.get("--subreaper") != "no")
+    memory, processes = options.get("--memory"), options.get("--processes")
+    guard = Guard(
+        control,
+        grace=grace,
+        subreaper=options.get("--subreaper") != "no",
+        memory=int(memory) if memory else None,
+        processes=int(processes) if processes else None,
+    )
     return guard.run(command)
 
 

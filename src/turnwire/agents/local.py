@@ -54,6 +54,9 @@ class LocalSession:
             await asyncio.wait(tasks)
         return []
 
+    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+        """There is only one of each, unless whoever inherits says otherwise."""
+
     # --- for those who inherit ----------------------------------------------------------------
 
     @property

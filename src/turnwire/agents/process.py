@@ -8,19 +8,20 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+from msgspec import Struct
 
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentGone
 
-__all__ = ["GuardedProcess", "plain_environment"]
+__all__ = ["GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
 _LAST = 4096  # bytes of its standard error that are remembered
@@ -40,6 +41,28 @@ def plain_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _PLAIN if name in os.environ}
 
 
+class Limits(Struct, frozen=True):
+    """What a command and all that it starts may use. Whoever uses more is ended, after seconds."""
+
+    memory: int | None = None  # bytes, of all together
+    processes: int | None = None  # at the same time
+
+
+def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) -> str:
+    """Where an agent may work: below one of the roots, links followed. Raises AgentGone."""
+    path = Path(wanted) if wanted is not None else Path(roots[0]) if roots else Path.cwd()
+    try:
+        found = path.resolve(strict=True)
+    except OSError as problem:
+        raise AgentGone(f"The agent cannot work in {path}: {problem.strerror}.") from problem
+    if not found.is_dir():
+        raise AgentGone(f"The agent cannot work in {path}: it is no directory.")
+    if roots is not None and not any(found.is_relative_to(Path(r).resolve()) for r in roots):
+        allowed = ", ".join(str(root) for root in roots)
+        raise AgentGone(f"The agent may not work in {path}, only below {allowed}.")
+    return str(found)
+
+
 class _Pipes(asyncio.SubprocessProtocol):
     """What the command writes: its output until it is read, of its errors the end."""
 
@@ -51,6 +74,9 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()  # the guard has
         self.last = bytearray()
         self.paused = False
+        self.receive: Callable[[bytes], None] | None = (
+            None  # who gets output without waiting for it
+        )
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -62,12 +88,26 @@ class _Pipes(asyncio.SubprocessProtocol):
             self.last += data
             del self.last[:-_LAST]
             return
+        if self.receive is not None:
+            self.receive(data)
+            return
         self.output.append(data)
         self.waiting += len(data)
         self.ready.set()
-        if self.waiting > _MOST and not self.paused:
+        if self.waiting > _MOST:
+            self.pause()
+
+    def pause(self) -> None:
+        """Let the command wait with what it has to say."""
+        if not self.paused and not self.over.is_set():
             self._stdout.pause_reading()
             self.paused = True
+
+    def resume(self) -> None:
+        """Let it go on."""
+        if self.paused:
+            self.paused = False
+            self._stdout.resume_reading()
 
     def take(self) -> bytes:
         """All that has come."""
@@ -76,9 +116,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         self.waiting = 0
         if not self.over.is_set():
             self.ready.clear()
-        if self.paused:
-            self.paused = False
-            self._stdout.resume_reading()
+        self.resume()
         return data
 
     @property
@@ -113,6 +151,7 @@ class GuardedProcess:
         self._ended: list[EndedProcess] | None = None  # none: the guard has not told yet
         self._holding: asyncio.TimerHandle | None = None
         self._exited: dict[str, Any] | None = None
+        self._over: str | None = None  # what it used too much of
 
     @classmethod
     async def start(
@@ -124,6 +163,7 @@ class GuardedProcess:
         grace: float = 3.0,
         subreaper: bool = True,
         lease: float = _LEASE,
+        limits: Limits | None = None,
     ) -> Self:
         """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
 
@@ -138,7 +178,9 @@ class GuardedProcess:
                 await self._spawn(
                     [
                         *(*_GUARD, "--control", str(theirs.fileno()), "--grace", str(grace)),
-                        *("--subreaper", "yes" if subreaper else "no", "--", *command),
+                        *("--subreaper", "yes" if subreaper else "no"),
+                        *_flags(limits or Limits()),
+                        *("--", *command),
                     ],
                     cwd=cwd,
                     env={**environment, _TOKEN: token},
@@ -179,6 +221,25 @@ class GuardedProcess:
         await self._pipes.ready.wait()
         return self._pipes.take()
 
+    def listen(self, receive: Callable[[bytes], None]) -> None:
+        """Have output handed over as soon as it is there, instead of reading it. That is faster."""
+        data = self._pipes.take()
+        self._pipes.receive = receive
+        if data:
+            receive(data)
+
+    async def silence(self) -> None:
+        """Until there will be no more output."""
+        await self._pipes.over.wait()
+
+    def pause(self) -> None:
+        """Take no output for a while, so that the command waits."""
+        self._pipes.pause()
+
+    def resume(self) -> None:
+        """Take it again."""
+        self._pipes.resume()
+
     def write(self, data: bytes) -> None:
         """To its standard input. Raises AgentGone if nobody can read it."""
         pipe = self._transport and self._transport.get_pipe_transport(0)
@@ -200,6 +261,15 @@ class GuardedProcess:
         assert pid is not None
         return pid
 
+    def below(self) -> list[guard.Running]:
+        """The command and everything that it has started, as far as it runs."""
+        return [p for p in guard.descendants_of(self.guard_pid, guard.running()) if not p.dead]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it, or something that it started, is still there."""
+        return not self._pipes.exited.is_set()
+
     @property
     def last_words(self) -> str:
         """The end of what it wrote to its standard error."""
@@ -208,6 +278,8 @@ class GuardedProcess:
     def how_it_ended(self) -> str:
         """In words, for a person."""
         how = "The agent's process has ended"
+        if self._over is not None:
+            return f"The agent was ended: {self._over}."
         if self._exited is not None:
             signalled, code = self._exited["signal"], self._exited["code"]
             how += f" by {signalled}" if signalled else f" with exit code {code}"
@@ -269,12 +341,24 @@ class GuardedProcess:
                 self._begun.set_result(pid)
             case {"failed": str(why)} if not self._begun.done():
                 self._begun.set_exception(AgentGone(f"The agent could not be started: {why}"))
+            case {"over": str(over)}:
+                self._over = over
             case {"exited": {"pid": _} as exited}:
                 self._exited = exited
             case {"ended": ended}:
                 self._ended = msgspec.convert(ended, list[EndedProcess])
             case _:
                 pass
+
+
+def _flags(limits: Limits) -> list[str]:
+    """For the guard's command line."""
+    flags = []
+    if limits.memory is not None:
+        flags += ["--memory", str(limits.memory)]
+    if limits.processes is not None:
+        flags += ["--processes", str(limits.processes)]
+    return flags
 
 
 def _sweep(token: str) -> list[EndedProcess]:

@@ -8,9 +8,10 @@ from typing import Any
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent
 
-__all__ = ["UnknownAgent", "make", "names", "unavailable"]
+__all__ = ["UnknownAgent", "default", "make", "names", "unavailable"]
 
 _AGENTS = {
+    "claude": "turnwire.agents.claude:ClaudeAgent",
     "demo": "turnwire.agents.demo:DemoAgent",
     "replay": "turnwire.agents.replay:ReplayAgent",
 }
@@ -44,6 +45,12 @@ def make(name: str, **options: Any) -> Agent:
     if not hasattr(agent, "capabilities"):
         raise UnknownAgent(f"{name!r} is no agent. Name a class that keeps the agent port.")
     return agent
+
+
+def default() -> tuple[str, str | None]:
+    """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why."""
+    why = make("claude").unavailable()
+    return ("claude", None) if why is None else ("demo", why)
 
 
 def unavailable() -> dict[str, str | None]:

@@ -73,6 +73,8 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader) -> None:
                 await session.prompt(content, turn_uuid=turn_uuid)
             case wire.Deliver(replies=replies, resumed=resumed):
                 await session.deliver(replies, resumed=resumed)
+            case wire.Choose(model=model, permission_mode=mode):
+                await session.choose(model=model, permission_mode=mode)
             case wire.Interrupt():
                 await session.interrupt()
             case wire.Open():

@@ -17,6 +17,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone, SessionStart
 
 __all__ = [
+    "Choose",
     "Deliver",
     "FromAgent",
     "Gone",
@@ -64,11 +65,18 @@ class Deliver(_Line, frozen=True):
     resumed: bool
 
 
+class Choose(_Line, frozen=True):
+    """Another model, or another permission mode."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+
+
 class Interrupt(_Line, frozen=True):
     """Stop the turn."""
 
 
-ToAgent: TypeAlias = Open | Prompt | Deliver | Interrupt
+ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Interrupt
 
 
 # --- from the agent -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from pathlib import Path
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_DEFAULT = "demo"
+_VARIABLE = "TURNWIRE_AGENT"
 
 
 @click.command("run")
-@click.option("--agent", metavar="NAME", help=f"Whom to talk to.  [default: {_DEFAULT}]")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help=f"Whom to talk to; also {_VARIABLE}.  [default: claude where it can be used, else demo]",
+)
 @click.option("--conversation", metavar="ID", help="Go on in this one; the first letters will do.")
 @click.option("--cwd", metavar="DIR", help="Where the agent works.  [default: here]")
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
@@ -65,17 +70,21 @@ async def _run(
     as_json: bool,
     prompt: str | None,
 ) -> int:
+    from rich.text import Text
+
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import open_engine, visit
 
     place = _directory(cwd)
     async with home.store(create=conversation is None) as store:
         row = None if conversation is None else await _existing(store, conversation, agent, home)
-        name = row.agent if row else agent or _DEFAULT
+        name, why = (row.agent, None) if row else _whom(agent)
         begun = new_id()
         try:
             async with open_engine(store, name) as engine:
                 with open_view(as_json=as_json) as view:
+                    if why is not None and view.painter is not None:
+                        view.note([Text(f"This is the {name} agent. {why}", "dim")])
                     words: str | None
                     if row is None:
                         words = await _words(view, prompt)
@@ -114,6 +123,14 @@ async def _existing(
             f"{home.command('run', '--agent', agent)}"
         )
     return row
+
+
+def _whom(agent: str | None) -> tuple[str, str | None]:
+    """The agent to talk to, and, where it stands in for another one, why."""
+    from turnwire.agents import registry
+
+    given = agent or os.environ.get(_VARIABLE)
+    return (given, None) if given else registry.default()
 
 
 def _directory(cwd: str | None) -> str:

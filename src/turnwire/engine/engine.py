@@ -241,6 +241,11 @@ class Engine:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
+    def check_able(self, row: ConversationRow, command: str) -> None:
+        """Raises Refused with NOT_SUPPORTED where the agent cannot do this."""
+        if command not in self._agent(row.agent).capabilities.commands:
+            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
+
     # --- what is alive ------------------------------------------------------------------------
 
     async def _activate(self, conversation_id: str) -> Live:

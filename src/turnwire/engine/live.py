@@ -103,7 +103,13 @@ class Live:
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(
-            agent, self._session_start, self.post, self._agent_lost, self._rest, new_id
+            agent,
+            self._session_start,
+            self.post,
+            self._agent_lost,
+            self._rest,
+            new_id,
+            store.get_blob,
         )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()

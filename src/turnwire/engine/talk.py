@@ -151,6 +151,22 @@ class Talk:
         """Give it another title."""
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
+    async def set_model(
+        self, model: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Go on with another model, in the middle of a turn as well."""
+        self._engine.check_able(self.row, "session.set_model")
+        asked = i.Chose(at=0, model=model, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_model", model)
+
+    async def set_permission_mode(
+        self, mode: str, *, user: str | None = None, client_message_id: str | None = None
+    ) -> Answer:
+        """Have the agent ask more, or less."""
+        self._engine.check_able(self.row, "session.set_permission_mode")
+        asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
+        return await self._ask(asked, "session.set_permission_mode", mode)
+
     async def follow(
         self,
         *,

@@ -392,6 +392,8 @@ def command_line(command: e.Command) -> str:
                 what = reply.decision or reply.answer
                 line += f" {reply.request_id}={what}"
             return line
+        case e.Choose(model=model, permission_mode=mode):
+            return f"choose {model} {mode}"
         case e.StopAgent(turn_id=turn_id, force=force):
             return f"{'kill' if force else 'stop'} {turn_id}"
         case e.CloseAgent():

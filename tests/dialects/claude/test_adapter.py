@@ -1012,6 +1012,7 @@ OF_THE_MOMENT: list[Frame] = [
     {"type": "system", "subtype": "status"},
     {"type": "system", "subtype": "task_progress"},
     {"type": "system", "subtype": "thinking_tokens"},
+    {"type": "attachment"},
     {"type": "auth_status"},
     {"type": "command_lifecycle"},
     {"type": "prompt_suggestion"},
@@ -1109,3 +1110,11 @@ def test_a_result_that_comes_twice_ends_one_turn() -> None:
     events = events_of([{"type": "system", "subtype": "init"}, result, result])
     assert [type(event).__name__ for event in events].count("TurnCompleted") == 1
     assert [type(event).__name__ for event in events].count("ResultSummary") == 1
+
+
+def test_a_resumed_session_begins_its_turn_with_the_result_that_it_waited_for() -> None:
+    result = {"type": "tool_result", "tool_use_id": "q", "content": "Blue"}
+    frame = {"type": "user", "message": {"role": "user", "content": [result]}, "session_id": "s"}
+    init = {"type": "system", "subtype": "init", "session_id": "s"}
+    events = events_of([frame, init])
+    assert [type(event) for event in events[:3]] == [ev.TurnStarted, ev.UserMessage, ev.SessionInit]

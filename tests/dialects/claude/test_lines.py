@@ -153,6 +153,7 @@ def test_every_stream_event_has_a_type(event: dict[str, Any], kind: type) -> Non
         "command_lifecycle",
         "tool_use_summary",
         "prompt_suggestion",
+        "attachment",
         "auth_status",
         "transcript_mirror",
     ],

@@ -17,6 +17,7 @@ __all__ = [
     "Audit",
     "BeginTurn",
     "CancelTimer",
+    "Choose",
     "CloseAgent",
     "Command",
     "Deliver",
@@ -116,6 +117,13 @@ class Deliver(_Effect, frozen=True):
     resume: bool
 
 
+class Choose(_Effect, frozen=True):
+    """Go on with another model, or ask more, or less. One that is not open hears it when it is."""
+
+    model: str | None
+    permission_mode: str | None
+
+
 class StopAgent(_Effect, frozen=True):
     """Stop what you are doing. `force`: end it with everything it started."""
 
@@ -127,7 +135,7 @@ class CloseAgent(_Effect, frozen=True):
     """The agent is not needed for now."""
 
 
-Command: TypeAlias = Prompt | Deliver | StopAgent | CloseAgent
+Command: TypeAlias = Prompt | Deliver | Choose | StopAgent | CloseAgent
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -142,6 +150,8 @@ class Ack(_Effect, frozen=True):
     request_id: str | None = None
     delivered_as: str | None = None
     outcome: Literal["requested", "already_ended"] | None = None
+    model: str | None = None
+    mode: str | None = None
 
 
 class SetTimer(_Effect, frozen=True):

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from turnwire.core.content import Content
-from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.events import EndedProcess, NormalizedStreamEvent
 from turnwire.core.message import Message
 from turnwire.core.status import Outcome
 
@@ -18,6 +18,7 @@ __all__ = [
     "Asked",
     "Came",
     "ChangedQueue",
+    "Chose",
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
@@ -93,6 +94,13 @@ class Renamed(_Asked, frozen=True, kw_only=True):
     title: str
 
 
+class Chose(_Asked, frozen=True, kw_only=True):
+    """Another model or another permission mode; what is absent stays."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+
+
 class AgentSaid(_Input, frozen=True, kw_only=True):
     """An event of the agent, and the entries of the log that it means.
 
@@ -104,14 +112,6 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     trace_id: str = ""  # used if the agent begins a turn by itself
     inbox_item_id: str | None = None  # used if it asks something
     last: bool = True  # nothing else was ready together with it
-
-
-class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A process that was ended."""
-
-    pid: int
-    name: str | None = None
-    signal: str | None = None
 
 
 class AgentLost(_Input, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class Recovered(_Input, frozen=True, kw_only=True):
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
-Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed
+Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose
 Input: TypeAlias = (
     Asked
     | AgentSaid

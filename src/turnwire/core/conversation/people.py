@@ -6,7 +6,7 @@ from msgspec import structs
 
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import Ack, Deliver
+from turnwire.core.conversation.effects import Ack, Choose, Deliver
 from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
 from turnwire.core.conversation.state import Reply, Stopping
 from turnwire.core.conversation.tools import give_result
@@ -20,7 +20,7 @@ from turnwire.core.conversation.turns import (
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest
 
-__all__ = ["answered", "decided", "give_answer", "interrupted", "renamed"]
+__all__ = ["answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
 
 
 def answered(d: Draft, answer: i.Answered) -> None:
@@ -107,6 +107,22 @@ def renamed(d: Draft, name: i.Renamed) -> None:
     d.title = title
     d.audit("renamed", name.by, title=title)
     d.ack = Ack()
+
+
+def chose(d: Draft, choice: i.Chose) -> None:
+    """Another model, which the log tells of, or another permission mode."""
+    model, mode = choice.model, choice.permission_mode
+    if not (model or mode):
+        raise Refused("INVALID_PAYLOAD", "Name a model or a permission mode.")
+    if model and model != d.model:
+        turn_id = d.turn.turn_id if d.turn else None
+        d.add_event(
+            "system", f"Model: {model}", turn_id, {"subtype": "model", "data": {"model": model}}
+        )
+    d.model, d.permission_mode = model or d.model, mode or d.permission_mode
+    d.audit("chose", choice.by, model=model, permission_mode=mode)
+    d.commands.append(Choose(model, mode))
+    d.ack = Ack(model=model, mode=mode)
 
 
 def _is_empty(answer: object) -> bool:

@@ -118,6 +118,7 @@ _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
     i.Decided: people.decided,
     i.Interrupted: people.interrupted,
     i.Renamed: people.renamed,
+    i.Chose: people.chose,
     i.AgentSaid: agent.agent_said,
     i.AgentLost: losing.agent_lost,
     i.DeadlinePassed: _deadline_passed,

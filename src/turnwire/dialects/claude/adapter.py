@@ -52,6 +52,7 @@ _SUBTYPES = {
 _EPHEMERAL = frozenset(
     [
         "api_retry",
+        "attachment",
         "auth_status",
         "background_tasks_changed",
         "command_lifecycle",
@@ -171,19 +172,23 @@ class ClaudeStreamAdapter(StreamFollower):
         lane = self._main if frame.parent_tool_use_id is None else self._lane(frame)
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
-        out: Events = [
+        origin = self._origin(frame, content)
+        out: Events = []
+        if origin == "tool":  # a resumed session begins with the result that it waited for
+            self._open_turn(lane, out)
+        out.append(
             ev.UserMessage(
                 "claude",
                 self.session_id,
                 lane.parent,
                 lane.agent_id,
                 content,
-                self._origin(frame, content),
+                origin,
                 frame.uuid,
                 frame.timestamp,
                 Raw(line.raw),
             )
-        ]
+        )
         for block in content:
             if isinstance(block, unified.ToolResultBlock) and self._plan.answered(block):
                 out.append(
@@ -313,7 +318,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self, request_id: str, request: control.CanUseTool, line: Line
     ) -> NormalizedStreamEvent:
         return ev.QuestionAsked(
-            *self._whose(request.agent_id),
+            *self.whose(request.agent_id),
             request_id,
             request.tool_use_id or request_id,
             request.tool_name,
@@ -326,7 +331,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self, request_id: str, request: control.CanUseTool, line: Line
     ) -> NormalizedStreamEvent:
         return ev.PermissionRequested(
-            *self._whose(request.agent_id),
+            *self.whose(request.agent_id),
             request_id,
             request.tool_use_id or request_id,
             request.tool_name,
@@ -405,7 +410,7 @@ class ClaudeStreamAdapter(StreamFollower):
             )
         ]
 
-    def _whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
+    def whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""
         for lane in self._lanes.values():
             if lane.agent_id == agent_id:

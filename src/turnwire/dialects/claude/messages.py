@@ -13,6 +13,7 @@ from turnwire.dialects.claude.system import SystemMessage
 
 __all__ = [
     "AssistantMessage",
+    "Attachment",
     "AuthStatus",
     "ClaudeMessage",
     "CommandLifecycle",
@@ -202,6 +203,13 @@ class PromptSuggestion(_Message, frozen=True, tag="prompt_suggestion"):
     suggestion: str | None = None
 
 
+class Attachment(_Message, frozen=True, tag="attachment"):
+    """What goes to the model beside the conversation, as what a hook said in a resumed session."""
+
+    attachment: Raw | UnsetType = UNSET
+    parent_tool_use_id: str | None = None
+
+
 class AuthStatus(_Message, frozen=True, tag="auth_status"):
     """Logging in."""
 
@@ -241,6 +249,7 @@ ClaudeMessage: TypeAlias = (
     | CommandLifecycle
     | ToolUseSummary
     | PromptSuggestion
+    | Attachment
     | AuthStatus
     | TranscriptMirror
     | ControlRequest

@@ -1,0 +1,339 @@
+"""What Turnwire adds to Claude Code: the real program, with a scripted model in a process of its own.
+
+latency  from a line of the program to a follower's frame, beside the same with the `replay` agent
+cpu      a turn of 400 deltas, beside the same with a bare ClaudeSDKClient, the program included
+memory   of a conversation with a live program, and of one without
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.store import judged
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.claude.session import ClaudeSession
+from turnwire.agents.guard import descendants_of, memory_of, running
+from turnwire.agents.local import LocalSession
+from turnwire.agents.replay import ReplayAgent
+from turnwire.core import events as ev
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, Talk
+from turnwire.ports import Agent
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.model_api import claude_environment
+
+DELTAS = 400
+ROUNDS = 10
+WARM = 2  # rounds before that, in which programs become fast
+CONVERSATIONS = 3
+MIB = 1 << 20
+_models: set[int] = set()  # the processes that stand in for a model
+_WORD = re.compile(rb"w(\d{4})")
+
+
+# --- the model ----------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def model(folder: Path, *, replies: int, delay: float) -> AsyncIterator[dict[str, str]]:
+    """A model that says numbered words, each a delta. What it costs is not measured."""
+    text = "".join(f"w{number:04} " for number in range(DELTAS))
+    block = {"type": "text", "text": text, "cuts": DELTAS, "delay": delay}
+    script = folder / "script.json"
+    script.write_text(json.dumps({"replies": [{"type": "say", "blocks": [block]}] * replies}))
+    command = [sys.executable, "-m", "turnwire.testing.model_api", str(script)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    _models.add(process.pid)
+    try:
+        assert process.stdout is not None
+        line = (await process.stdout.readline()).decode().strip()
+        yield claude_environment(line.removeprefix("ANTHROPIC_BASE_URL="), folder)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
+async def engine_with(folder: Path, agent: Agent) -> AsyncIterator[Engine]:
+    """An engine on a file."""
+    store = await SqliteStore.open(folder / f"{agent.name}.db")
+    async with Engine(store, {agent.name: agent}) as engine:
+        yield engine
+    await store.close()
+
+
+def claude(env: dict[str, str], **more: Any) -> ClaudeAgent:
+    """Claude, with as few tools as will do: what they cost is not ours."""
+    return ClaudeAgent({"model": "claude-sonnet-4-5", "system_prompt": "x"}, env=env, **more)
+
+
+# --- latency ------------------------------------------------------------------------------------
+
+
+async def heard(talk: Talk) -> dict[int, float]:
+    """One turn; when each word was there."""
+    there: dict[int, float] = {}
+    async for frame in talk.follow():
+        if isinstance(frame, f.SessionState) and not there:
+            if not frame.payload.running:
+                await talk.send("go")
+        elif isinstance(frame, f.AssistantChunk) and frame.payload.partial:
+            now = time.perf_counter()
+            for word in _WORD.findall(frame.payload.text.encode()):
+                there.setdefault(int(word), now)
+        elif isinstance(frame, f.AssistantComplete):
+            break
+    return there
+
+
+def taken(said: dict[int, float], there: dict[int, float]) -> float:
+    """The way of a word, in seconds: the median of a turn."""
+    return statistics.median(there[word] - said[word] for word in there.keys() & said.keys())
+
+
+class Taps:
+    """When each word was there, as a line of the program or as what `replay` hands out."""
+
+    def __init__(self) -> None:
+        self.said: dict[int, float] = {}
+        self._heard, self._say = ClaudeSession._heard, LocalSession._say
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """Look at lines."""
+
+        def tapped(session: ClaudeSession, lines: list[bytes]) -> list[bytes]:
+            now = time.perf_counter()
+            for line in lines:
+                if b"text_delta" in line and (word := _WORD.search(line)):
+                    self.said.setdefault(int(word[1]), now)
+            return self._heard(session, lines)
+
+        self.said.clear()
+        ClaudeSession._heard = tapped  # type: ignore[method-assign, assignment]
+        yield
+        ClaudeSession._heard = self._heard  # type: ignore[method-assign]
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Look at events."""
+
+        def handed_out(session: LocalSession, *events: ev.NormalizedStreamEvent) -> None:
+            now = time.perf_counter()
+            for each in events:
+                if isinstance(each, ev.ContentDelta) and (word := _WORD.search(each.text.encode())):
+                    self.said.setdefault(int(word[1]), now)
+            self._say(session, *events)
+
+        self.said.clear()
+        LocalSession._say = handed_out  # type: ignore[method-assign, assignment]
+        yield
+        LocalSession._say = self._say  # type: ignore[method-assign]
+
+
+async def latency(folder: Path) -> bool:
+    """The same words, live and from a recording of them, in turns."""
+    taps = Taps()
+    pairs: list[tuple[float, float]] = []
+    async with model(folder, replies=WARM + ROUNDS, delay=0.005) as env:
+        for number in range(WARM + ROUNDS):
+            place = folder / str(number)
+            place.mkdir()
+            live = claude(env, record=place / "tape")
+            async with engine_with(place, live) as engine:
+                talk = await engine.create("claude", cwd=str(folder))
+                with taps.live():
+                    ours = taken(taps.said, await heard(talk))
+            [tape] = (place / "tape").iterdir()
+            async with engine_with(place, ReplayAgent(tape)) as engine:
+                talk = await engine.create("replay")
+                with taps.replayed():
+                    pairs.append((ours, taken(taps.said, await heard(talk))))
+    pairs = pairs[WARM:]
+    ours, theirs = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
+    print(f"  a word's way: live {ours:.0f} us, replayed {theirs:.0f} us")
+    return judged("live / replayed", statistics.median(a / b for a, b in pairs), 1.3)
+
+
+# --- processor time -----------------------------------------------------------------------------
+
+
+class Spent(NamedTuple):
+    """Seconds of processor time."""
+
+    own: float  # of the server, with its guards
+    program: float  # of Claude Code
+
+
+def spent() -> Spent:
+    """By this process and by everything below it, but for the model."""
+    own, program = time.process_time(), 0.0
+    for process in descendants_of(os.getpid(), running()):
+        if process.pid not in _models and not process.dead:
+            # The processor clock of another process; /proc has it in hundredths only.
+            seconds = time.clock_gettime((~process.pid << 3) | 2)
+            if process.name == "claude":
+                program += seconds
+            else:
+                own += seconds
+    return Spent(own, program)
+
+
+@asynccontextmanager
+async def bare(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """What people write without Turnwire: every message is taken, and that is all."""
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
+
+    options = ClaudeAgentOptions(
+        model="claude-sonnet-4-5",
+        system_prompt="x",
+        cwd=folder,
+        env=env,
+        include_partial_messages=True,
+    )
+    async with ClaudeSDKClient(options) as client:
+
+        async def turn() -> None:
+            await client.query("go")
+            async for _ in client.receive_response():
+                pass
+
+        yield turn
+
+
+@asynccontextmanager
+async def ours(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """The same with a log, frames and a follower."""
+    async with engine_with(folder, claude(env)) as engine:
+        talk = await engine.create("claude", cwd=str(folder))
+
+        async def turn() -> None:
+            sent = False
+            async for frame in talk.follow(tail=0):
+                if not sent:
+                    sent = True
+                    await talk.send("go")
+                elif isinstance(frame, f.AssistantComplete):
+                    break
+
+        yield turn
+
+
+SIDES = {"_bare": bare, "_ours": ours}
+
+
+async def take_turns(who: str, folder: Path) -> None:
+    """A turn for each line of standard input; what it took is a line of standard output."""
+    # So fast that it comes in batches, so slow that a delta is a delta.
+    async with (
+        model(folder, replies=WARM + ROUNDS, delay=0.001) as env,
+        SIDES[who](folder, env) as turn,
+    ):
+        while await asyncio.to_thread(sys.stdin.readline):
+            before = spent()
+            await turn()
+            now = spent()
+            print(json.dumps([now.own - before.own, now.program - before.program]), flush=True)
+
+
+class Side:
+    """One of the two, in a process of its own, so that neither pays for the other."""
+
+    def __init__(self, who: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.claude", who]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def turn(self) -> Spent:
+        """One turn."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"go\n")
+        self._process.stdin.flush()
+        return Spent(*json.loads(self._process.stdout.readline()))
+
+    def end(self) -> None:
+        """No more turns."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+async def cpu(folder: Path) -> bool:
+    """Turn about, so that whatever else the machine does hits both; the median of the ratios."""
+    sides = [Side(who) for who in SIDES]
+    pairs = [[side.turn() for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
+    for side in sides:
+        side.end()
+    for name, turns in zip(("bare", "ours"), zip(*pairs, strict=True), strict=True):
+        own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
+        print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Claude Code")
+    added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
+    beside = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
+    met = judged("added / bare, all included", statistics.median(added), 0.15)
+    print(f"  {'of that in the server':<34}{statistics.median(beside):7.2f}")
+    return met
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def our_memory() -> int:
+    """Bytes of this process."""
+    return memory_of([running()[os.getpid()]])
+
+
+async def memory(folder: Path) -> bool:
+    """For orientation: the program is not ours."""
+    async with (
+        model(folder, replies=CONVERSATIONS + 1, delay=0.0) as env,
+        engine_with(folder, claude(env)) as engine,
+    ):
+        await heard(await engine.create("claude", cwd=str(folder)))  # what is made once is made
+        before = our_memory()
+        for _ in range(CONVERSATIONS):
+            await heard(await engine.create("claude", cwd=str(folder)))
+        below = [p for p in descendants_of(os.getpid(), running()) if p.name == "claude"]
+        guards = [running()[p.parent] for p in below]
+        program = memory_of(below) / len(below) / MIB
+        guard = memory_of(guards) / len(guards) / MIB
+        own = (our_memory() - before) / CONVERSATIONS / MIB
+    print(f"  with a program: {program:.0f} MiB of Claude Code, {guard:.0f} MiB of its guard,")
+    print(f"  and {own:.1f} MiB of ours; without one: see benchmarks.engine idle")
+    return True
+
+
+MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
+    "latency": latency,
+    "cpu": cpu,
+    "memory": memory,
+}
+
+
+async def run(names: list[str]) -> int:
+    """Those that were named, or all; 1 if a target is missed."""
+    met = []
+    for name in [name for name in MEASURES if not names or name in names]:
+        print(f"{name}:")
+        with tempfile.TemporaryDirectory() as folder:
+            met.append(await MEASURES[name](Path(folder)))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] in ([side] for side in SIDES):
+        with tempfile.TemporaryDirectory() as place:
+            asyncio.run(take_turns(sys.argv[1], Path(place)))
+    else:
+        sys.exit(asyncio.run(run(sys.argv[1:])))

@@ -1,0 +1,154 @@
+"""The agent `claude`: opens sessions, each with a program of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from msgspec import structs
+
+from turnwire.agents.claude.install import environment, find_cli, missing
+from turnwire.agents.claude.options import own_options, sdk_options, tell
+from turnwire.agents.claude.session import ClaudeSession, Forgotten
+from turnwire.agents.claude.transport import Recorder
+from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
+from turnwire.crash_points import CrashPoint, reach
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+__all__ = ["ClaudeAgent"]
+
+
+class ClaudeAgent:
+    """Claude Code, through the Claude Agent SDK.
+
+    `options` are the SDK's own ClaudeAgentOptions, or a mapping of some of them. `hold` is how many
+    seconds a question is kept in the process before it is put aside; `roots` are the folders that
+    conversations may work in; `limits` what one of them may use of the machine.
+    """
+
+    name = "claude"
+    capabilities = AgentCapabilities(
+        commands=["session.set_model", "session.set_permission_mode"],
+        images=True,
+        models=["default", "opus", "sonnet", "haiku"],
+        permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
+    )
+
+    def __init__(
+        self,
+        options: Any = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        cli_path: str | None = None,
+        hold: float = 0.0,
+        roots: Sequence[Path | str] | None = None,
+        limits: Limits | None = None,
+        max_sessions: int = 64,
+        start_seconds: float = 60.0,
+        grace: float = 3.0,
+        record: Path | str | None = None,
+    ) -> None:
+        self._given = options
+        self._options: Any = None  # made when it is needed: the SDK takes long to import
+        self._env = dict(env or {})
+        self._cli_path = cli_path
+        self._hold = hold
+        self._roots = roots
+        self._limits = limits or Limits()
+        self._max_sessions = max_sessions
+        self._start_seconds = start_seconds
+        self._grace = grace
+        self._record = record
+        self._running: set[GuardedProcess] = set()
+        self._starting = 0
+
+    def unavailable(self) -> str | None:
+        """What is missing, and where to get it."""
+        return missing(self._environment(), self._cli_path)
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """Start the program, or resume what another one did."""
+        # It takes a second or two, once; meanwhile others go on.
+        sdk = await asyncio.to_thread(import_module, "claude_agent_sdk")
+        await asyncio.to_thread(import_module, "claude_agent_sdk._internal.query")
+
+        cli = find_cli(self._cli_path)
+        if cli is None:
+            raise AgentGone(missing(self._environment(), self._cli_path) or "There is no Claude.")
+        if self._options is None:
+            try:
+                self._options = sdk_options(self._given)
+            except (TypeError, ValueError) as bad:
+                raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
+        given = self._options.cwd
+        cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
+        try:
+            return await self._begin(sdk, cli, cwd, start)
+        except Forgotten:
+            session = await self._begin(
+                sdk, cli, cwd, structs.replace(start, native_session_id=None)
+            )
+            session.tell_forgotten(start.native_session_id or "")
+            return session
+
+    async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
+        options = own_options(self._options, start)
+        session = ClaudeSession(start.native_session_id, hold=self._hold)
+        told = tell(options, cli, session.ask)
+        try:
+            async with asyncio.timeout(self._start_seconds):
+                await session.begin(
+                    partial(self._start, told.command, cwd, options),
+                    partial(sdk.ClaudeSDKClient, told.client),
+                    self._recorder(start),
+                )
+        except BaseException as error:
+            reach(CrashPoint.CLOSES)
+            await session.close()
+            reach(CrashPoint.CLOSED)
+            if isinstance(error, TimeoutError):
+                seconds = f"{self._start_seconds:g} seconds"
+                raise AgentGone(f"Claude gave no sign of life for {seconds}.") from None
+            raise
+        return session
+
+    def _recorder(self, start: SessionStart) -> Recorder | None:
+        if self._record is None:
+            return None
+        name = quote(start.conversation_id, safe="")
+        return Recorder(Path(self._record) / f"{name}.{time.time_ns()}.io.jsonl")
+
+    def _environment(self) -> dict[str, str]:
+        return environment(plain_environment(), self._env)
+
+    async def _start(self, command: list[str], cwd: str, options: Any) -> GuardedProcess:
+        self._running = {process for process in self._running if process.is_running}
+        if len(self._running) + self._starting >= self._max_sessions:
+            raise AgentGone(
+                f"{self._max_sessions} conversations with Claude are at work, and no more may be. "
+                "Try again when one of them is idle, or raise max_sessions."
+            )
+        env = {
+            **self._environment(),
+            **options.env,
+            "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+            "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+            "PWD": cwd,
+        }
+        if options.enable_file_checkpointing:
+            env["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
+        self._starting += 1
+        try:
+            process = await GuardedProcess.start(
+                command, cwd=cwd, env=env, grace=self._grace, limits=self._limits
+            )
+        finally:
+            self._starting -= 1
+        self._running.add(process)
+        return process

@@ -1,0 +1,114 @@
+"""What there is of Claude on this machine: the SDK, the program, a credential."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["environment", "find_cli", "has_credential", "missing"]
+
+# Any of these says who pays.
+_CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+)
+
+# What of this server's environment Claude may know, beside what every program may. The keys of a
+# cloud only where Claude is to use that cloud.
+_ALLOWED = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
+    *("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "IS_SANDBOX"),
+    *("DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY"),
+    *("DISABLE_PROMPT_CACHING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
+)
+_ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "MCP_TIMEOUT")
+_CLOUDS = {
+    "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
+    "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "CLOUD_ML_", "VERTEX_", "GCLOUD_"),
+    "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
+}
+
+
+def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    """What Claude sees of the world: an allow-list, and what it was given."""
+    beginnings: tuple[str, ...] = _ALLOWED_BEGINNINGS
+    for switch, names in _CLOUDS.items():
+        if os.environ.get(switch) or extra.get(switch):
+            beginnings += names
+    allowed = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ALLOWED or name.startswith(beginnings)
+    }
+    # These would tell it that it runs inside another Claude.
+    for name in ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"):
+        allowed.pop(name, None)
+    return {**plain, **allowed, **extra}
+
+
+def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
+    """Why Claude cannot be used here, and what to do about it; none: it can."""
+    if _sdk() is None:
+        return "The Claude Agent SDK is not installed. Install it: pip install 'turnwire[claude]'"
+    cli = find_cli(cli_path)
+    if cli is None:
+        wanted = f"There is no {cli_path}." if cli_path else "Claude Code was not found."
+        return f"{wanted} Install it with the SDK: pip install 'turnwire[claude]'"
+    if not has_credential(env):
+        return (
+            "There is no credential for Claude. Set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN "
+            f"to what `{cli} setup-token` prints."
+        )
+    return None
+
+
+@cache
+def _sdk() -> Path | None:
+    """The SDK's folder. Looked for, not imported: that would take long."""
+    spec = find_spec("claude_agent_sdk")
+    return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def find_cli(given: str | None = None) -> str | None:
+    """The program: the given one, the one that came with the SDK, or one in PATH."""
+    if given is not None:
+        return shutil.which(given)
+    sdk = _sdk()
+    bundled = sdk and sdk / "_bundled" / "claude"
+    if bundled and bundled.is_file():
+        return str(bundled)
+    return shutil.which("claude")
+
+
+def has_credential(env: Mapping[str, str]) -> bool:
+    """Whether Claude will find something to log in with. Whether it is right only the API knows."""
+    if any(env.get(name) for name in _CREDENTIALS):
+        return True
+    home = Path(env.get("HOME") or Path.home())
+    folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    if (folder / ".credentials.json").is_file():
+        return True
+    # The key itself may be in the keychain; that somebody has logged in stands in these.
+    return any(
+        _mentions(path, word)
+        for path, word in (
+            (home / ".claude.json", b'"oauthAccount"'),
+            (folder / ".claude.json", b'"oauthAccount"'),
+            (folder / "settings.json", b'"apiKeyHelper"'),
+        )
+    )
+
+
+def _mentions(path: Path, word: bytes) -> bool:
+    try:
+        return word in path.read_bytes()
+    except OSError:
+        return False

@@ -1,0 +1,108 @@
+"""From what a conversation was opened with to what the SDK and its program are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
+from turnwire.ports import AgentGone, SessionStart
+
+__all__ = ["Told", "own_options", "sdk_options", "tell"]
+
+# What one conversation may have of its own. The rest is the server's to say: it could run programs,
+# load code or read files.
+_OF_A_CONVERSATION = frozenset(
+    [
+        "allowed_tools",
+        "disallowed_tools",
+        "effort",
+        "fallback_model",
+        "max_budget_usd",
+        "max_thinking_tokens",
+        "max_turns",
+        "output_format",
+        "system_prompt",
+        "thinking",
+        "tools",
+    ]
+)
+
+
+class Told(NamedTuple):
+    """What the SDK's client and the program are told: they are told different things."""
+
+    client: Any  # ClaudeAgentOptions
+    command: list[str]
+
+
+def sdk_options(given: Any) -> Any:
+    """ClaudeAgentOptions, from themselves, from a mapping, or from nothing."""
+    from claude_agent_sdk import ClaudeAgentOptions
+
+    if given is None:
+        given = {}
+    if isinstance(given, Mapping):
+        preset = {"type": "preset", "preset": "claude_code"}
+        given = ClaudeAgentOptions(**{"system_prompt": preset, **given})
+    if given.can_use_tool or given.permission_prompt_tool_name:
+        raise ValueError("Turnwire asks people for permission: leave out can_use_tool.")
+    if not isinstance(given.mcp_servers, dict):
+        raise ValueError("Give mcp_servers as a dict: Turnwire adds a server of its own.")
+    return given
+
+
+def own_options(options: Any, start: SessionStart) -> Any:
+    """The options of one conversation. Raises AgentGone where they are not what they may be."""
+    strange = sorted(start.options.keys() - _OF_A_CONVERSATION)
+    if strange:
+        known = ", ".join(sorted(_OF_A_CONVERSATION))
+        raise AgentGone(f"Claude has no option {strange[0]!r} for a conversation; it has: {known}.")
+    return replace(
+        options,
+        **start.options,
+        cwd=start.cwd or options.cwd,
+        model=start.model or options.model,
+        permission_mode=start.permission_mode or options.permission_mode,
+        resume=start.native_session_id,
+        include_partial_messages=True,
+    )
+
+
+def tell(options: Any, cli: str, question_hook: Any) -> Told:
+    """Options for the client, and the command line that says the same to the program."""
+    from claude_agent_sdk import HookMatcher
+
+    matcher = HookMatcher(
+        matcher=f"AskUserQuestion|mcp__{SERVER}__request_input",
+        hooks=[question_hook],
+        timeout=2_000_000.0,  # seconds; more milliseconds than that fit into no timer of the program
+    )
+    hooks = {**(options.hooks or {})}
+    hooks["PreToolUse"] = [matcher, *hooks.get("PreToolUse", [])]
+    client = replace(options, hooks=hooks)
+    # The program's flags belong to a transport, and ours is none of the SDK's: what is to be said
+    # on the command line is asked of the one that it would have used.
+    flags = replace(
+        options,
+        cli_path=cli,
+        permission_prompt_tool_name="stdio",
+        mcp_servers={**options.mcp_servers, SERVER: SERVER_CONFIG},
+    )
+    return Told(client, _command(flags))
+
+
+def _command(options: Any) -> list[str]:
+    try:
+        from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
+
+        command: list[str] = SubprocessCLITransport(prompt="", options=options)._build_command()
+    except (ImportError, AttributeError, TypeError) as strange:
+        raise AgentGone(
+            f"This version of claude-agent-sdk is too new or too old for Turnwire ({strange}). "
+            "Install the one that fits: pip install 'turnwire[claude]'"
+        ) from strange
+    except ValueError as bad:
+        raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
+    return command

@@ -1,0 +1,139 @@
+"""What the SDK's client speaks through: the program under the guard, and every line tapped.
+
+The SDK gets only what belongs to the control protocol. Everything is read here, as it came, so
+nothing is lost that the SDK does not know, no line is too long, and nothing ever waits for somebody
+to take messages out of the SDK's buffer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from turnwire.agents.process import GuardedProcess
+from turnwire.agents.wire import LineSplitter
+from turnwire.ports import AgentGone
+
+__all__ = ["GuardedTransport", "Recorder"]
+
+_log = logging.getLogger("turnwire.claude")
+_LONGEST = 256 << 20  # bytes of one line
+
+
+class Recorder:
+    """Writes down what goes in both directions, in the format that `turnwire inspect` reads."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("ab", buffering=0)
+        self._began = time.monotonic()
+
+    def note(self, direction: str, lines: Iterable[bytes]) -> None:
+        """Lines that went `in` to the program, or came `out` of it."""
+        at = time.monotonic() - self._began
+        for line in lines:
+            if line.startswith(b"{"):
+                self._file.write(
+                    b'{"t":%.3f,"dir":"%s","msg":%s}\n' % (at, direction.encode(), line)
+                )
+
+    def close(self) -> None:
+        """No more is to come."""
+        self._file.close()
+
+
+class GuardedTransport:
+    """A `Transport` in the sense of the SDK.
+
+    `heard` gets lines, as soon as they are there, and returns those that are the SDK's. `over` is
+    told when no more will be heard, and why if we know; it says what was wrong with that.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[GuardedProcess]],
+        heard: Callable[[list[bytes]], list[bytes]],
+        over: Callable[[str | None], Awaitable[Exception | None]],
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._start = start
+        self._heard = heard
+        self._over = over
+        self._recorder = recorder
+        self._broken: str | None = None  # why nothing more can be heard
+        self._ending: asyncio.Task[None] | None = None
+        self._split = LineSplitter(_LONGEST)
+        self._for_sdk: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.process: GuardedProcess | None = None
+
+    async def connect(self) -> None:
+        """Start the program."""
+        self.process = await self._start()
+        self.process.listen(self._receive)
+        self._ending = asyncio.create_task(self._until_silence(self.process))
+
+    def _receive(self, data: bytes) -> None:
+        if self._broken is not None:
+            return
+        try:
+            lines = self._split.feed(data)
+            if self._recorder is not None:
+                self._recorder.note("out", lines)
+            for line in self._heard(lines):
+                self._for_sdk.put_nowait(line)
+        except AgentGone as too_long:
+            self._break(too_long.message)
+        except Exception as defect:
+            _log.exception("What Claude said could not be understood.")
+            self._break(f"The agent broke: {type(defect).__name__}: {defect}")
+
+    def _break(self, why: str) -> None:
+        """Nothing is better than a story with a hole in it."""
+        self._broken = why
+        self._for_sdk.put_nowait(None)
+
+    async def _until_silence(self, process: GuardedProcess) -> None:
+        await process.silence()
+        self._for_sdk.put_nowait(None)
+
+    async def write(self, data: str) -> None:
+        """To its standard input."""
+        self.send(data.encode())
+
+    def send(self, line: bytes) -> None:
+        """The same, without waiting. Raises AgentGone if nobody can read it."""
+        assert self.process is not None
+        self.process.write(line)
+        if self._recorder is not None:
+            self._recorder.note("in", [line.rstrip(b"\n")])
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """What is for the SDK. Raises where the program ended although nobody had asked for it."""
+        while (line := await self._for_sdk.get()) is not None:
+            yield json.loads(line)
+        gone = await self._over(self._broken)
+        if gone is not None:
+            raise gone
+
+    async def close(self) -> None:
+        """End the program with everything that it started."""
+        if self.process is not None:
+            await self.process.end()
+        if self._ending is not None:
+            self._ending.cancel()
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def is_ready(self) -> bool:
+        """Whether it can be written to."""
+        return self.process is not None
+
+    async def end_input(self) -> None:
+        """There will be nothing more to do."""
+        if self.process is not None:
+            self.process.hang_up()

@@ -1,0 +1,47 @@
+"""`python -m turnwire.testing.model_api script.json`: serve a script until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+
+import msgspec
+
+from turnwire.testing.model_api.script import Script
+from turnwire.testing.model_api.server import ModelApi
+
+
+async def _serve(script: Script, port: int, log: Path | None) -> None:
+    api = ModelApi.of(script, log=log)
+    await api.start(port)
+    print(f"ANTHROPIC_BASE_URL={api.url}", flush=True)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await api.stop()
+
+
+def main() -> int:
+    """Read the script and serve it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m turnwire.testing.model_api", description=__doc__
+    )
+    parser.add_argument("script", type=Path, help="a JSON file: replies, lanes, aside")
+    parser.add_argument("--port", type=int, default=0, help="otherwise any that is free")
+    parser.add_argument("--log", type=Path, help="write every request here, a JSON line each")
+    given = parser.parse_args()
+    try:
+        script = msgspec.json.decode(given.script.read_bytes(), type=Script)
+        asyncio.run(_serve(script, given.port, given.log))
+    except (OSError, msgspec.DecodeError) as problem:
+        print(f"{given.script}: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,281 @@
+"""The server: takes requests, remembers them, and answers by the script."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.testing.model_api import http
+from turnwire.testing.model_api import script as s
+from turnwire.testing.model_api.stream import error_body, events, whole
+
+__all__ = ["ModelApi", "Request", "Said"]
+
+_LIMIT = 64 << 20  # bytes of a request's head; its body is not limited
+_MESSAGES, _COUNT = "/v1/messages", "/v1/messages/count_tokens"
+
+
+class Request(Struct, frozen=True):
+    """A request for a message, as it came."""
+
+    lane: str  # `` is the main conversation, `aside` what is asked beside it
+    body: dict[str, Any]
+    headers: dict[str, str]
+    at: float  # seconds since 1970
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """What was said so far."""
+        messages: list[dict[str, Any]] = self.body.get("messages") or []
+        return messages
+
+    @property
+    def prompt(self) -> str:
+        """The words of the first user message."""
+        first = (message for message in self.messages if message.get("role") == "user")
+        return _words(next(first, {}).get("content"))
+
+    @property
+    def tool_results(self) -> dict[str, dict[str, Any]]:
+        """By the id of the call: every tool_result block there is."""
+        blocks = (
+            block
+            for message in self.messages
+            if isinstance(message.get("content"), list)
+            for block in message["content"]
+        )
+        return {b["tool_use_id"]: b for b in blocks if b.get("type") == "tool_result"}
+
+
+class Said(Struct):
+    """A message that the model has begun to say."""
+
+    lane: str
+    message: s.Say
+    whole: bool = False  # it was said to its end
+
+
+Answer: TypeAlias = s.Reply | Callable[[Request], s.Reply]
+
+
+class ModelApi:
+    """A scripted Messages API on a port of this machine, for as long as the `async with` lasts."""
+
+    def __init__(
+        self,
+        *replies: Answer,
+        lanes: Mapping[str, Sequence[Answer]] | None = None,
+        aside: Answer | None = "aside",
+        log: Path | str | None = None,
+    ) -> None:
+        self._replies: dict[str, list[Answer]] = {"": list(replies)}
+        self._replies |= {name: list(answers) for name, answers in (lanes or {}).items()}
+        self._aside = aside
+        self._log = None if log is None else Path(log)
+        self._numbers = 0
+        self._news = asyncio.Condition()
+        self._gates: dict[str, asyncio.Event] = {}
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self.requests: list[Request] = []  # for messages, in the order in which they came
+        self.said: dict[str, Said] = {}  # by message id
+        self.holding: list[str] = []  # the names of the holds at which a stream has arrived
+
+    @classmethod
+    def of(cls, script: s.Script, *, log: Path | str | None = None) -> Self:
+        """One for a script that was read from a file."""
+        return cls(*script.replies, lanes=script.lanes, aside=script.aside, log=log)
+
+    async def start(self, port: int = 0) -> None:
+        """Take requests from now on."""
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=_LIMIT)
+
+    async def stop(self) -> None:
+        """Take none any more, and break off what is being said."""
+        if self._server is not None:
+            self._server.close()
+        for connection in self._connections:
+            connection.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    @property
+    def url(self) -> str:
+        """What ANTHROPIC_BASE_URL has to be."""
+        assert self._server is not None, "it is not started"
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    # --- for whoever tests ----------------------------------------------------------------------
+
+    def say_next(self, *replies: Answer, lane: str = "") -> None:
+        """Go on with these when the script is over."""
+        self._replies.setdefault(lane, []).extend(replies)
+
+    def release(self, name: str = "") -> None:
+        """Let the streams go on that stand still at the holds of this name, now and later."""
+        self._gate(name).set()
+
+    async def until(self, done: Callable[[ModelApi], object], seconds: float = 20.0) -> None:
+        """Wait for something that requests bring about. Raises TimeoutError."""
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(lambda: done(self))
+
+    # --- connections ----------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            while await self._answer(await http.read_request(reader), reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
+            pass  # the client has left, or we do
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _answer(
+        self, asked: http.Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Whether the connection goes on."""
+        match asked.method, asked.path:
+            case "POST", path if path == _MESSAGES:
+                return await self._message(asked, reader, writer)
+            case "POST", path if path == _COUNT:
+                await http.send_json(writer, 200, {"input_tokens": max(1, len(asked.body) // 4)})
+            case "HEAD", _:
+                await http.send_json(writer, 200, None)
+            case _:
+                missing = s.Fail(404, f"There is no {asked.method} {asked.path} here.")
+                await http.send_json(writer, 404, error_body(missing))
+        return True
+
+    async def _message(
+        self, asked: http.Asked, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        request = self._read(asked)
+        await self._tell(lambda: self.requests.append(request))
+        reply = self._next(request)
+        if not isinstance(reply, s.Say):
+            await asyncio.sleep(reply.delay)
+            await http.send_json(writer, reply.status, error_body(reply), reply.headers)
+            return True
+        self._numbers += 1
+        message_id = f"msg_scripted_{self._numbers}"
+        said = self.said[message_id] = Said(request.lane, reply)
+        how: dict[str, Any] = {
+            "message_id": message_id,
+            "model": str(request.body.get("model")),
+            "call_id": self._call_id,
+        }
+        if not request.body.get("stream"):
+            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
+            said.whole = True
+            return True
+        http.start_stream(writer, reply.headers)
+        for number, beat in enumerate(events(reply, **how)):
+            if number == reply.cut_after:
+                await writer.drain()
+                writer.transport.abort()
+                return False
+            if beat.event is None:
+                if not await self._hold(beat.hold, reader):
+                    return False
+                continue
+            await asyncio.sleep(beat.delay)
+            if number == reply.error_after:
+                error = {"type": reply.error, "message": "scripted"}
+                await _send(writer, {"type": "error", "error": error})
+                break
+            await _send(writer, beat.event)
+        else:
+            said.whole = True
+        await http.send_chunk(writer, b"")
+        return True
+
+    async def _hold(self, name: str, reader: asyncio.StreamReader) -> bool:
+        """Whether the client is still there when it goes on."""
+        await self._tell(lambda: self.holding.append(name))
+        released = asyncio.create_task(self._gate(name).wait())
+        left = asyncio.create_task(reader.read(1))
+        try:
+            await asyncio.wait({released, left}, return_when=asyncio.FIRST_COMPLETED)
+            return not left.done()
+        finally:
+            for task in (released, left):
+                task.cancel()
+                with suppress(asyncio.CancelledError, OSError):
+                    await task
+
+    # --- the script -----------------------------------------------------------------------------
+
+    def _read(self, asked: http.Asked) -> Request:
+        body = msgspec.json.decode(asked.body)
+        request = Request("", body, asked.headers, time.time())
+        if self._aside is not None and not body.get("tools"):
+            lane = "aside"
+        else:
+            named = (name for name in self._replies if name and name in request.prompt)
+            lane = next(named, "")
+        return msgspec.structs.replace(request, lane=lane)
+
+    def _next(self, request: Request) -> s.Say | s.Fail:
+        if self._log is not None:
+            line = msgspec.json.encode({"lane": request.lane, "body": request.body})
+            with self._log.open("ab") as file:
+                file.write(line + b"\n")
+        if request.lane == "aside":
+            answer = self._aside
+            assert answer is not None
+        elif left := self._replies[request.lane]:
+            answer = left.pop(0)
+        else:  # 400 is not tried again
+            where = f"the lane {request.lane!r}" if request.lane else "the main conversation"
+            number = sum(each.lane == request.lane for each in self.requests)
+            return s.Fail(400, f"The script has no reply to request {number} of {where}.")
+        reply = answer(request) if callable(answer) else answer
+        return s.Say([reply]) if isinstance(reply, str) else reply
+
+    def _call_id(self) -> str:
+        self._numbers += 1
+        return f"toolu_scripted_{self._numbers}"
+
+    def _gate(self, name: str) -> asyncio.Event:
+        return self._gates.setdefault(name, asyncio.Event())
+
+    async def _tell(self, change: Callable[[], None]) -> None:
+        async with self._news:
+            change()
+            self._news.notify_all()
+
+
+async def _send(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
+    data = b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
+    await http.send_chunk(writer, data)
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(block.get("text", "") for block in blocks if isinstance(block, dict))

@@ -1,0 +1,59 @@
+"""Plays a recording of Claude Code: says what it said, and waits where it had waited."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+Frame = dict[str, Any]
+
+
+def kind(frame: Frame) -> tuple[str, ...]:
+    """What a line of the host has to be like to be taken for a recorded one."""
+    match frame["type"]:
+        case "control_request":
+            return "request", frame["request"]["subtype"]
+        case "control_response":
+            return "response", frame["response"]["request_id"]
+        case other:
+            return (other,)
+
+
+def main() -> None:
+    names: dict[str, str] = {}  # by what it was called in the recording: what it is called now
+    waiting: list[Frame] = []
+    greeted = False
+
+    def wait_for(wanted: tuple[str, ...]) -> Frame:
+        while not (found := [frame for frame in waiting if kind(frame) == wanted]):
+            line = sys.stdin.readline()
+            if not line:
+                sys.exit(0)
+            waiting.append(json.loads(line))
+        waiting.remove(found[0])
+        return found[0]
+
+    with open(os.environ["CLAUDE_TAPE"], encoding="utf-8") as tape:  # noqa: PTH123  # starts fast
+        for entry in map(json.loads, tape):
+            frame = entry["msg"]
+            if entry["dir"] == "out":
+                greeted = greeted or frame["type"] == "control_response"
+                line = json.dumps(frame)
+                for before, now in names.items():
+                    line = line.replace(before, now)
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+                continue
+            heard = wait_for(kind(frame))
+            for name in ("request_id", "uuid"):
+                if frame.get(name):
+                    names[frame[name]] = heard[name]
+    if not greeted:  # it would not even begin
+        sys.exit(1)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

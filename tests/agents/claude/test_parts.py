@@ -1,0 +1,295 @@
+"""The parts of the agent that need no program: answers, prompts, failures, what is installed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from turnwire.agents.claude import install, options, questions
+from turnwire.agents.claude.agent import ClaudeAgent
+from turnwire.agents.claude.failures import explain, is_hopeless
+from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.core.content import (
+    Blob,
+    Content,
+    FileContent,
+    ImageContent,
+    OtherContent,
+    TextContent,
+)
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import TurnFailed
+from turnwire.ports import AgentGone, SessionStart
+
+ASKED = {"questions": [{"question": "Which?"}, {"question": "When?"}]}
+
+
+def answered(answer: Any, call: str = "q") -> Reply:
+    return Reply(call, "question", answer)
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"Which?": "this", "When?": ["now", "later"]}, {"Which?": "this", "When?": "now, later"}),
+        ({"Which?": "this"}, {"Which?": "this", "When?": ""}),
+        ("whatever you like", {"Which?": "whatever you like", "When?": "whatever you like"}),
+        ({"Which?": True, "When?": 3}, {"Which?": "true", "When?": "3"}),
+    ],
+)
+def test_answers_go_by_the_text_of_their_question(answer: Any, told: dict[str, str]) -> None:
+    output = questions.allow(answered(answer), ASKED)["hookSpecificOutput"]
+    assert output["permissionDecision"] == "allow"
+    assert output["updatedInput"] == {**ASKED, "answers": told}
+
+
+def test_a_question_of_ours_is_let_through_as_it_is() -> None:
+    output = questions.allow(answered("this"), {"question": "Which?"})["hookSpecificOutput"]
+    assert "updatedInput" not in output
+
+
+def test_an_answer_in_words() -> None:
+    assert questions.in_words([answered("this")]).endswith("My answer: this")
+    refused = Reply("q", "question", decision="deny")
+    assert (
+        questions.in_words([refused]) == "I do not answer your question. Go on without an answer."
+    )
+
+
+def call(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+
+
+def test_the_server_with_the_tool_says_what_it_has() -> None:
+    about = questions.answer_call(call("initialize", protocolVersion="2030-01-01"), {})
+    assert about["result"]["protocolVersion"] == "2030-01-01"
+    [tool] = questions.answer_call(call("tools/list"), {})["result"]["tools"]
+    assert tool["name"] == "request_input"
+    assert questions.answer_call(call("ping"), {})["result"] == {}
+    assert "There is no resources/list" in str(questions.answer_call(call("resources/list"), {}))
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert questions.answer_call(initialized, {}) == {"jsonrpc": "2.0", "result": {}}
+    assert questions.answer_call("nonsense", {}) == {"jsonrpc": "2.0", "result": {}}
+
+
+def test_the_tool_gives_back_the_answer_that_the_gate_has_let_through() -> None:
+    asked = call("tools/call", name="request_input", _meta={"claudecode/toolUseId": "q"})
+    answers = {"q": answered({"answer": "this"})}
+    result = questions.answer_call(asked, answers)["result"]
+    assert result == {"content": [{"type": "text", "text": "this"}], "isError": False}
+    assert questions.answer_call(asked, answers)["result"]["isError"], "once"
+
+
+async def test_an_answer_may_come_before_its_question() -> None:
+    gate = questions.Gate(0.0)
+    gate.give(answered("this"))
+    assert await gate.wait("q", can_defer=True) == answered("this")
+
+
+async def test_a_question_is_put_aside_when_nobody_answers_in_time_and_then_no_other_is_asked() -> (
+    None
+):
+    gate = questions.Gate(0.0)
+    assert await gate.wait("q", can_defer=True) is None
+    assert not gate.admits("another")
+    gate.turn_ended()
+    assert gate.admits("another")
+
+
+async def test_a_question_waits_as_long_as_something_works_in_the_background() -> None:
+    gate = questions.Gate(0.0)
+    gate.set_background(working=True)
+    waiting = asyncio.create_task(gate.wait("q", can_defer=True))
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    gate.set_background(working=False)
+    assert await waiting is None
+
+
+async def test_the_first_answer_is_the_answer() -> None:
+    gate = questions.Gate(60.0)
+    waiting = asyncio.create_task(gate.wait("q", can_defer=False))
+    await asyncio.sleep(0)
+    gate.give(answered("this"))
+    gate.give(answered("that"))
+    assert await waiting == answered("this")
+
+
+# --- prompts ------------------------------------------------------------------------------------
+
+
+def content_of(*content: Content) -> Any:
+    return msgspec.json.decode(prompt_line(content, "name"))["message"]["content"]
+
+
+def test_a_prompt_as_the_program_reads_it() -> None:
+    assert content_of(TextContent("hi")) == "hi"
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    linked = {"type": "url", "url": "https://example.org/a.png"}
+    assert content_of(
+        TextContent("look"),
+        ImageContent("image/png", "AAAA"),
+        ImageContent(url="https://example.org/a.png"),
+        FileContent("notes.txt"),
+    ) == [
+        {"type": "text", "text": "look"},
+        {"type": "image", "source": source},
+        {"type": "image", "source": linked},
+        {"type": "text", "text": "The file notes.txt"},
+    ]
+    assert "hologram" in content_of(TextContent("a"), OtherContent("hologram", {}))[1]["text"]
+    with pytest.raises(NotShown, match=r"at most 5\.2 MB"):
+        content_of(ImageContent("image/png", "A" * 6_000_000))
+    with pytest.raises(NotShown, match="Send it again"):
+        content_of(ImageContent(blob=Blob("gone")))
+
+
+def test_the_same_turn_has_the_same_name() -> None:
+    assert prompt_uuid("talk:1") == prompt_uuid("talk:1") != prompt_uuid("talk:2")
+
+
+# --- failures -----------------------------------------------------------------------------------
+
+
+def failed(code: str) -> TurnFailed:
+    return TurnFailed("claude", "s", None, None, code, "It failed.")
+
+
+@pytest.mark.parametrize(
+    ("code", "cause", "status", "expected"),
+    [
+        ("api_error", "rate_limit", 429, "rate_limit"),
+        ("api_error", "server_error", 529, "overloaded"),
+        ("api_error", "server_error", 500, "server_error"),
+        ("api_error", "unknown", 400, "invalid_request"),
+        ("api_error", None, None, "api_error"),
+        ("max_turns", "rate_limit", None, "max_turns"),
+    ],
+)
+def test_a_failure_has_its_cause_for_a_code(
+    code: str, cause: str | None, status: int | None, expected: str
+) -> None:
+    assert explain(failed(code), cause, status).code == expected
+
+
+def test_a_failure_says_what_to_do() -> None:
+    assert (
+        explain(failed("max_turns"), None).message == "It failed. Say `go on`, or raise max_turns."
+    )
+    assert explain(failed("strange"), None).message == "It failed."
+    assert is_hopeless("authentication_failed")
+    assert not is_hopeless("overloaded")
+
+
+# --- what is there ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """A home in which nobody has logged in."""
+    for name in install._CREDENTIALS:
+        monkeypatch.delenv(name, raising=False)
+    return {"HOME": str(tmp_path)}
+
+
+def test_what_is_missing_is_named_with_what_to_do(
+    nowhere: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
+    assert "no /no/claude" in (install.missing(nowhere, "/no/claude") or "").lower()
+    monkeypatch.setattr(install, "_sdk", lambda: None)
+    assert "pip install 'turnwire[claude]'" in (install.missing(nowhere, None) or "")
+
+
+@pytest.mark.parametrize("name", install._CREDENTIALS)
+def test_a_credential_in_the_environment(nowhere: dict[str, str], name: str) -> None:
+    assert ClaudeAgent(env={**nowhere, name: "1"}).unavailable() is None
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".claude/.credentials.json", "{}"),
+        (".claude.json", '{"oauthAccount": {}}'),
+        (".claude/settings.json", '{"apiKeyHelper": "key.sh"}'),
+    ],
+)
+def test_a_credential_in_a_file(
+    nowhere: dict[str, str], tmp_path: Path, path: str, text: str
+) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / path).write_text(text)
+    assert ClaudeAgent(env=nowhere).unavailable() is None
+
+
+def test_the_keys_of_a_cloud_only_where_that_cloud_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "another")
+    monkeypatch.delenv("CLAUDE_CODE_USE_BEDROCK", raising=False)
+    assert (
+        install.environment({}, {})
+        .keys()
+        .isdisjoint({"AWS_SECRET_ACCESS_KEY", "CLAUDE_CODE_SESSION_ID"})
+    )
+    used = install.environment({}, {"CLAUDE_CODE_USE_BEDROCK": "1"})
+    assert used["AWS_SECRET_ACCESS_KEY"] == "secret"
+
+
+# --- options ------------------------------------------------------------------------------------
+
+
+def test_a_conversation_has_some_options_of_its_own() -> None:
+    made = options.sdk_options({"max_turns": 3})
+    start = SessionStart("c", "session", "/work", "opus", "plan", {"max_turns": 5})
+    own = options.own_options(made, start)
+    assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
+        5,
+        "opus",
+        "session",
+        "plan",
+    )
+    assert made.max_turns == 3
+    with pytest.raises(AgentGone, match="no option 'env' for a conversation"):
+        options.own_options(made, SessionStart("c", options={"env": {"PATH": "/evil"}}))
+
+
+def test_options_that_are_turnwires_own_are_refused() -> None:
+    with pytest.raises(ValueError, match="leave out can_use_tool"):
+        options.sdk_options({"can_use_tool": print})
+    with pytest.raises(ValueError, match="mcp_servers as a dict"):
+        options.sdk_options({"mcp_servers": "servers.json"})
+
+
+def test_the_command_line_says_what_the_options_say() -> None:
+    made = options.own_options(
+        options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
+        SessionStart("c", "-session"),
+    )
+
+    async def hook(*_: Any) -> dict[str, Any]:
+        return {}
+
+    told = options.tell(made, "/bin/claude", hook)
+    assert told.command[0] == "/bin/claude"
+    assert "--resume=-session" in told.command
+    assert told.command[told.command.index("--permission-prompt-tool") + 1] == "stdio"
+    servers = msgspec.json.decode(told.command[told.command.index("--mcp-config") + 1])
+    assert servers["mcpServers"].keys() == {"mine", "turnwire"}
+    assert told.client.mcp_servers.keys() == {"mine"}, "the SDK has nothing to do with ours"
+    assert told.client.hooks["PreToolUse"][0].hooks == [hook]
+
+
+def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from claude_agent_sdk._internal.transport import subprocess_cli
+
+    monkeypatch.delattr(subprocess_cli.SubprocessCLITransport, "_build_command")
+    made = options.own_options(options.sdk_options(None), SessionStart("c"))
+    with pytest.raises(AgentGone, match="too new or too old"):
+        options.tell(made, "/bin/claude", None)

@@ -1,0 +1,243 @@
+"""What the real Claude Code once said to the tests beside this one, played again, without it.
+
+The agent is the real one; the program is a player of the recording. Whatever the host had said must
+be said again, word for word, and what becomes of the program's lines has to be in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.hearing import talking
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.claude.session import ClaudeSession
+from turnwire.agents.claude.transport import GuardedTransport
+from turnwire.core import events as ev
+from turnwire.core.content import Content, ImageContent, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.ports import AgentGone, AgentSession, SessionStart
+
+Frame = dict[str, Any]
+RECORDED = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
+TAPES = [path for path in RECORDED if '"control_response"' in path.read_text()]
+REFUSED = [path for path in RECORDED if path not in TAPES]  # the program would not start
+IN_WORDS = "You had asked me something before you were interrupted. My answer: "
+SECONDS = 60.0
+
+
+class Tape:
+    """A recording, and what can be told from it."""
+
+    def __init__(self, path: Path) -> None:
+        entries = [json.loads(line) for line in path.read_text().splitlines()]
+        self.entries: list[tuple[str, Frame]] = [(e["dir"], e["msg"]) for e in entries]
+        self.said = [frame for direction, frame in self.entries if direction == "in"]
+        self.heard = [frame for direction, frame in self.entries if direction == "out"]
+        self.asked = {
+            frame["request_id"]: frame["request"]
+            for frame in self.heard
+            if frame["type"] == "control_request"
+        }
+        greeting = [f["response"] for f in self.heard if f["type"] == "control_response"]
+        about = greeting[0]["response"] if greeting else {}
+        self.resumes = about.get("session_state") == "running"
+        self.defers = any("defer" in json.dumps(frame) for frame in self.said)
+        self.hopeless = any(frame.get("error") == "authentication_failed" for frame in self.heard)
+        self.calls = tuple(
+            str(request.get("tool_use_id"))
+            for request in self.asked.values()
+            if request["subtype"] == "hook_callback"
+        )
+
+    def answer_to(self, call: str, answered: Frame) -> Any:
+        """What a person said to a question: the hook tells it, or the tool."""
+        answers = answered.get("updatedInput", {}).get("answers")
+        if answers is not None:
+            return answers
+        for frame in self.said:
+            request = self.asked.get(frame.get("response", {}).get("request_id"), {})
+            if call in json.dumps(request.get("message", {})):
+                said = frame["response"]["response"]["mcp_response"]["result"]
+                return said["content"][0]["text"]
+        raise AssertionError(f"nobody answered {call}")
+
+
+class Host:
+    """Does to a session what was done to it when it was recorded."""
+
+    def __init__(self, tape: Tape, session: AgentSession) -> None:
+        self.tape = tape
+        self.session = session
+        self.resumed = tape.resumes  # nobody has answered yet
+        self.forgets = False  # an interrupt is the session's own
+        self.turns = 0
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def do(self, frame: Frame, following: list[Frame]) -> None:
+        """Whatever made the session say this; `following` is what it said then."""
+        match frame:
+            case {"type": "user", "message": {"content": str(text)}} if text.startswith(IN_WORDS):
+                reply = Reply("ask_1", "question", text.removeprefix(IN_WORDS))
+                await self.session.deliver([reply], resumed=True)
+            case {"type": "user"} if self.forgets:
+                self.forgets = False
+            case {"type": "user", "message": {"content": content}}:
+                await self._prompt(content)
+            case {"type": "control_response", "response": {"request_id": name, "response": said}}:
+                await self._respond(self.tape.asked[name], name, said)
+            case {"request": {"subtype": "interrupt"}} if self.resumed:
+                prompt = next(f for f in following if f["type"] == "user")
+                self.resumed, self.forgets = False, True
+                await self._prompt(prompt["message"]["content"])
+            case {"request": {"subtype": "interrupt"}} if not self.tape.hopeless:
+                await self._begin(self.session.interrupt())
+            case {"request": {"subtype": "set_model", "model": model}}:
+                await self._begin(self.session.choose(model=model, permission_mode=None))
+            case {"request": {"subtype": "set_permission_mode", "mode": mode}}:
+                await self._begin(self.session.choose(model=None, permission_mode=mode))
+            case _:
+                pass  # the handshake, and what the session answers by itself
+
+    async def _prompt(self, content: Any) -> None:
+        blocks: list[Frame] = content
+        if isinstance(content, str):
+            blocks = [{"type": "text", "text": content}]
+        said: list[Content] = [
+            TextContent(block["text"])
+            if block["type"] == "text"
+            else ImageContent(block["source"]["media_type"], block["source"]["data"])
+            for block in blocks
+        ]
+        self.turns += 1
+        await self.session.prompt(said, turn_uuid=f"tape:{self.turns}")
+
+    async def _respond(self, asked: Frame, name: str, said: Frame) -> None:
+        if asked["subtype"] == "can_use_tool":
+            allowed = said["behavior"] == "allow"
+            reply = Reply(
+                name,
+                "permission",
+                decision="allow" if allowed else "deny",
+                reason=said.get("message"),
+                updated_input=said.get("updatedInput"),
+                remember=said.get("updatedPermissions", []),
+            )
+            await self.session.deliver([reply], resumed=False)
+        elif asked["subtype"] == "hook_callback":
+            decision = said["hookSpecificOutput"]
+            call = asked["tool_use_id"]
+            if decision["permissionDecision"] == "allow":
+                reply = Reply(call, "question", self.tape.answer_to(call, decision))
+                resumed, self.resumed = self.resumed, False
+                await self.session.deliver([reply], resumed=resumed)
+            elif "one question at a time" not in str(decision):
+                why = decision.get("permissionDecisionReason")
+                reply = Reply(call, "question", decision="deny", reason=why)
+                if decision["permissionDecision"] == "deny":
+                    await self.session.deliver([reply], resumed=False)
+
+    async def _begin(self, work: Any) -> None:
+        """Do it, and do not wait for what comes of it."""
+        self.tasks.append(asyncio.create_task(work))
+        await asyncio.sleep(0)
+
+
+def canonical(frames: list[Frame]) -> list[str]:
+    """What was said, without the names that are new each time, whatever the order."""
+    kept: list[str] = []
+    for frame in frames:
+        without = {k: v for k, v in frame.items() if k not in ("uuid", "session_id")}
+        if frame["type"] == "control_request":
+            without.pop("request_id")
+        kept.append(json.dumps(without, sort_keys=True))
+    return sorted(kept)
+
+
+def player(place: Path) -> str:
+    path = place / "claude"
+    path.write_text(f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('player.py')}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def name_of(path: Path) -> str:
+    return path.name.removesuffix(".io.jsonl")
+
+
+@pytest.mark.parametrize("path", TAPES, ids=name_of)
+async def test_a_recording_is_played_again(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = Tape(path)
+    count, spoken, news = 0, 0, asyncio.Event()
+    original, send = ClaudeSession._heard, GuardedTransport.send
+
+    def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
+        nonlocal count
+        try:
+            return original(self, lines)
+        finally:
+            count += len(lines)
+            news.set()
+
+    def counting_sent(self: GuardedTransport, line: bytes) -> None:
+        nonlocal spoken
+        send(self, line)
+        spoken += 1
+        news.set()
+
+    async def until_heard(number: int, said: int = 0) -> None:
+        async with asyncio.timeout(SECONDS):
+            while count < number or spoken < said:
+                news.clear()
+                await news.wait()
+
+    monkeypatch.setattr(ClaudeSession, "_heard", counting)
+    monkeypatch.setattr(GuardedTransport, "send", counting_sent)
+    agent = ClaudeAgent(
+        {},
+        env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
+        cli_path=player(tmp_path),
+        hold=0.0 if tape.defers else 60.0,
+        record=tmp_path / "again",
+    )
+    name = "recorded" if tape.resumes else None
+    async with talking(agent, name, known_calls=tape.calls, cwd=str(tmp_path)) as ear:
+        host = Host(tape, ear.session)
+        heard = said_before = 0
+        for number, (direction, frame) in enumerate(tape.entries):
+            if direction == "out":
+                heard += 1
+                continue
+            if number:  # the first is the handshake
+                await until_heard(heard)
+                following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
+                await host.do(frame, following)
+                if host.tasks:  # it does not wait for what is said, and the next may be its answer
+                    await until_heard(heard, said_before + 1)
+            said_before += 1
+        await until_heard(heard)
+        for task in host.tasks:  # an interrupt that nobody answers is one of them
+            task.cancel()
+        await asyncio.gather(*host.tasks, return_exceptions=True)
+        ends = sum(frame["type"] == "result" for frame in tape.heard)
+        ended = [e for e in ear.events if isinstance(e, ev.TurnCompleted | ev.TurnFailed)]
+        assert len(ended) in (ends, ends - 1), "a turn that was taken back is not told"
+        [again] = (tmp_path / "again").iterdir()
+        said = Tape(again).said
+    assert canonical(said) == canonical(tape.said)
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=name_of)
+async def test_a_recording_of_a_start_that_was_refused_says_why(path: Path, tmp_path: Path) -> None:
+    env = {"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"}
+    agent = ClaudeAgent({}, env=env, cli_path=player(tmp_path))
+    [why] = Tape(path).heard[-1]["errors"]
+    with pytest.raises(AgentGone, match=why):
+        await agent.open(SessionStart("talk", "gone", str(tmp_path)))

@@ -1,0 +1,229 @@
+"""Sessions: what the port promises, resuming, and that nothing is left of many of them."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+
+from tests.agents.claude.stage import RULES, ask, bash, programs, stage, touch
+from tests.agents.hearing import talking
+from tests.agents.processes import wait_until_gone
+from tests.engine.watching import Watcher
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.process import Limits
+from turnwire.core import events as ev
+from turnwire.core.content import Blob, ImageContent, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.core.times import iso
+from turnwire.dialects.v2 import frames as f
+from turnwire.ports import AgentGone, SessionStart
+from turnwire.testing import Prompts, check_agent
+from turnwire.testing.model_api import Hold, ModelApi, Request, Say, Text, claude_environment
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def model(request: Request) -> Say | str:
+    """A model that does what the last prompt asks for, once."""
+    last = request.messages[-1]["content"]
+    words = last if isinstance(last, str) else str(last[-1])
+    if "tool_result" in words:
+        return "Done."
+    for word, reply in {
+        "long": Say([Text("One, two, three.", [10], hold="never")]),
+        "tool": Say([bash("echo hi", f"call_{len(request.messages)}")]),
+        "question": Say([ask(f"ask_{len(request.messages)}")]),
+        "permission": Say([touch("a", f"call_{len(request.messages)}")]),
+    }.items():
+        if word in words:
+            return reply
+    return "Hello."
+
+
+async def test_it_keeps_what_the_agent_port_promises(tmp_path: Path) -> None:
+    async with ModelApi(*[model] * 100) as api:
+        env = claude_environment(api.url, tmp_path)
+
+        def make() -> ClaudeAgent:
+            return ClaudeAgent({"model": "claude-sonnet-4-5", "cwd": tmp_path}, env=env, hold=60.0)
+
+        prompts = Prompts("Hello.", "long", "tool", "question", "permission")
+        report = await check_agent(make, prompts, seconds=30.0)
+    assert report.skipped == ["a question survives its process"], (
+        "it does only where it was put aside"
+    )
+    assert not report.notes
+
+
+async def test_a_conversation_goes_on_after_the_process_was_closed(tmp_path: Path) -> None:
+    async with stage(tmp_path, "Hello.", "I remember.") as it:
+        await it.says("my name is Ann")
+        await it.stop()
+        await it.start_again()
+        await it.says("who am I?")
+        assert it.text[-1] == "I remember."
+        assert "my name is Ann" in str(it.api.requests[-1].messages)
+
+
+async def test_an_idle_process_is_closed_and_the_next_prompt_resumes_its_session(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path, "Hello.", "I remember.", idle=0.2) as it:
+        await it.says("my name is Ann")
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
+        end = await it.says("who am I?")
+        assert not end.is_error
+        assert "my name is Ann" in str(it.api.requests[-1].messages)
+
+
+async def test_a_session_that_is_gone_begins_anew_and_says_so(tmp_path: Path) -> None:
+    async with stage(tmp_path, "Hello.", "Who are you?") as it:
+        await it.says("my name is Ann")
+        await it.stop()
+        for record in it.home.rglob("projects/*/*.jsonl"):
+            record.unlink()
+        await it.start_again()
+        end = await it.says("who am I?")
+        assert not end.is_error
+        news = [frame.payload.subtype for frame in it.seen.of(f.SessionSystemEvent)]
+        assert "session_lost" in news
+
+
+async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
+    async with stage(tmp_path, *["Hello."] * 50, idle=0.1) as it:
+        few = asyncio.Semaphore(8)
+
+        async def talk(number: int) -> None:
+            async with few:
+                talk = await it.engine.create("claude", cwd=str(it.work), rules=RULES)
+                async with Watcher(talk) as seen:
+                    seen.patience = it.seen.patience
+                    await talk.send(f"hi {number}")
+                    end = await seen.until(f.AssistantComplete)
+                    assert not end.payload.is_error
+
+        await asyncio.gather(*(talk(number) for number in range(50)))
+        assert len(it.api.requests) == 50
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
+
+
+async def test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice(
+    tmp_path: Path,
+) -> None:
+    async with ModelApi("Hello.", "Hello again.") as api:
+        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path))
+        async with talking(agent, cwd=str(tmp_path)) as ear:
+            await ear.say("hi")
+            await ear.turn_ends()
+            name = ear.session.native_session_id
+        async with talking(agent, name, cwd=str(tmp_path)) as ear:
+            await ear.say("hi")  # the same turn, handed over again after a crash
+            end = await ear.turn_ends()
+            assert isinstance(end, ev.TurnFailed)
+            assert end.code == "already_begun"
+        assert len(api.requests) == 1
+
+
+async def test_a_picture_is_shown_and_one_that_is_too_large_is_not(tmp_path: Path) -> None:
+    async with stage(tmp_path, "A dot.", "The same.") as it:
+        now = iso(it.engine.clock.now())
+        await it.store.put_blob("dot", b64decode(DOT), "image/png", at=now)
+        await it.store.put_blob("large", bytes(10_000_000), "image/png", at=now)
+        for picture, why in [
+            (ImageContent("image/png", "A" * 10_000_000), "10.0 MB"),
+            (ImageContent(blob=Blob("large")), "13.3 MB"),
+        ]:
+            end = await it.says([TextContent("look"), picture])
+            assert end.error is not None
+            assert end.error.code == "image_error"
+            assert why in end.error.message
+        assert not it.api.requests
+        for picture in (ImageContent("image/png", DOT), ImageContent(blob=Blob("dot"))):
+            end = await it.says([TextContent("look"), picture])
+            assert not end.is_error
+            last = it.api.requests[-1].messages[-1]["content"]
+            [shown] = [block for block in last if block["type"] == "image"]
+            source = {"type": "base64", "media_type": "image/png", "data": DOT}
+            assert shown["source"] == source
+        assert it.text == ["A dot.", "The same."]
+
+
+async def test_an_answer_for_a_question_of_another_conversation_is_refused(tmp_path: Path) -> None:
+    from turnwire.core.error_codes import Refused
+
+    async with stage(tmp_path, Say([ask()]), "Blue.") as it:
+        await it.talk.send("ask me")
+        await it.sleeps()
+        other = await it.engine.create("claude", cwd=str(it.work))
+        with pytest.raises(Refused) as refused:
+            await other.answer("ask_1", "Blue")
+        assert refused.value.code == "NO_PENDING_INPUT"
+        assert len((await it.talk.status()).requests) == 1, "nothing is lost"
+        await it.talk.answer("ask_1", "Blue")
+        await it.ends()
+
+
+async def until_the_end(agent: ClaudeAgent, start: SessionStart) -> None:
+    session = await agent.open(start)
+    try:
+        async for _ in session.events():
+            pass
+    finally:
+        await session.close()
+
+
+async def test_a_session_works_below_its_roots_and_within_its_limits(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "way_out").symlink_to(outside)
+    async with ModelApi(Say([Text("One", [1], hold="never")])) as api:
+        env = claude_environment(api.url, tmp_path)
+        agent = ClaudeAgent(env=env, roots=[inside], limits=Limits(memory=20 << 20))
+        for place in (outside, inside / "way_out", tmp_path, inside / "nowhere"):
+            with pytest.raises(AgentGone, match=r"(may|can)\s?not work in"):
+                await agent.open(SessionStart("c", cwd=str(place)))
+        with pytest.raises(AgentGone, match="20 MB are allowed"):
+            await until_the_end(agent, SessionStart("c", cwd=str(inside)))
+        few = ClaudeAgent(env=env, max_sessions=1)
+        session = await few.open(SessionStart("c", cwd=str(inside)))
+        with pytest.raises(AgentGone, match="no more may be"):
+            await few.open(SessionStart("d", cwd=str(inside)))
+        await session.close()
+        again = await few.open(SessionStart("d", cwd=str(inside)))
+        await again.close()
+
+
+async def test_no_key_of_the_server_reaches_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_PASSWORD", "secret")
+    options = {"allowed_tools": ["Bash"]}
+    async with stage(tmp_path, Say([bash("env")]), "Done.", options=options) as it:
+        await it.says("show me the environment")
+        assert "HOME=" in it.told["bash_1"]
+        assert "DATABASE_PASSWORD" not in it.told["bash_1"]
+
+
+async def test_a_permission_of_a_session_that_was_lost_needs_no_decision(tmp_path: Path) -> None:
+    async with ModelApi(Say([Hold()])) as api:
+        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path))
+        async with talking(agent, cwd=str(tmp_path)) as ear:
+            await ear.session.deliver(
+                [Reply("gone", "permission", decision="allow")], resumed=False
+            )
+
+
+def test_the_example_kills_everything_and_the_answer_is_that_tools_result() -> None:
+    example = Path(__file__).parents[3] / "examples" / "claude_live.py"
+    run = subprocess.run(
+        [sys.executable, str(example), "--offline"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "kill -9: the server is gone" in run.stdout
+    assert '"tool_use_id": "ask_1"' in run.stdout

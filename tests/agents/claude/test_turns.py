@@ -1,0 +1,149 @@
+"""Turns of the real Claude Code: text, thinking, tools and permissions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.agents.claude.stage import bash, stage, touch
+from turnwire.dialects.v2 import frames as f
+from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking, ToolUse
+
+
+async def test_text_and_thinking_in_several_turns_of_one_process(tmp_path: Path) -> None:
+    thought = Say([Thinking("Let me think.", cuts=3), RedactedThinking(), Text("42.", cuts=2)])
+    async with stage(tmp_path, "Hello.", thought, "Bye.") as it:
+        end = await it.says("hi")
+        assert (end.is_error, end.stop_reason, end.origin) == (False, "end_turn", "user")
+        assert end.usage is not None
+        assert (end.usage.input_tokens, end.usage.output_tokens) == (100, 20)
+        first = end.cost_usd
+        assert first
+        end = await it.says("what is it?")
+        assert end.cost_usd == first, "a turn's cost is its own"
+        await it.says("bye")
+        assert it.text == ["Hello.", "42.", "Bye."]
+        thinking = [frame.payload for frame in it.seen.of(f.AssistantThinking)]
+        assert "Let me think." in [each.text for each in thinking if not each.partial]
+        row = await it.store.conversation("talk")
+        assert row is not None
+        assert row.native_session_id
+        assert {request.lane for request in it.api.requests} == {""}
+
+
+async def test_a_tool_is_allowed_denied_changed_and_allowed_for_good(tmp_path: Path) -> None:
+    async with stage(
+        tmp_path,
+        *(Say([touch("a", "call_a")]), "Done."),
+        *(Say([touch("b", "call_b")]), "Then not."),
+        *(Say([touch("c", "call_c")]), "Done."),
+        *(Say([bash("rm a", "call_d")]), Say([bash("rm other", "call_e")]), "Done."),
+    ) as it:
+        await it.talk.send("make a")
+        asked = await it.wants()
+        assert (asked.tool_name, asked.tool_use_id) == ("Bash", "call_a")
+        assert asked.input == {"command": "touch a; echo made a"}
+        await it.talk.decide(asked.request_id, "allow", user="ann")
+        await it.ends()
+        assert (it.work / "a").exists()
+        assert it.told["call_a"] == "made a"
+
+        await it.talk.send("make b")
+        asked = await it.wants()
+        await it.talk.decide(asked.request_id, "deny", reason="Not that one.")
+        await it.ends()
+        assert not (it.work / "b").exists()
+        assert it.results["call_b"].is_error
+        assert "Not that one." in it.told["call_b"]
+
+        await it.talk.send("make c")
+        asked = await it.wants()
+        changed = {"command": "touch other; echo made other"}
+        await it.talk.decide(asked.request_id, "allow", updated_input=changed)
+        await it.ends()
+        assert (it.work / "other").exists()
+        assert not (it.work / "c").exists()
+
+        await it.talk.send("tidy up")
+        asked = await it.wants()
+        always = [{"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow"}]
+        assert {"addRules"} <= {each["type"] for each in asked.suggestions}
+        remember = [{**always[0], "destination": "session"}]
+        await it.talk.decide(asked.request_id, "allow", remember=remember)
+        end = await it.ends()
+        assert not end.is_error
+        assert not (it.work / "other").exists(), "the second time nobody was asked"
+        assert len(it.seen.of(f.AssistantPermissionRequest)) == 4
+
+
+async def test_another_model_and_another_permission_mode_at_once_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
+    async with stage(tmp_path, "Hello.", made[0], "Done.", made[1], "Done.") as it:
+        await it.says("hi")
+        answer = await it.talk.set_model("claude-opus-4-5", user="ann")
+        assert answer.ack.model == "claude-opus-4-5"
+        await it.talk.set_permission_mode("acceptEdits")
+        await it.says("write a")
+        assert (it.work / "a").exists(), "nobody was asked"
+        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
+        status = await it.talk.status()
+        assert (status.model, status.permission_mode) == ("claude-opus-4-5", "acceptEdits")
+        await it.stop()
+        await it.start_again()
+        await it.says("write b")
+        assert (it.work / "b").exists()
+        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
+
+
+async def test_parallel_tools_each_with_its_own_permission(tmp_path: Path) -> None:
+    both = Say(["Two at once.", touch("a", "call_a"), touch("b", "call_b"), bash("echo hi", "c")])
+    async with stage(tmp_path, both, "All done.") as it:
+        await it.talk.send("do three things")
+        for _ in range(2):
+            asked = await it.wants()
+            verdict = "allow" if asked.tool_use_id == "call_a" else "deny"
+            await it.talk.decide(asked.request_id, verdict)  # type: ignore[arg-type]
+        await it.ends()
+        assert {call: result.is_error for call, result in it.results.items()} == {
+            "call_a": False,
+            "call_b": True,
+            "c": False,
+        }
+        assert it.text == ["Two at once.", "All done."]
+
+
+async def test_tools_hooks_and_helpers_of_ones_own_work_as_with_the_sdk(tmp_path: Path) -> None:
+    from claude_agent_sdk import (
+        AgentDefinition,
+        ClaudeAgentOptions,
+        HookMatcher,
+        create_sdk_mcp_server,
+        tool,
+    )
+
+    @tool("add", "Add two numbers.", {"a": int, "b": int})  # type: ignore[untyped-decorator]
+    async def add(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": f"It is {given['a'] + given['b']}."}]}
+
+    async def no_echo(given: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+        said = {"hookEventName": "PreToolUse", "permissionDecision": "deny"}
+        return {"hookSpecificOutput": {**said, "permissionDecisionReason": "Not here."}}
+
+    options = ClaudeAgentOptions(
+        model="claude-sonnet-4-5",
+        mcp_servers={"mine": create_sdk_mcp_server("mine", tools=[add])},
+        allowed_tools=["mcp__mine__add"],
+        hooks={"PreToolUse": [HookMatcher(matcher="Bash", hooks=[no_echo])]},
+        agents={"helper": AgentDefinition(description="helps", prompt="You help.", tools=["Bash"])},
+    )
+    calls = Say([ToolUse("mcp__mine__add", {"a": 2, "b": 3}, id="add_1"), bash("echo hi")])
+    sent = {"description": "help", "prompt": "lend a hand", "subagent_type": "helper"}
+    send = Say([ToolUse("Agent", {**sent, "run_in_background": False}, id="agent_1")])
+    lanes = {"lend a hand": ["Here it is."]}
+    async with stage(tmp_path, calls, send, "Done.", lanes=lanes, options=options) as it:
+        await it.says("add")
+        assert it.told["add_1"] == "It is 5."
+        assert "Not here." in it.told["bash_1"]
+        assert "Here it is." in it.told["agent_1"]
