@@ -32,21 +32,9 @@ endef
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-# At a terminal a conversation; elsewhere, as in CI, a tour that leaves nothing behind.
-run: .venv/base.stamp ## talk to the demo agent, which needs no key and no network
-	@if [ -t 0 ] && [ -t 1 ]; then \
-	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
-	  echo 'then it shows what an agent can do.'; \
-	  echo; \
-	  trap : INT; \
-	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
-	else \
-	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
-	  export TURNWIRE_DATA_DIR="$$here" && \
-	  $(BIN)/turnwire run --agent demo 'think, use a tool, make a plan and send a helper' && \
-	  echo && $(BIN)/turnwire list && \
-	  echo && echo 'This was a tour. At a terminal, make run lets you talk to the agent.'; \
-	fi
+# Without a shell between them, what stops make stops the server.
+run: .venv/base.stamp ## start the server, with the demo agent if no other is ready (ARGS="--port 8000")
+	@exec $(BIN)/turnwire serve $(ARGS)
 
 # With ARGS only what was asked for runs: no workers, no coverage.
 test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)

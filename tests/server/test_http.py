@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
+from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
+from turnwire.agents.demo import DemoAgent
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
+from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
@@ -58,6 +64,27 @@ def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
         trail = (await http.get(f"/api/audit?conversation={name}")).json()["audit"]
         actions = [row["action"] for row in trail]
         assert {"created", "renamed", "archived", "deleted"} <= set(actions)
+
+    play(tmp_path, scene)
+
+
+def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(delay=0.01)
+        async with server.client(name) as client:
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            shown = (await http.get(f"/api/conversations/{name}")).json()
+            assert shown["status"]["running"]
+            row = (await server.service.engine.open(name)).row
+            left = structs.replace(row, owner=f"{socket.gethostname()}:{gone.pid}:a")
+            assert left.lease_until > server.service.engine.clock.now()
+            assert not conversation_json(server.service, left).status.running
+            await client.send("user.interrupt", "s-1", turn_id=1)
+            await client.state("interrupted")
 
     play(tmp_path, scene)
 
@@ -190,6 +217,21 @@ def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
         assert "delay" in agent["options"]
 
     play(tmp_path, scene)
+
+
+def test_an_agent_that_is_broken_is_listed_beside_the_others(tmp_path: Path) -> None:
+    broken = Broken()
+    broken.broken = True
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {each["name"]: each for each in (await http.get("/api/agents")).json()["agents"]}
+        assert told["demo"]["ready"]
+        assert not told["broken"]["ready"]
+        assert "ZeroDivisionError" in told["broken"]["unavailable"]
+        begun = await http.post("/api/conversations", json={"agent": "broken"})
+        assert (begun.status_code, begun.json()["error"]["code"]) == (502, "AGENT_ERROR")
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(), "broken": broken})
 
 
 def test_blobs(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.server.raw import Headers, request, upgrade
 from tests.server.serving import Serving, serving
 from turnwire.core.times import iso
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.server.auth import cookie_name
 from turnwire.server.gate import Gate
 from turnwire.server.keys import Keys, owner_file
@@ -33,9 +34,7 @@ async def connect(server: Serving, name: str, headers: Headers) -> str:
     [error] = frames
     assert error["type"] == "session.error"
     assert error["sequence"] == 1
-    assert code == {"UNAUTHORIZED": 4502, "FORBIDDEN": 4503, "CONVERSATION_NOT_FOUND": 4504}.get(
-        error["payload"]["code"]
-    )
+    assert code == CLOSES_WITH[error["payload"]["code"]]
     return str(error["payload"]["code"])
 
 
@@ -402,6 +401,8 @@ def test_what_opens_nothing_any_more_is_forgotten_after_a_while(tmp_path: Path) 
 def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
     async def authenticate(scope: Any) -> str | None:
         given = dict(scope["headers"]).get(b"x-user")
+        if given == b"broken":
+            raise ZeroDivisionError
         return None if given is None else given.decode()
 
     async def run() -> None:
@@ -413,6 +414,7 @@ def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
             dora = [*here, ("X-User", "dora")]
             assert await connect(server, name, dora) == "CONVERSATION_NOT_FOUND"
             assert await connect(server, name, here) == "UNAUTHORIZED"
+            assert await connect(server, name, [*here, ("X-User", "broken")]) == "INTERNAL_ERROR"
             assert await connect(server, name, [*here, ("X-User", "owner")]) == "FORBIDDEN"
             elsewhere = [("Host", host), ("Origin", "http://evil.example"), ("X-User", "carl")]
             assert await connect(server, name, elsewhere) == "FORBIDDEN"

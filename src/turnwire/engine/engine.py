@@ -272,6 +272,14 @@ class Engine:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
+    def unavailable(self, name: str) -> str | None:
+        """Why an agent cannot be used now, and what to do about it."""
+        try:
+            self._agent(name)
+        except Refused as refused:
+            return refused.message
+        return None
+
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
         """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
         able = self._agent(row.agent).capabilities

@@ -15,7 +15,9 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.project import frame_of
+from turnwire.engine.owners import has_died
 from turnwire.engine.record import lines_of
+from turnwire.engine.seen import as_it_is
 from turnwire.ports import ConversationRow, Store
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
 from turnwire.server.begin import NewConversation, begin
@@ -23,7 +25,16 @@ from turnwire.server.keys import Who
 from turnwire.server.markdown import markdown_of
 from turnwire.server.service import Service
 
-__all__ = ["change", "create", "delete", "export", "list_all", "messages", "show"]
+__all__ = [
+    "change",
+    "conversation_json",
+    "create",
+    "delete",
+    "export",
+    "list_all",
+    "messages",
+    "show",
+]
 
 _MOST = 500  # in one answer
 
@@ -51,14 +62,16 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
     archived: bool | UnsetType = UNSET
 
 
-def _told(row: ConversationRow) -> ConversationJson:
+def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
+    """As it is: one whose process was killed seems to run, and does not."""
+    state = as_it_is(row, service.engine.clock.now(), has_died)
     return ConversationJson(
         row.conversation_id,
         row.agent,
         row.created_at,
         row.updated_at,
         row.head,
-        status_of(row.state),
+        status_of(state),
         row.title,
         row.user,
         row.cwd,
@@ -71,7 +84,7 @@ async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
     new = await read_json(request, NewConversation, service.settings.max_body_bytes)
     talk = await begin(service, who, new)
-    return json_answer(_told(talk.row), 201)
+    return json_answer(conversation_json(service, talk.row), 201)
 
 
 async def list_all(service: Service, request: Request, who: Who) -> Response:
@@ -82,13 +95,13 @@ async def list_all(service: Service, request: Request, who: Who) -> Response:
     rows = await service.store.conversations(
         user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
     )
-    return json_answer({"conversations": [_told(row) for row in rows]})
+    return json_answer({"conversations": [conversation_json(service, row) for row in rows]})
 
 
 async def show(service: Service, request: Request, who: Who) -> Response:
     """GET /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    return json_answer(_told(talk.row))
+    return json_answer(conversation_json(service, talk.row))
 
 
 async def change(service: Service, request: Request, who: Who) -> Response:
@@ -106,7 +119,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
             await service.engine.end(talk.id)
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
-    return json_answer(_told(changed.row))
+    return json_answer(conversation_json(service, changed.row))
 
 
 async def delete(service: Service, request: Request, who: Who) -> Response:

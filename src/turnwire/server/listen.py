@@ -36,7 +36,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         if size < 126:
             head = b"\x81%c" % size
         elif size < 65536:
-            head = b"\x81\x7e" + size.to_bytes(2, "big")
+            head = b"\x81\x7e%c%c" % (size >> 8, size & 255)
         else:
             head = b"\x81\x7f" + size.to_bytes(8, "big")
         self.transport.write(head + frame)
