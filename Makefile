@@ -33,18 +33,9 @@ endef
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-# At a terminal the page; elsewhere, as in CI, a tour that leaves nothing behind.
-run: .venv/base.stamp ## serve the page, with the demo agent, which needs no key and no network
-	@if [ -t 0 ] && [ -t 1 ]; then \
-	  trap : INT; \
-	  $(BIN)/turnwire serve --agent demo; \
-	else \
-	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
-	  export TURNWIRE_DATA_DIR="$$here" && \
-	  $(BIN)/turnwire run --agent demo 'think, use a tool, make a plan and send a helper' && \
-	  echo && $(BIN)/turnwire list && \
-	  echo && echo 'This was a tour. At a terminal, make run serves the page.'; \
-	fi
+# Without a shell between them, what stops make stops the server.
+run: .venv/base.stamp ## serve the page, with the demo agent if no other is ready (ARGS="--port 8000")
+	@exec $(BIN)/turnwire serve $(ARGS)
 
 # With ARGS only what was asked for runs: no workers, no coverage.
 test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)

@@ -16,10 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.store import judged
 from turnwire.agents.claude import ClaudeAgent
@@ -39,7 +39,6 @@ ROUNDS = 10
 WARM = 2  # rounds before that, in which programs become fast
 CONVERSATIONS = 3
 MIB = 1 << 20
-_TICKS = os.sysconf("SC_CLK_TCK")
 _models: set[int] = set()  # the processes that stand in for a model
 _WORD = re.compile(rb"w(\d{4})")
 
@@ -100,73 +99,100 @@ async def heard(talk: Talk) -> dict[int, float]:
 
 
 def taken(said: dict[int, float], there: dict[int, float]) -> float:
-    """The way of a word, in seconds: the lower quartile, since the rest waits for a processor."""
-    ways = [there[word] - said[word] for word in there.keys() & said.keys()]
-    return statistics.quantiles(ways, n=4)[0]
+    """The way of a word, in seconds: the median of a turn."""
+    return statistics.median(there[word] - said[word] for word in there.keys() & said.keys())
+
+
+class Taps:
+    """When each word was there, as a line of the program or as what `replay` hands out."""
+
+    def __init__(self) -> None:
+        self.said: dict[int, float] = {}
+        self._heard, self._say = ClaudeSession._heard, LocalSession._say
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """Look at lines."""
+
+        def tapped(session: ClaudeSession, lines: list[bytes]) -> list[bytes]:
+            now = time.perf_counter()
+            for line in lines:
+                if b"text_delta" in line and (word := _WORD.search(line)):
+                    self.said.setdefault(int(word[1]), now)
+            return self._heard(session, lines)
+
+        self.said.clear()
+        ClaudeSession._heard = tapped  # type: ignore[method-assign, assignment]
+        yield
+        ClaudeSession._heard = self._heard  # type: ignore[method-assign]
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Look at events."""
+
+        def handed_out(session: LocalSession, *events: ev.NormalizedStreamEvent) -> None:
+            now = time.perf_counter()
+            for each in events:
+                if isinstance(each, ev.ContentDelta) and (word := _WORD.search(each.text.encode())):
+                    self.said.setdefault(int(word[1]), now)
+            self._say(session, *events)
+
+        self.said.clear()
+        LocalSession._say = handed_out  # type: ignore[method-assign, assignment]
+        yield
+        LocalSession._say = self._say  # type: ignore[method-assign]
 
 
 async def latency(folder: Path) -> bool:
-    """The same words, live and from a recording of them."""
-    said: dict[int, float] = {}
-    tap, hand_out = ClaudeSession._heard, LocalSession._say
-
-    def tapped(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
-        now = time.perf_counter()
-        for line in lines:
-            if b"text_delta" in line and (word := _WORD.search(line)):
-                said.setdefault(int(word[1]), now)
-        return tap(self, lines)
-
-    def handed_out(self: LocalSession, *events: ev.NormalizedStreamEvent) -> None:
-        now = time.perf_counter()
-        for event in events:
-            if isinstance(event, ev.ContentDelta) and (word := _WORD.search(event.text.encode())):
-                said.setdefault(int(word[1]), now)
-        hand_out(self, *events)
-
-    async with model(folder, replies=1, delay=0.005) as env:
-        ClaudeSession._heard = tapped  # type: ignore[method-assign]
-        async with engine_with(folder, claude(env, record=folder / "tape")) as engine:
-            live = taken(said, await heard(await engine.create("claude", cwd=str(folder))))
-        ClaudeSession._heard = tap  # type: ignore[method-assign]
-    [tape] = (folder / "tape").iterdir()
-    said.clear()
-    LocalSession._say = handed_out  # type: ignore[method-assign]
-    async with engine_with(folder, ReplayAgent(tape)) as engine:
-        replayed = taken(said, await heard(await engine.create("replay")))
-    LocalSession._say = hand_out  # type: ignore[method-assign]
-    print(f"  a word's way: live {live * 1e6:.0f} us, replayed {replayed * 1e6:.0f} us")
-    return judged("live / replayed", live / replayed, 1.3)
+    """The same words, live and from a recording of them, in turns."""
+    taps = Taps()
+    pairs: list[tuple[float, float]] = []
+    async with model(folder, replies=WARM + ROUNDS, delay=0.005) as env:
+        for number in range(WARM + ROUNDS):
+            place = folder / str(number)
+            place.mkdir()
+            live = claude(env, record=place / "tape")
+            async with engine_with(place, live) as engine:
+                talk = await engine.create("claude", cwd=str(folder))
+                with taps.live():
+                    ours = taken(taps.said, await heard(talk))
+            [tape] = (place / "tape").iterdir()
+            async with engine_with(place, ReplayAgent(tape)) as engine:
+                talk = await engine.create("replay")
+                with taps.replayed():
+                    pairs.append((ours, taken(taps.said, await heard(talk))))
+    pairs = pairs[WARM:]
+    ours, theirs = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
+    print(f"  a word's way: live {ours:.0f} us, replayed {theirs:.0f} us")
+    return judged("live / replayed", statistics.median(a / b for a, b in pairs), 1.3)
 
 
 # --- processor time -----------------------------------------------------------------------------
 
 
-Spent = tuple[float, float]
+class Spent(NamedTuple):
+    """Seconds of processor time."""
+
+    own: float  # of the server, with its guards
+    program: float  # of Claude Code
 
 
 def spent() -> Spent:
-    """Seconds of processor time: of this process with its guards, and of Claude Code."""
+    """By this process and by everything below it, but for the model."""
     own, program = time.process_time(), 0.0
     for process in descendants_of(os.getpid(), running()):
-        if process.pid in _models:
-            continue
-        stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        seconds = (int(stat[11]) + int(stat[12])) / _TICKS
-        if process.name == "claude":
-            program += seconds
-        else:
-            own += seconds
-    return own, program
+        if process.pid not in _models and not process.dead:
+            # The processor clock of another process; /proc has it in hundredths only.
+            seconds = time.clock_gettime((~process.pid << 3) | 2)
+            if process.name == "claude":
+                program += seconds
+            else:
+                own += seconds
+    return Spent(own, program)
 
 
-def since(before: Spent) -> Spent:
-    """What was spent since then."""
-    now = spent()
-    return now[0] - before[0], now[1] - before[1]
-
-
-async def bare_turns(folder: Path, env: dict[str, str]) -> list[Spent]:
+@asynccontextmanager
+async def bare(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """What people write without Turnwire: every message is taken, and that is all."""
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
@@ -177,24 +203,23 @@ async def bare_turns(folder: Path, env: dict[str, str]) -> list[Spent]:
         env=env,
         include_partial_messages=True,
     )
-    costs = []
     async with ClaudeSDKClient(options) as client:
-        for _ in range(WARM + ROUNDS):
-            began = spent()
+
+        async def turn() -> None:
             await client.query("go")
             async for _ in client.receive_response():
                 pass
-            costs.append(since(began))
-    return costs[WARM:]
+
+        yield turn
 
 
-async def our_turns(folder: Path, env: dict[str, str]) -> list[Spent]:
+@asynccontextmanager
+async def ours(folder: Path, env: dict[str, str]) -> AsyncIterator[Callable[[], Awaitable[None]]]:
     """The same with a log, frames and a follower."""
-    costs = []
     async with engine_with(folder, claude(env)) as engine:
         talk = await engine.create("claude", cwd=str(folder))
-        for _ in range(WARM + ROUNDS):
-            began = spent()
+
+        async def turn() -> None:
             sent = False
             async for frame in talk.follow(tail=0):
                 if not sent:
@@ -202,37 +227,63 @@ async def our_turns(folder: Path, env: dict[str, str]) -> list[Spent]:
                     await talk.send("go")
                 elif isinstance(frame, f.AssistantComplete):
                     break
-            costs.append(since(began))
-    return costs[WARM:]
+
+        yield turn
+
+
+SIDES = {"_bare": bare, "_ours": ours}
+
+
+async def take_turns(who: str, folder: Path) -> None:
+    """A turn for each line of standard input; what it took is a line of standard output."""
+    # So fast that it comes in batches, so slow that a delta is a delta.
+    async with (
+        model(folder, replies=WARM + ROUNDS, delay=0.001) as env,
+        SIDES[who](folder, env) as turn,
+    ):
+        while await asyncio.to_thread(sys.stdin.readline):
+            before = spent()
+            await turn()
+            now = spent()
+            print(json.dumps([now.own - before.own, now.program - before.program]), flush=True)
+
+
+class Side:
+    """One of the two, in a process of its own, so that neither pays for the other."""
+
+    def __init__(self, who: str) -> None:
+        command = [sys.executable, "-m", "benchmarks.claude", who]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def turn(self) -> Spent:
+        """One turn."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"go\n")
+        self._process.stdin.flush()
+        return Spent(*json.loads(self._process.stdout.readline()))
+
+    def end(self) -> None:
+        """No more turns."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 async def cpu(folder: Path) -> bool:
-    """Each in a process of its own, so that neither pays for the other.
-
-    What we add is what our process takes more than theirs. Claude Code itself does the same work in
-    both, and what that costs goes up and down by more than all of ours.
-    """
-    medians: dict[str, Spent] = {}
-    for who in ("bare", "ours"):
-        command = [sys.executable, "-m", "benchmarks.claude", f"_{who}"]
-        child = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        said = await child.stdout.read()
-        await child.wait()
-        own, program = zip(*json.loads(said), strict=True)
-        medians[who] = (statistics.median(own), statistics.median(program))
-        print(
-            f"  a turn of {DELTAS} deltas, {who}: {medians[who][0] * 1e3:.0f} ms, "
-            f"and {medians[who][1] * 1e3:.0f} ms of Claude Code"
-        )
-    bare, ours = medians["bare"], medians["ours"]
-    return judged("added / bare", (ours[0] - bare[0]) / sum(bare), 0.15)
-
-
-async def _turns(who: str, folder: Path) -> list[Spent]:
-    # So fast that it comes in batches, so slow that a delta is a delta.
-    async with model(folder, replies=WARM + ROUNDS, delay=0.001) as env:
-        return await (bare_turns if who == "bare" else our_turns)(folder, env)
+    """Turn about, so that whatever else the machine does hits both; the median of the ratios."""
+    sides = [Side(who) for who in SIDES]
+    pairs = [[side.turn() for side in sides] for _ in range(WARM + ROUNDS)][WARM:]
+    for side in sides:
+        side.end()
+    for name, turns in zip(("bare", "ours"), zip(*pairs, strict=True), strict=True):
+        own, program = (statistics.median(each) * 1e3 for each in zip(*turns, strict=True))
+        print(f"  {DELTAS} deltas, {name}: {own:.0f} ms, and {program:.0f} ms of Claude Code")
+    added = [(sum(ours) - sum(bare)) / sum(bare) for bare, ours in pairs]
+    beside = [(ours.own - bare.own) / sum(bare) for bare, ours in pairs]
+    met = judged("added / bare, all included", statistics.median(added), 0.15)
+    print(f"  {'of that in the server':<34}{statistics.median(beside):7.2f}")
+    return met
 
 
 # --- memory -------------------------------------------------------------------------------------
@@ -281,8 +332,8 @@ async def run(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] in (["_bare"], ["_ours"]):
+    if sys.argv[1:2] in ([side] for side in SIDES):
         with tempfile.TemporaryDirectory() as place:
-            print(json.dumps(asyncio.run(_turns(sys.argv[1][1:], Path(place)))))
+            asyncio.run(take_turns(sys.argv[1], Path(place)))
     else:
         sys.exit(asyncio.run(run(sys.argv[1:])))

@@ -33,7 +33,7 @@ CONVERSATIONS = 300
 DELTAS = 5000
 ROUNDS = 5
 KIB = 1024
-_WHOSE = ("bench", "session-1", None, None)
+WHOSE = ("bench", "session-1", None, None)
 
 
 class Talker:
@@ -74,11 +74,11 @@ class TalkerSession(LocalSession):
     async def _talk(self, message: str) -> None:
         block = TextBlock("", "in_progress")
         self._say(
-            ev.TurnStarted(*_WHOSE),
-            ev.MessageStarted(*_WHOSE, message, "bench"),
-            ev.ContentStarted(*_WHOSE, message, 0, block),
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
         )
-        piece = ev.ContentDelta(*_WHOSE, message, 0, "text", "some words ")
+        piece = ev.ContentDelta(*WHOSE, message, 0, "text", "some words ")
         for _ in range(self._pieces // self._together):
             await self._let_read(0)
             if self._pause:
@@ -86,11 +86,11 @@ class TalkerSession(LocalSession):
             self._say(*[piece] * self._together)
         whole = TextBlock("some words " * self._pieces, "completed")
         self._say(
-            ev.AssistantMessage(*_WHOSE, message, 0, [whole]),
-            ev.ContentCompleted(*_WHOSE, message, 0, whole),
-            ev.MessageCompleted(*_WHOSE, message, "end_turn"),
-            ev.TurnCompleted(*_WHOSE, "end_turn"),
-            ev.ResultSummary(*_WHOSE, "success", False),
+            ev.AssistantMessage(*WHOSE, message, 0, [whole]),
+            ev.ContentCompleted(*WHOSE, message, 0, whole),
+            ev.MessageCompleted(*WHOSE, message, "end_turn"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
         )
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:

@@ -3,6 +3,8 @@
 delta    a piece of a text from an agent's process to a socket, against copying its line
 fanout   a frame to 500 clients, against writing the same bytes to 500 sockets with uvloop
 idle     memory of a connection on which nothing happens
+slow     how late 199 clients hear a piece, with one among them that does not read, and without
+rpc      a piece of a text over the RPC door, against the same over v2
 storm    1,000 clients that come back for 50 messages, against a bare websockets server
 """
 
@@ -11,12 +13,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import json
+import socket
 import statistics
 import sys
 import tempfile
 import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -24,12 +28,18 @@ from typing import Any
 import uvloop
 from websockets.asyncio.server import ServerConnection, serve
 
-from benchmarks.engine import DELTAS, Talker, turn_of
+from benchmarks.engine import DELTAS, WHOSE, Talker, turn_of
 from benchmarks.store import judged
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
+from turnwire.agents.local import LocalSession
 from turnwire.agents.process import plain_environment
-from turnwire.ports import Agent
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply
+from turnwire.engine import Talk
+from turnwire.ports import Agent, AgentSession, SessionStart
 from turnwire.server.app import create_app
 from turnwire.server.keys import owner_file
 from turnwire.server.listen import Server, address_of, bind
@@ -50,6 +60,7 @@ class Serving:
         self.url = url
         self.token = token
         self.engine = service.engine
+        self.hub = service.hub
 
     def address(self, conversation_id: str) -> str:
         """Where a conversation is followed."""
@@ -57,7 +68,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(folder: Path, agents: dict[str, Agent]) -> AsyncIterator[Serving]:
+async def serving(folder: Path, agents: dict[str, Agent], **other: Any) -> AsyncIterator[Serving]:
     """One that listens."""
     settings = Settings(
         data_dir=str(folder),
@@ -66,6 +77,7 @@ async def serving(folder: Path, agents: dict[str, Agent]) -> AsyncIterator[Servi
         on_disconnect="continue",
         made_agents=agents,
         ping_seconds=600,
+        **other,
     )
     listener = bind(settings, any_port=True)
     app = create_app(settings)
@@ -87,10 +99,16 @@ async def serving(folder: Path, agents: dict[str, Agent]) -> AsyncIterator[Servi
 
 @asynccontextmanager
 async def sinks(
-    url: str, token: str, count: int, words: str = "", times: int = 1, at_once: int = 0
+    url: str,
+    token: str,
+    count: int,
+    words: str = "",
+    times: int = 1,
+    at_once: int = 0,
+    say: str = "",
 ) -> AsyncIterator[Callable[[], Awaitable[str]]]:
     """Clients; each call waits for what they say next."""
-    given = [url, token, str(count), str(at_once), words, str(times)]
+    given = [url, token, str(count), str(at_once), words, str(times), say]
     process = await asyncio.create_subprocess_exec(
         *[sys.executable, "-m", "benchmarks.sink", *given],
         stdin=asyncio.subprocess.PIPE,
@@ -181,12 +199,16 @@ async def delta(folder: Path) -> bool:
     return all(met)
 
 
-async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
-    ours, floor = [], []
+def _talker(pieces: int, pause: float) -> Agent:
+    """An agent in a process of its own that says so many pieces."""
     env = {**plain_environment(), "PYTHONPATH": str(Path(__file__).parent.parent)}
     given = {"together": 1, "pieces": pieces, "pause": pause}
-    agent = ChildAgent("benchmarks.engine:Talker", env=env, **given)
-    async with serving(folder, {"talker": agent}) as server:
+    return ChildAgent("benchmarks.engine:Talker", env=env, **given)
+
+
+async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
+    ours, floor = [], []
+    async with serving(folder, {"talker": _talker(pieces, pause)}) as server:
         for _ in range(ROUNDS):
             talk = await server.engine.create("talker")
             address = server.address(talk.id)
@@ -200,6 +222,41 @@ async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
     mine, least = statistics.median(ours), statistics.median(floor)
     print(f"  {what}: a line copied {least * 1e6:.1f} us, a piece {mine * 1e6:.1f} us")
     return judged(what, mine / least, 2.5)
+
+
+# --- rpc -----------------------------------------------------------------------------------------
+
+
+async def rpc(folder: Path) -> bool:
+    """The same agent talks to one client of each door, turn about; as many frames to each."""
+    alone, together = _talker(1000, 0.002), Talker(10, DELTAS)
+    met = [await _rpc(folder / "alone", "each by itself", alone, 1000)]
+    met.append(await _rpc(folder / "many", "ten together", together, DELTAS))
+    return all(met)
+
+
+async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
+    taken: dict[str, list[float]] = {"v2": [], "rpc": []}
+    async with serving(folder, {"talker": agent}) as server:
+        for turn in range(4 * ROUNDS + 2):
+            door = ("v2", "rpc")[turn % 2]
+            talk = await server.engine.create("talker")
+            address, words, say = server.address(talk.id), "assistant.complete", ""
+            if door == "rpc":
+                address, words = f"{server.url}/ws/rpc?", '"type":"result"'
+                call = {"id": "1", "method": "connect", "params": {"conversation": talk.id}}
+                say = json.dumps(call)
+            async with sinks(address, server.token, 1, words, say=say) as told:
+                assert await told() == "there"
+                began = time.process_time()
+                await talk.send("go")
+                assert await told() == "seen"
+                if turn > 1:  # what is made once is made in the first
+                    taken[door].append((time.process_time() - began) / pieces)
+    # The least of many: whatever else runs on this machine only adds to it.
+    v2, over_rpc = min(taken["v2"]), min(taken["rpc"])
+    print(f"  {what}: a piece over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
+    return judged(what, over_rpc / v2, 1.2)
 
 
 # --- fanout --------------------------------------------------------------------------------------
@@ -287,6 +344,116 @@ async def idle(folder: Path) -> bool:
     return judged("KiB for each", each / 1024, 30)
 
 
+# --- slow ----------------------------------------------------------------------------------------
+
+_PIECES = 100
+_FILLER = "x" * 1500
+_BUFFER = 20_000  # bytes that may wait for a client: who does not read is cut off in the middle
+
+
+class Clocked(LocalSession):
+    """Says what time it is, again and again."""
+
+    native_session_id = "session-1"
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Talk."""
+        self._start(self._talk(turn_uuid))
+
+    async def _talk(self, message: str) -> None:
+        block = TextBlock("", "in_progress")
+        self._say(
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
+        )
+        for _ in range(_PIECES):
+            await asyncio.sleep(0.04)
+            text = f"{time.monotonic_ns()} {_FILLER}"
+            self._say(ev.ContentDelta(*WHOSE, message, 0, "text", text))
+            await self._let_read(0)
+        self._say(
+            ev.MessageDiscarded(*WHOSE, message, 0, "retry"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
+        )
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """It asks nothing."""
+
+    async def interrupt(self) -> None:
+        """It does not listen."""
+
+
+class Clock(Talker):
+    """See Clocked."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session."""
+        return Clocked()
+
+
+async def slow(folder: Path) -> bool:
+    """The same turn with 199 who read, and with one more who does not, turn about."""
+    late: dict[int, list[float]] = {0: [], 1: []}
+    async with serving(folder, {"talker": Clock(1)}, buffer_bytes=_BUFFER) as server:
+        for stalled in (0, 1) * ROUNDS:
+            talk = await server.engine.create("talker")
+            late[stalled].append(await _late(server, talk, 199, stalled))
+    without, beside = statistics.median(late[0]), statistics.median(late[1])
+    print(
+        f"  99 of 100 pieces come within {without:,.0f} us, beside a slow reader {beside:,.0f} us"
+    )
+    print(f"  {'times':<34}{beside / without:7.2f}")
+    return True
+
+
+async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
+    """Microseconds within which 99 of 100 pieces come."""
+    given = [server.address(talk.id), server.token, str(count), str(stalled)]
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "benchmarks.late", *given],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        told = await process.stdout.readline()
+        if stalled:
+            assert told == b"stalled\n"
+            await asyncio.to_thread(_until_there_are, 1, server)
+            _shrink(server)
+            process.stdin.write(b"\n")
+            told = await process.stdout.readline()
+        assert told == b"there\n"
+        await talk.send("go")
+        late, pieces = (await process.stdout.readline()).split()
+        assert int(pieces) == count * _PIECES, "nothing is lost"
+        await asyncio.to_thread(_until_there_are, count, server)  # and nobody else is cut
+        return float(late)
+    finally:
+        process.kill()
+        await process.wait()
+        await asyncio.to_thread(_until_there_are, 0, server)
+
+
+def _until_there_are(count: int, server: Serving) -> None:
+    """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
+    latest = time.monotonic() + 10
+    while len(server.hub) != count:
+        if time.monotonic() > latest:
+            raise TimeoutError(f"{len(server.hub)} are connected, not {count}")
+        time.sleep(0.01)
+
+
+def _shrink(server: Serving) -> None:
+    """Otherwise the kernel takes it all for a client that does not read."""
+    for connection in server.hub._connections:
+        line = connection._wire.transport.get_extra_info("socket")
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+
 # --- storm ---------------------------------------------------------------------------------------
 
 
@@ -349,6 +516,8 @@ MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
     "delta": delta,
     "fanout": fanout,
     "idle": idle,
+    "rpc": rpc,
+    "slow": slow,
     "storm": storm,
 }
 

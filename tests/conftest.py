@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,10 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 os.environ["TURNWIRE_AGENT"] = "demo"  # whoever runs the tests may have a key, and it costs money
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+# A shell without job control has what it runs beside itself ignore Ctrl-C, and so would every
+# program that a test starts and stops with it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,8 @@
 """Run the tests with the real Claude Code and keep what it said: `python -m tools.record_claude`.
 
-Each test becomes recordings of both directions, `fixtures/claude_live/NAME_1.io.jsonl` and so on, one for
-each process that it began. Paths of this machine and long lists that say nothing are taken out.
+Each test becomes recordings of both directions, `fixtures/claude_live/NAME_1.io.jsonl` and so on, one
+for each process that it began and that said something. Paths of this machine and long lists that
+say nothing are taken out.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def _keep(place: Path) -> None:
     name = re.sub(r"\W+", "_", place.name.removeprefix("test_")).strip("_")
     for number, path in enumerate(sorted(place.glob("*.io.jsonl")), 1):
         lines = [json.loads(_PLACE.sub(r"/\1", line)) for line in path.read_text().splitlines()]
+        if all(line["dir"] == "in" for line in lines):
+            continue  # it never began to speak: there is nothing to play
         lines = [_shortened(line) for line in lines]
         kept = FIXTURES / f"{name}_{number}.io.jsonl"
         kept.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))

@@ -60,6 +60,8 @@ class CrashPoint(Enum):
     PROMPTED = "The agent has the turn, and has given no sign of it."
     DELIVERS = "An answer is written; the agent does not have it."
     DELIVERED = "The agent has the answer, and has given no sign of it."
+    CHOOSES = "Another model is written; the agent that runs goes on with the old one."
+    CHOSEN = "The agent knows of it, and has given no sign of it."
     INTERRUPTS = "A turn is to stop; its agent was not asked to."
     INTERRUPTED = "It was, and has not obeyed yet."
     CLOSES = "An agent is to end; it runs."

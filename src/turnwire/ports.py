@@ -509,6 +509,9 @@ class Store(Protocol):
     async def revoke_token(self, token_id: str, *, at: str) -> bool:
         """It opens nothing any more, nor do its tickets. False: there was none that did."""
 
+    async def forget_tokens(self, *, before: int) -> None:
+        """Delete tokens and tickets whose time was over then, and tokens that were revoked then."""
+
     async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None: ...
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
         """The first who asks gets it; nobody gets it twice, or after its time."""

@@ -68,6 +68,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     buffer_bytes: int = 1 << 20  # that may wait for a slow client
     frames_per_second: float = 50.0  # of one client, in the long run
     frames_at_once: int = 200  # and in a burst
+    requests_per_second: float = 50.0  # over HTTP, of one user, in the long run
+    requests_at_once: int = 200  # and in a burst
     max_connections: int = 10_000
     max_connections_per_user: int = 2_000
     # Signs of life.

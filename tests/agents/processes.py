@@ -30,11 +30,12 @@ if os.fork() == 0:
 if os.fork() == 0:
     os.setsid()
     stay()
-if os.fork() == 0:
+if (parent := os.fork()) == 0:
     os.setsid()
     if os.fork() == 0:
         stay(signal.SIGTERM)
     os._exit(0)
+os.waitpid(parent, 0)
 stay()
 """
 
@@ -42,11 +43,12 @@ stay()
 LEAVER = f"""{_STAY}
 if os.fork() == 0:
     stay()
-if os.fork() == 0:
+if (parent := os.fork()) == 0:
     os.setsid()
     if os.fork() == 0:
         stay()
     os._exit(0)
+os.waitpid(parent, 0)
 sys.stdin.readline()
 """
 

@@ -119,6 +119,37 @@ def test_a_server_that_is_killed_and_comes_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
+    async def run() -> None:
+        place: tuple[str, str] | None = None
+        lines: list[str] = []
+        with process(tmp_path) as first:
+            client = Client(first.url, first.token, find=lambda: place)
+            talk = client.conversation(await client.create(options={"delay": 0}))
+            talk.on_line = lambda: lines.append(talk.line.state)
+            await talk.__aenter__()
+            await talk.send("hello")
+            await until(talk, f.AssistantComplete)
+            await asyncio.to_thread(first.kill)
+        async with asyncio.timeout(PATIENCE):
+            while talk.line.state != "offline":
+                await asyncio.to_thread(lambda: None)
+        assert talk.line.retry_at is not None
+        with process(tmp_path) as second:
+            assert second.url != first.url
+            place = second.url, second.token
+            talk.hurry()
+            await asyncio.wait_for(talk.send("hello again"), PATIENCE)
+            await until(talk, f.AssistantComplete)
+            assert len(talk.view().turns) == 2
+            await talk.__aexit__()
+        assert lines[:2] == ["catching_up", "live"]
+        assert lines[-2:] == ["catching_up", "live"]
+        assert "offline" in lines
+
+    asyncio.run(run())
+
+
 def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:

@@ -11,6 +11,7 @@ from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
+from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
 from turnwire.engine.channel import Channel, Subscriber
@@ -173,8 +174,8 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                 await near.state("interrupted")
                 await seen()
                 await talk.change_queue("resume")
-                await near.until(f.AssistantComplete)
-                await near.state("active")
+                # The agent may take a turn of its own about its background work before the plan.
+                await near.until(f.SessionState, lambda frame: _is_idle(frame.payload))
                 await seen()
                 await far_has(near.view().cursor)
                 assert far.view().messages == near.view().messages
@@ -184,3 +185,7 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                     assert any(starts)
 
     asyncio.run(scene())
+
+
+def _is_idle(now: Status) -> bool:
+    return now.state == "active" and not (now.queue or now.background_tasks)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.codec import encode
@@ -48,6 +49,13 @@ class Watcher:
         broken = broken_rules(self.frames)
         assert not broken, broken
 
+    async def ends(self) -> None:
+        """Until there is nothing more to follow, and then as at the end of `async with`."""
+        assert self._task is not None
+        async with asyncio.timeout(self.patience):
+            await asyncio.wait([self._task])
+        await self.__aexit__()
+
     async def _collect(self) -> None:
         try:
             async with aclosing(self._talk.follow(**self._place)) as frames:
@@ -81,7 +89,7 @@ class Watcher:
         """All frames of a kind so far."""
         return [frame for frame in self.frames if isinstance(frame, kind)]
 
-    def view(self) -> Any:
+    def view(self) -> View:
         """What a person sees."""
         reducer = ViewReducer()
         for frame in self.frames:

@@ -121,8 +121,8 @@ class World:
         """Until nothing is on its way any more."""
         async with asyncio.timeout(PATIENCE):
             while busy := self._busy():
-                # Who was about to open an agent may hang in that by now, as it was told to: look again.
-                await asyncio.wait(busy, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
+                # One that has only begun to open an agent may hang there, and is no longer busy then.
+                await asyncio.wait(busy, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
         await self._check_truth()
 
     def _busy(self) -> set[asyncio.Task[Any]]:

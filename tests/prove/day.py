@@ -154,11 +154,12 @@ class Day:
         await ben.has_everything()
 
     async def queue(self, talk: Talk, eve: Screen) -> None:
-        """More messages than fit, which are moved, replaced and removed; stops; nobody left."""
+        """More messages than fit, which are moved, replaced and removed; another model; stops; nobody."""
         cat = self.screen("cat", talk)
         await cat.come()
         person = Person(talk, cat, self.journal)
         first = await person.say("q-1", "long")
+        await person.choose("model q-1", "fast")
         said = [await person.say(f"q-{number}", f"hello {number}") for number in range(2, 7)]
         ids = [answer.ack.queue_id if answer else None for answer in said]
         if ids[2] and ids[0]:
@@ -183,7 +184,7 @@ class Day:
         await cat.has_everything()
 
     async def child(self, talk: Talk) -> None:
-        """An agent in a process of its own: tools, a question, a stop."""
+        """An agent in a process of its own: tools, a question, another model, a stop."""
         dan = self.screen("dan", talk)
         await dan.come()
         person = Person(talk, dan, self.journal)
@@ -191,6 +192,7 @@ class Day:
         await person.say("c-2", "question")
         await person.rest()
         stopped = await person.say("c-3", "long")
+        await person.choose("model c-3", "fast")
         await person.stop("stop c-3", stopped, "continue")
         await person.rest()
         await person.say("c-4", "permission")

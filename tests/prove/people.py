@@ -244,6 +244,15 @@ class Person:
             ),
         )
 
+    async def choose(self, name: str, model: str) -> None:
+        """Go on with another model."""
+        await self.ask(
+            "choose",
+            name,
+            model,
+            lambda: self.talk.set_model(model, user="ann", client_message_id=name),
+        )
+
     async def answer(self, request_id: str, kind: str, name: str) -> None:
         if kind == "question":
             await self.ask(

@@ -57,7 +57,7 @@ READS = {
     *("inbox", "audit", "search", "get_blob", "blob", "token", "tokens", "connections"),
 }
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
-BESIDE |= {"add_token", "revoke_token", "add_ticket", "take_ticket"}
+BESIDE |= {"add_token", "revoke_token", "forget_tokens", "add_ticket", "take_ticket"}
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)
 

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from tests.prove.journal import Handed, Journal, Opened, Said, Stopped
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.demo.script import turn_key
@@ -42,7 +44,9 @@ class WitnessAgent:
     def __init__(self, journal: str, **options: Any) -> None:
         self._journal = Path(journal)
         self._agent = DemoAgent(**options)
-        self.capabilities = self._agent.capabilities
+        self.capabilities = structs.replace(
+            self._agent.capabilities, commands=["session.set_model"], models=["slow", "fast"]
+        )
 
     def unavailable(self) -> str | None:
         return None

@@ -133,13 +133,17 @@ class Client:
 
     async def until(self, kind: str, that: Callable[[Frame], bool] = lambda frame: True) -> Frame:
         """The next frame of this kind, from where the last search ended."""
-        while True:
-            while self._read < len(self.frames):
-                frame = self.frames[self._read]
-                self._read += 1
-                if frame["type"] == kind and that(frame):
-                    return frame
-            await self.next()
+        return await self._find(lambda frame: frame["type"] == kind and that(frame))
+
+    async def _find(self, that: Callable[[Frame], bool]) -> Frame:
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                while self._read < len(self.frames):
+                    frame = self.frames[self._read]
+                    self._read += 1
+                    if that(frame):
+                        return frame
+                await self.next()
 
     async def state(self, state: str) -> Frame:
         return await self.until("session.state", lambda frame: frame["payload"]["state"] == state)
@@ -149,15 +153,12 @@ class Client:
 
     async def answer(self, own_id: str) -> Frame:
         """The one ack or error for a frame."""
-        while True:
-            while self._read < len(self.frames):
-                frame = self.frames[self._read]
-                self._read += 1
-                if frame["payload"].get("client_message_id") == own_id and (
-                    frame["type"].endswith(("ack", ".error"))
-                ):
-                    return frame
-            await self.next()
+        return await self._find(
+            lambda frame: (
+                frame["payload"].get("client_message_id") == own_id
+                and frame["type"].endswith(("ack", ".error"))
+            )
+        )
 
     async def until_closed(self) -> int:
         """All that still comes; how it ended."""

@@ -11,15 +11,14 @@ from tests.server.serving import Serving
 __all__ = ["stalled"]
 
 
-async def stalled(server: Serving, name: str, *, address: str | None = None) -> socket.socket:
-    """It does not read, and so answers no ping. `address`: where it finds the server."""
+async def stalled(server: Serving, name: str, *, buffer: int = 4096) -> socket.socket:
+    """It does not read, and so answers no ping. `buffer`: bytes that come in all the same."""
     place = urlsplit(server.url)
-    there = urlsplit(address or server.url)
     sock = socket.socket()
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
     sock.setblocking(False)
     loop = asyncio.get_running_loop()
-    await loop.sock_connect(sock, (there.hostname, there.port))
+    await loop.sock_connect(sock, (place.hostname, place.port))
     lines = [
         f"GET /ws/conversations/{name}?protocol=v2 HTTP/1.1",
         f"Host: {place.netloc}",

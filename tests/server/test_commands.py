@@ -54,7 +54,7 @@ def test_a_chat_from_a_pipe(server: Process) -> None:
 
 def test_a_chat_that_cannot_answer_leaves_the_question_open(server: Process) -> None:
     run = turnwire(server.path, "chat", said="question\n", code=3)
-    assert "Go on: turnwire chat" in run.stdout
+    assert "Answer it: turnwire answer" in run.stdout
     assert len(turnwire(server.path, "inbox", "--json").stdout.splitlines()) == 1
 
 

@@ -108,10 +108,10 @@ def frames(*sent: tuple[str, Mapping[str, Any]], after: str | None = None) -> Pr
             if after is not None:
                 await client.say(after, "before")
                 await client.state("waiting_input")
+            error: Error = {}
             for kind, payload in sent:
                 await client.send(kind, "x", **payload)
-                told = await client.answer("x")
-            error: Error = told["payload"]
+                error = (await client.answer("x"))["payload"]
             if after is not None:
                 await client.send("user.interrupt", "stop", turn_id=1)
                 await client.state("interrupted")

@@ -417,13 +417,14 @@ def test_a_conversation_that_another_process_works_on(tmp_path: Path) -> None:
 def test_another_model_and_another_mode(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
-            for _ in range(2):
-                await client.send("session.set_model", "s-1", model="m-1")
-                ack = await client.answer("s-1")
-                assert (ack["type"], ack["payload"]["model"]) == ("session.set_model.ack", "m-1")
-            assert ack["payload"]["duplicate"]
+            await client.send("session.set_model", "s-1", model="m-1")
+            first = await client.answer("s-1")
+            assert (first["type"], first["payload"]["model"]) == ("session.set_model.ack", "m-1")
             told = await client.until("session.state")
             assert told["payload"]["model"] == "m-1"
+            await client.send("session.set_model", "s-1", model="m-1")
+            again = (await client.answer("s-1"))["payload"]
+            assert again == {**first["payload"], "duplicate": True}
             await client.send("session.set_model", "s-2", model=None)
             assert "model" not in (await client.answer("s-2"))["payload"]
             told = await client.until("session.state")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
+from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
+from turnwire.agents.demo import DemoAgent
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
+from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
+QUICK = {"delay": 0}
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
 
 
@@ -57,6 +64,27 @@ def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
         trail = (await http.get(f"/api/audit?conversation={name}")).json()["audit"]
         actions = [row["action"] for row in trail]
         assert {"created", "renamed", "archived", "deleted"} <= set(actions)
+
+    play(tmp_path, scene)
+
+
+def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(delay=0.01)
+        async with server.client(name) as client:
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            shown = (await http.get(f"/api/conversations/{name}")).json()
+            assert shown["status"]["running"]
+            row = (await server.service.engine.open(name)).row
+            left = structs.replace(row, owner=f"{socket.gethostname()}:{gone.pid}:a")
+            assert left.lease_until > server.service.engine.clock.now()
+            assert not conversation_json(server.service, left).status.running
+            await client.send("user.interrupt", "s-1", turn_id=1)
+            await client.state("interrupted")
 
     play(tmp_path, scene)
 
@@ -120,6 +148,47 @@ def test_an_export_can_be_imported(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_an_export_for_people(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post("/api/conversations", json={"title": "Plans", "options": QUICK})
+        name = begun.json()["id"]
+        async with server.client(name) as client:
+            await client.say("think, use a tool, and a question", "m-1")
+            question = (await client.until("assistant.request_input"))["payload"]["question_id"]
+            await client.send("user.input_response", "a-1", question_id=question, answer="Blue")
+            await client.end_of(1)
+            await client.state("active")
+        answer = await http.get(f"/api/conversations/{name}/export?format=markdown")
+        assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+        assert "conversation.md" in answer.headers["content-disposition"]
+        text = answer.text
+        assert text.startswith(f"# Plans\n\nConversation {name} with demo, ")
+        assert "\n## You\n\nthink, use a tool, and a question\n" in text
+        assert "\n## demo\n" in text
+        assert "> *Thinking:*" in text
+        assert "*answered*: Blue" in text
+        assert "*ok*" in text
+        assert text.count("\n```") % 2 == 0
+        empty = await server.begin()
+        answer = await http.get(f"/api/conversations/{empty}/export?format=markdown")
+        assert answer.text.startswith(f"# {empty}\n")
+
+    play(tmp_path, scene)
+
+
+def test_too_many_requests_have_to_wait(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answers = [await http.get("/api/agents") for _ in range(4)]
+        assert [each.status_code for each in answers] == [200, 200, 200, 429]
+        assert answers[3].json()["error"]["code"] == "RATE_LIMITED"
+        assert int(answers[3].headers["retry-after"]) >= 1
+        assert (await http.get("/healthz")).status_code == 200
+        async with server.http(await server.token_of("ann")) as anns:
+            assert (await anns.get("/api/agents")).status_code == 200, "others feel nothing"
+
+    play(tmp_path, scene, requests_at_once=3, requests_per_second=0.01)
+
+
 def test_the_inbox_is_answered_without_a_page(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = await server.begin()
@@ -160,6 +229,21 @@ def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
         assert "delay" in agent["options"]
 
     play(tmp_path, scene)
+
+
+def test_an_agent_that_is_broken_is_listed_beside_the_others(tmp_path: Path) -> None:
+    broken = Broken()
+    broken.broken = True
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {each["name"]: each for each in (await http.get("/api/agents")).json()["agents"]}
+        assert told["demo"]["ready"]
+        assert not told["broken"]["ready"]
+        assert "ZeroDivisionError" in told["broken"]["unavailable"]
+        begun = await http.post("/api/conversations", json={"agent": "broken"})
+        assert (begun.status_code, begun.json()["error"]["code"]) == (502, "AGENT_ERROR")
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(), "broken": broken})
 
 
 def test_blobs(tmp_path: Path) -> None:
@@ -303,5 +387,37 @@ def test_no_address_is_open_to_all(tmp_path: Path, path: str, method: str) -> No
         answer = await http.request(method, path)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHORIZED")
         assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("path", ["/", "/enter", "/healthz", "/nowhere", "/api/agents"])
+def test_nothing_that_is_answered_can_run_in_a_browser(tmp_path: Path, path: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        headers = (await http.get(path)).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+    play(tmp_path, scene)
+
+
+OF_A_CONVERSATION = [(path, method) for path, method, _ in API if "{id}" in path]
+
+
+@pytest.mark.parametrize(("path", "method"), OF_A_CONVERSATION)
+def test_no_address_of_a_conversation_is_there_for_others(
+    tmp_path: Path, path: str, method: str
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(user="ann")
+        async with server.http(await server.token_of("bob")) as bobs:
+            body = {"title": "mine"} if method == "PATCH" else None
+            answer = await bobs.request(method, path.format(id=name), json=body)
+            assert answer.status_code == 404
+            assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
+        shown = (await http.get(f"/api/conversations/{name}")).json()
+        assert "title" not in shown, "and nothing has happened to it"
 
     play(tmp_path, scene)

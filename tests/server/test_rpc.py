@@ -179,6 +179,20 @@ def test_a_turn_that_fails_says_why_before_its_result(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_an_agent_that_is_lost_leaves_no_message_open(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(die=True)
+        async with server.rpc() as client:
+            await client.join(name)
+            frames = await client.query("think, use a tool")
+            assert kinds(frames)[-2:] == ["error", "result"]
+            assert frames[-2]["data"]["code"] == "agent_lost"
+            check_order(read(event) for event in events(frames))
+            assert not any(message.streaming for message in client.view().messages)
+
+    play(tmp_path, scene)
+
+
 def test_a_sub_agent_says_whose_it_is(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
@@ -443,14 +457,15 @@ def test_a_query_sent_again_is_taken_once(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join(options={"delay": 0.005})
-            await client.call("query", prompt="long", client_message_id="m-1")
-            await client.said("stream_event")
-            again = await client.call("query", prompt="long", client_message_id="m-1")
+            await client.call("query", prompt="ask", client_message_id="m-1")
+            call = await client.called()
+            again = await client.call("query", prompt="ask", client_message_id="m-1")
             told = (await client.answer(again))["result"]
             assert told == {"turn_id": 1, "duplicate": True}
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
             frames = await client.stream(again)
             assert kinds(frames)[-1] == "result", "the stream goes on under the new id"
-            late = await client.call("query", prompt="long", client_message_id="m-1")
+            late = await client.call("query", prompt="ask", client_message_id="m-1")
             assert await client.stream(late) == []
             other = await client.refused("query", prompt="short", client_message_id="m-1")
             check_error(other, "IDEMPOTENCY_CONFLICT")
@@ -544,8 +559,13 @@ def test_who_came_and_went_is_in_the_audit_trail(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             joined = await client.join(options={"delay": 0})
+            store = server.service.store
+            following: list[Any] = []
+            async with asyncio.timeout(10):
+                while not following:
+                    following = await store.connections(joined["conversation"])
+            assert [(each.protocol, each.user) for each in following] == [("rpc", "owner")]
             await client.result("disconnect")
-
             told: list[Any] = []
             async with asyncio.timeout(10):
                 while len(told) < 2:

@@ -12,9 +12,13 @@ import pytest
 
 from tests.server.raw import Headers, request, upgrade
 from tests.server.serving import Serving, serving
+from turnwire.core.times import iso
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.server.auth import cookie_name
 from turnwire.server.gate import Gate
-from turnwire.server.keys import owner_file
+from turnwire.server.keys import Keys, owner_file
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing import ManualClock
 
 
 def host_of(server: Serving) -> str:
@@ -30,9 +34,7 @@ async def connect(server: Serving, name: str, headers: Headers) -> str:
     [error] = frames
     assert error["type"] == "session.error"
     assert error["sequence"] == 1
-    assert code == {"UNAUTHORIZED": 4502, "FORBIDDEN": 4503, "CONVERSATION_NOT_FOUND": 4504}.get(
-        error["payload"]["code"]
-    )
+    assert code == CLOSES_WITH[error["payload"]["code"]]
     return str(error["payload"]["code"])
 
 
@@ -370,9 +372,37 @@ def test_revoking_a_token_cuts_who_is_connected_with_it(tmp_path: Path) -> None:
 # --- an application's own users ------------------------------------------------------------------
 
 
+def test_what_opens_nothing_any_more_is_forgotten_after_a_while(tmp_path: Path) -> None:
+    day = 24 * 3600
+
+    async def run() -> None:
+        clock = ManualClock()
+        store = await SqliteStore.open(tmp_path / "turnwire.db")
+        keys = Keys(store, clock)
+        await keys.owner(tmp_path)
+        _, token = await keys.make("laptop", "ann")
+        _, page = await keys.make("browser", None, "page")
+        await store.revoke_token(token.token_id, at=iso(clock.now()))
+        clock.forward(29 * day)
+        await keys.forget()
+        there = {each.token_id for each in await store.tokens()}
+        assert {token.token_id, page.token_id} < there, "people may want to look at them"
+        clock.forward(2 * day)
+        await keys.forget()
+        assert page.token_id in {each.token_id for each in await store.tokens()}
+        clock.forward(30 * day)
+        await keys.forget()
+        assert [each.name for each in await store.tokens()] == ["owner"]
+        await store.close()
+
+    asyncio.run(run())
+
+
 def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
     async def authenticate(scope: Any) -> str | None:
         given = dict(scope["headers"]).get(b"x-user")
+        if given == b"broken":
+            raise ZeroDivisionError
         return None if given is None else given.decode()
 
     async def run() -> None:
@@ -384,6 +414,7 @@ def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
             dora = [*here, ("X-User", "dora")]
             assert await connect(server, name, dora) == "CONVERSATION_NOT_FOUND"
             assert await connect(server, name, here) == "UNAUTHORIZED"
+            assert await connect(server, name, [*here, ("X-User", "broken")]) == "INTERNAL_ERROR"
             assert await connect(server, name, [*here, ("X-User", "owner")]) == "FORBIDDEN"
             elsewhere = [("Host", host), ("Origin", "http://evil.example"), ("X-User", "carl")]
             assert await connect(server, name, elsewhere) == "FORBIDDEN"

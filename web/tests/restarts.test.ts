@@ -45,7 +45,7 @@ test("the first five minutes: start, question, permission, second tab, kill and 
   await page.getByRole("button", { name: "More" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
-    page.getByRole("menuitem", { name: "Export" }).click(),
+    page.getByRole("menuitem", { name: "Export, to import it again" }).click(),
   ]);
   const { readFileSync } = await import("node:fs");
   const lines = readFileSync(await download.path(), "utf8")

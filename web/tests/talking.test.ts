@@ -225,7 +225,7 @@ test("a conversation is renamed, found, exported, archived, taken out again and 
   await page.locator("main").getByRole("button", { name: "More" }).click();
   const [download] = await Promise.all([
     page.waitForEvent("download"),
-    page.getByRole("menuitem", { name: "Export" }).click(),
+    page.getByRole("menuitem", { name: "Export, to import it again" }).click(),
   ]);
   expect(download.suggestedFilename()).toBe("conversation.jsonl");
   await page.locator("main").getByRole("button", { name: "More" }).click();

@@ -114,6 +114,13 @@ describe("a conversation", () => {
     expect(heard).not.toContain("message.replay");
   });
 
+  test("may hold long words", async () => {
+    const conversation = await begin();
+    const words = "long ".repeat(60_000).trim();
+    const view = await say(conversation, words);
+    expect(view.messages[0]?.blocks[0]).toMatchObject({ type: "text", text: words });
+  });
+
   test("may begin with its newest entries only", async () => {
     const conversation = await begin();
     await say(conversation, "hello");

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client, Refused, type RpcMessage, type RpcSession, type View } from "../src/node.js";
 import { Breaker } from "./breaker.js";
 import { reference, Server } from "./server.js";
-import { until } from "./talking.js";
+import { say, until } from "./talking.js";
 
 let server: Server;
 let client: Client;
@@ -74,7 +74,7 @@ describe("a query", () => {
       .result();
     expect(result).toMatchObject({ is_error: false });
     await until(async () => isDeepStrictEqual(session.view(), await inPython(session)));
-    const late = begin(server.url, session.snapshot.conversation);
+    const late = begin(server.url, session.id);
     await late.until((view) => view.turns.length === session.view().turns.length);
     expect(late.view()).toStrictEqual(session.view());
   });
@@ -123,7 +123,7 @@ describe("other methods", () => {
     const session = begin();
     await session.query("hello").result();
     const { sessions } = await session.call("getHistorySessions", { limit: 500 });
-    expect(sessions.map((each) => each.conversation)).toContain(session.snapshot.conversation);
+    expect(sessions.map((each) => each.conversation)).toContain(session.id);
     const { messages, first } = await session.call("loadHistory", { limit: 1 });
     expect(messages.length).toBeGreaterThan(0);
     expect(first).toBeGreaterThan(1);
@@ -146,14 +146,38 @@ describe("other methods", () => {
   });
 });
 
+test("two clients of each protocol in one conversation are in step", async () => {
+  const first = begin();
+  replyToAll(first);
+  await first.query("hello").result();
+  const id = first.id as string;
+  const clients = [1, 2, 3].map(() => new Client(server.url, { token: server.token }));
+  const second = clients[0]!.rpc({ conversation: id, tool_progress: "output_delta" }).open();
+  const conversations = [clients[1]!.conversation(id), clients[2]!.conversation(id)];
+  await Promise.all([
+    first.query("think and use a tool").result(),
+    second.query("ask a question").result(),
+    say(conversations[0]!, "permission"),
+    say(conversations[1]!, "make a plan and send a helper"),
+  ]);
+  for (const each of [first, second, ...conversations]) await each.until((view) => view.turns.length === 5);
+  expect(second.view()).toStrictEqual(first.view());
+  expect(first.view()).toStrictEqual(await inPython(first));
+  expect(conversations[1]!.view()).toStrictEqual(conversations[0]!.view());
+  const ids = (view: View) =>
+    view.messages.filter((each) => each.role === "assistant").map((each) => each.id);
+  expect(ids(first.view())).toEqual(ids(conversations[0]!.view()));
+  for (const each of clients) each.close();
+});
+
 describe("when the server calls", () => {
   test.each(["question", "permission"])("a %s is answered once, whoever answers first", async (prompt) => {
     const session = begin();
     const turn = session.query(prompt);
     await until(() => session.snapshot.requests.length === 1);
-    const other = begin(server.url, session.snapshot.conversation).open();
+    const other = begin(server.url, session.id).open();
     await until(() => other.snapshot.requests.length === 1);
-    const id = session.snapshot.conversation as string;
+    const id = session.id as string;
     const watcher = client.conversation(id);
     const seen = await watcher.until((view) => view.status?.requests.length === 1);
     const { request_id, kind } = other.snapshot.requests[0]!;
@@ -202,7 +226,7 @@ describe("a line that breaks", () => {
     const breaker = await Breaker.before(server.url);
     const witness = begin();
     await witness.query("hello").result();
-    const id = witness.snapshot.conversation as string;
+    const id = witness.id as string;
     const shaky = begin(breaker.url, id).open();
     await shaky.until((view) => view.turns.length === 1);
     breaker.swallows = true;

@@ -1,10 +1,12 @@
 // Real Turnwire servers, in processes that can be killed.
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { afterAll } from "vitest";
 import { ROOT } from "./fixtures.js";
 
 const BIN = `${ROOT}.venv/bin/`;
@@ -21,6 +23,12 @@ export async function reference<T>(args: string[], input?: unknown): Promise<T> 
   return JSON.parse(told) as T;
 }
 
+/** Where a test fails before it stops its server: nothing is left behind. */
+const running = new Set<Server>();
+afterAll(() => {
+  for (const server of running) server.abandon();
+});
+
 export class Server {
   url = "";
   link = "";
@@ -34,6 +42,7 @@ export class Server {
   /** `turnwire serve` with a data directory of its own, on a free port. */
   static async start(environment: Record<string, string> = {}): Promise<Server> {
     const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-")), environment);
+    running.add(server);
     await server.serve(0);
     return server;
   }
@@ -41,6 +50,15 @@ export class Server {
   /** The owner's token. */
   get token(): string {
     return readFileSync(`${this.dataDir}/owner-token`, "utf8").trim();
+  }
+
+  /** Another link for a browser: each is good once. */
+  async newLink(): Promise<void> {
+    const args = ["token", "link"];
+    const { stdout } = await promisify(execFile)(`${BIN}turnwire`, args, {
+      env: { ...process.env, TURNWIRE_DATA_DIR: this.dataDir },
+    });
+    this.link = /http\S+link=\S+/.exec(stdout)?.[0] ?? "";
   }
 
   /** Begins again, at the same address. */
@@ -56,7 +74,14 @@ export class Server {
   /** Ctrl-C, and nothing is left behind. */
   async stop(): Promise<void> {
     await this.end("SIGINT");
+    this.abandon();
+  }
+
+  /** Whatever it does. */
+  abandon(): void {
+    this.child?.kill("SIGKILL");
     rmSync(this.dataDir, { recursive: true, force: true });
+    running.delete(this);
   }
 
   private async serve(port: number): Promise<void> {

@@ -259,6 +259,10 @@ class GuardedProcess:
         assert pid is not None
         return pid
 
+    def below(self) -> list[guard.Running]:
+        """The command and everything that it has started, as far as it runs."""
+        return [p for p in guard.descendants_of(self.guard_pid, guard.running()) if not p.dead]
+
     @property
     def is_running(self) -> bool:
         """Whether it, or something that it started, is still there."""

@@ -15,7 +15,7 @@ from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
     from turnwire.core.status import Status
-    from turnwire.engine import Engine, Talk
+    from turnwire.engine import Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
 __all__ = [
@@ -91,20 +91,25 @@ def has_died(owner: str) -> bool:
     return owners.has_died(owner)
 
 
-async def take_over(engine: Engine, talk: Talk) -> Status:
+async def take_over(talk: Talk, home: Home) -> Status:
     """Make it ours. A process of this machine that has died is not waited for."""
     from turnwire.ports import Owned
 
     try:
         return await talk.wake()
     except Owned as owned:
-        raise TurnwireError(_taken(owned)) from None
+        raise TurnwireError(_taken(owned, talk.id, home)) from None
 
 
-def _taken(owned: Owned) -> str:
+def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
     from turnwire.engine.owners import process_of
+    from turnwire.server.place import find_server
 
     process = process_of(owned.data.get("owner"))
+    server = find_server(home.path)
+    if process and server is not None and server.pid == process[1]:
+        there = home.command("chat", "--conversation", conversation_id)
+        return f"the server works on this conversation. Talk in it there: {there}"
     who = f"process {process[1]} on {process[0]}" if process else "another process"
     return (
         f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
     from turnwire.stores.sqlite import SqliteStore
 
-__all__ = ["Home", "NothingYet", "data_dir_option", "run_async"]
+__all__ = ["Home", "NothingYet", "data_dir_option", "program", "run_async"]
 
 T = TypeVar("T")
 
@@ -34,7 +36,7 @@ class Home:
     """A data directory. It is made when something is to be kept in it."""
 
     def __init__(self, given: Path | None = None) -> None:
-        self._given = given
+        self.given = given
         self.path = (given or default_path()).expanduser()
 
     @property
@@ -45,9 +47,9 @@ class Home:
     def command(self, *words: str) -> str:
         """A command that a person can type to go on here."""
         here = os.environ.get(_VARIABLE)
-        moved = self._given is not None and (here is None or Path(here) != self._given)
-        place = ["--data-dir", str(self._given)] if moved else []
-        return shlex.join(["turnwire", words[0], *place, *words[1:]])
+        moved = self.given is not None and (here is None or Path(here) != self.given)
+        place = ["--data-dir", str(self.given)] if moved else []
+        return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
@@ -95,6 +97,18 @@ class Home:
             f"{cause.rstrip('.')}. "
             f"Name another directory, which you may write to: --data-dir DIR, or {_VARIABLE}."
         )
+
+
+def program() -> str:
+    """This program as it can be typed here: `turnwire`, or where it is if the shell would not know."""
+    called = Path(sys.argv[0])
+    if called.name != "turnwire" or not called.is_file():
+        return "turnwire"
+    known = shutil.which("turnwire")
+    if known is not None and Path(known).samefile(called):
+        return "turnwire"
+    path = called.absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _cause(failure: OSError) -> str:

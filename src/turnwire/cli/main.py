@@ -21,7 +21,7 @@ __all__ = ["main"]
 COMMANDS = {
     "run": "Talk to an agent: one turn, as it happens.",
     "answer": "Answer what a conversation waits for.",
-    "inbox": "List what waits for an answer, the oldest first.",
+    "inbox": "List what waits for an answer, and answer it.",
     "list": "List the conversations, the newest first.",
     "show": "Show a conversation as it was.",
     "search": "Find what was said, by people, agents and tools.",
@@ -29,7 +29,7 @@ COMMANDS = {
     "import": "Make a conversation of an exported file.",
     "backup": "Copy all conversations into one file.",
     "serve": "Serve conversations over HTTP and WebSockets.",
-    "chat": "Talk to an agent on the server, turn after turn.",
+    "chat": "Talk to an agent on the server.",
     "tail": "Show what happens in a conversation on the server, as it happens.",
     "token": "Make, list and revoke tokens for the server.",
     "audit": "Who did what, and when, the oldest first.",
@@ -117,6 +117,7 @@ def main() -> None:
     \b
     Try:
       turnwire run "show me everything"
+      turnwire serve, and turnwire chat in a second terminal
       turnwire list
       turnwire inspect session.jsonl
       turnwire validate recorded/*.jsonl

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.settings import Settings
+    from turnwire.settings import Settings, Sourced
 
-__all__ = ["command"]
+__all__ = ["command", "settings_of"]
 
 
 @click.command("serve")
@@ -23,7 +24,11 @@ __all__ = ["command"]
     "--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: any.  [default: 7410]"
 )
 @click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
-@click.option("--agent", metavar="NAME", help="Whom new conversations are with.  [default: demo]")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Whom new conversations are with.  [default: claude where it can be used, else demo]",
+)
 @click.option(
     "--open/--no-open",
     "open_it",
@@ -46,21 +51,36 @@ def command(
 
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
+    settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
+    chosen_port = next(each.source != "default" for each in told if each.name == "port")
+    home = Home(Path(data_dir) if data_dir else None)
+    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+
+
+def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
+    """What a server that is started here would do, and who chose it."""
+    from turnwire.agents import registry
     from turnwire.settings import read_settings
 
-    flags = {"host": host, "port": port, "data_dir": data_dir, "agent": agent}
-    usual = {"protocol_v2": True, "on_disconnect": "continue", "roots": [str(Path.cwd())]}
-    settings, told = read_settings(flags, defaults=usual)
-    chosen_port = next(each.source != "default" for each in told if each.name == "port")
-    _serve(settings, any_port=not chosen_port, open_it=open_it)
+    usual = {
+        "agent": registry.default()[0],
+        "on_disconnect": "continue",
+        "protocol_v2": True,
+        "roots": [str(Path.cwd())],
+    }
+    return read_settings(flags, defaults=usual)
 
 
-def _serve(settings: Settings, *, any_port: bool, open_it: bool | None) -> None:
+def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
-    from turnwire.server.place import forget_server, tell_server
+    from turnwire.server.place import find_server, forget_server, tell_server
 
+    other = find_server(settings.data_path)
+    if other is not None:
+        said = f"another server runs on this data already, at {other.url} (process {other.pid})"
+        click.echo(f"turnwire: {said}. What it has begun is only there.", err=True)
     try:
         listener = bind(settings, any_port=any_port)
     except OSError as error:
@@ -75,8 +95,9 @@ def _serve(settings: Settings, *, any_port: bool, open_it: bool | None) -> None:
         assert service.owner is not None
         link = f"{url}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
-        click.echo(banner(settings, url, link, service.engine.agents, other_port=moved))
         tell_server(settings.data_path, url)
+        agents = service.engine.agents
+        click.echo(banner(settings, url, link, agents, other_port=moved, command=home.command))
         if open_it or (open_it is None and _has_browser()):
             _open(link)
 

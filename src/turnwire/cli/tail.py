@@ -6,7 +6,7 @@ import click
 
 from turnwire.cli.conversations import id_argument
 from turnwire.cli.home import Home, data_dir_option, run_async
-from turnwire.cli.remote import client_of, find_there
+from turnwire.cli.remote import client_of, place_of, tell_when_gone
 
 __all__ = ["command"]
 
@@ -21,20 +21,24 @@ __all__ = ["command"]
 def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
     """Show what happens in a conversation on the server, as it happens.
 
-    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else.
+    ID is the conversation's; its first letters will do. Ctrl-C ends it, and nothing else: the
+    conversation goes on. A server that is started again is found again.
     """
     run_async(_tail(home, conversation, as_json, last))
 
 
 async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None:
-    from turnwire.cli.live.view import open_view
+    from turnwire.cli.live.view import JsonView, StoryView
     from turnwire.dialects.v2.frames import Frame
 
     client = client_of(home)
-    row = await find_there(client, conversation, home)
-    after = max(int(row["head"]) - last, 0)
-    async with client.conversation(str(row["id"]), last_sequence=after) as talk:
-        with open_view(as_json=as_json) as view:
+    name, head = await place_of(home, conversation)
+    async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
+        view = JsonView() if as_json else StoryView(past=True)
+        tell_when_gone(talk)
+        try:
             async for frame in talk:
                 if isinstance(frame, Frame):
                     view.frame(frame)
+        finally:
+            view.stop()

@@ -9,7 +9,7 @@ async with client.conversation(await client.create()) as talk:
         ...
 """
 
-from turnwire.client.conversation import ClientConversation, Closed
+from turnwire.client.conversation import ClientConversation, Closed, Line
 from turnwire.client.http import Client
 
-__all__ = ["Client", "ClientConversation", "Closed"]
+__all__ = ["Client", "ClientConversation", "Closed", "Line"]

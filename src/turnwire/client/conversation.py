@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Self, cast
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
@@ -24,11 +25,20 @@ from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.errors import TurnwireError
 
-__all__ = ["ClientConversation", "Closed", "refusal"]
+__all__ = ["ClientConversation", "Closed", "Line", "refusal"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts
 _LASTED = 5.0  # seconds after which a connection counts as a good one
 _WAITING = 10_000  # frames that may wait for whoever reads them
+
+
+class Line(Struct, frozen=True):
+    """How the connection is."""
+
+    state: Literal["connecting", "catching_up", "live", "offline"]
+    retry_at: float | None = (
+        None  # where it is offline: when it is tried again, by the loop's clock
+    )
 
 
 class Closed(TurnwireError):
@@ -61,13 +71,18 @@ class ClientConversation:
         last_sequence: int = 0,
         epoch: str | None = None,
         tail: int | None = None,
+        find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
+        """`find`, where it is given, is asked before each attempt: the address and token of today."""
         self.cursor = last_sequence  # everything up to this number was seen
         self.epoch = epoch
         self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
+        self.line = Line("connecting")
+        self.on_line: Callable[[], None] | None = None  # called when that has changed
         self._address = address
-        self._is_local = urlsplit(address).hostname in ("127.0.0.1", "localhost", "::1")
-        self._headers = {"Authorization": f"Bearer {token}"}
+        self._token = token
+        self._find = find
+        self._hurry = asyncio.Event()
         self._tail = tail
         self._socket: ClientConnection | None = None
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
@@ -100,6 +115,10 @@ class ClientConversation:
     def view(self) -> View:
         """What a person would see now."""
         return self._reducer.view()
+
+    def hurry(self) -> None:
+        """Whoever waits to connect again does so now: something has changed."""
+        self._hurry.set()
 
     # --- asking ---------------------------------------------------------------------------------
 
@@ -181,7 +200,20 @@ class ClientConversation:
             if error is not None and error.code == "RATE_LIMITED":
                 pause = max(pause, float(error.data.get("retry_after", 0)))
             self._last_error = None
-            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+            await self._pause(pause * random.uniform(0.5, 1.5))
+
+    async def _pause(self, seconds: float) -> None:
+        self._hurry.clear()
+        self._tell(Line("offline", asyncio.get_running_loop().time() + seconds))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        self._tell(Line("connecting"))
+
+    def _tell(self, line: Line) -> None:
+        self.line = line
+        if self.on_line is not None:
+            self.on_line()
 
     async def _connect(self) -> int:
         """One connection, to its end: the code that it was closed with."""
@@ -190,18 +222,20 @@ class ClientConversation:
             place["epoch"] = self.epoch
         if self._tail is not None:
             place["tail"] = self._tail
-        address = f"{self._address}?{urlencode(place)}"
+        if self._find is not None:
+            self._address, self._token = self._find() or (self._address, self._token)
+        is_local = urlsplit(self._address).hostname in ("127.0.0.1", "localhost", "::1")
         try:
             async with connect(
-                address,
-                additional_headers=self._headers,
+                f"{self._address}?{urlencode(place)}",
+                additional_headers={"Authorization": f"Bearer {self._token}"},
                 max_size=None,
                 compression=None,
-                proxy=None if self._is_local else True,
+                proxy=None if is_local else True,
             ) as socket:
+                self._socket = socket  # first: what is asked from now on goes out by itself
                 for raw, _ in list(self._unanswered.values()):
                     await socket.send(raw.decode())
-                self._socket = socket
                 async for message in socket:
                     if not await self._hear(decode(message)):
                         return 1006  # something is missing: begin again from the last place
@@ -218,6 +252,7 @@ class ClientConversation:
             frame = frame.payload.event
         match frame:
             case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
+                self._tell(Line("catching_up"))
                 if self.epoch not in (None, info.epoch):
                     self.cursor = info.first - 1
                 self.epoch = info.epoch
@@ -227,7 +262,9 @@ class ClientConversation:
                 self.cursor = reset.first - 1
                 self._ended.clear()
             case f.SessionState():
-                self.connected.set()
+                if not self.connected.is_set():
+                    self.connected.set()
+                    self._tell(Line("live"))
             case f.SessionError(payload=error):
                 self._last_error = error
                 self._refused(error)

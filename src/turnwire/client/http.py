@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from http.client import HTTPResponse
 from typing import Any
 from urllib.error import HTTPError
@@ -22,10 +23,16 @@ _SECONDS = 30.0
 class Client:
     """A server, and who comes to it."""
 
-    def __init__(self, url: str, token: str) -> None:
-        """`url`: where the server is, `http://127.0.0.1:7410`."""
+    def __init__(
+        self, url: str, token: str, *, find: Callable[[], tuple[str, str] | None] | None = None
+    ) -> None:
+        """`url`: where the server is, `http://127.0.0.1:7410`.
+
+        `find` says where it is now, and the token, in case it comes back at another address.
+        """
         self.url = url.rstrip("/")
         self._token = token
+        self._find = find
         local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
         self._opener = build_opener(ProxyHandler({})) if local else build_opener()
 
@@ -39,9 +46,21 @@ class Client:
     ) -> ClientConversation:
         """One conversation, to be entered with `async with`; from this place in its log on."""
         path = f"/ws/conversations/{quote(conversation_id, safe='')}"
-        address = f"ws{self.url.removeprefix('http')}{path}"
+
+        def address(url: str) -> str:
+            return f"ws{url.removeprefix('http')}{path}"
+
+        def find() -> tuple[str, str] | None:
+            place = self._find() if self._find is not None else None
+            return None if place is None else (address(place[0]), place[1])
+
         return ClientConversation(
-            address, self._token, last_sequence=last_sequence, epoch=epoch, tail=tail
+            address(self.url),
+            self._token,
+            last_sequence=last_sequence,
+            epoch=epoch,
+            tail=tail,
+            find=find,
         )
 
     async def create(self, agent: str | None = None, **more: Any) -> str:

@@ -15,6 +15,7 @@ __all__ = [
     "ContentDelta",
     "ContentStarted",
     "DeltaKind",
+    "EndedProcess",
     "MessageCompleted",
     "MessageDiscarded",
     "MessageStarted",
@@ -74,6 +75,14 @@ class TurnStarted(Event, frozen=True):
     """The agent began to work on something."""
 
 
+class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
+    """A process that was ended."""
+
+    pid: int
+    name: str | None = None
+    signal: str | None = None  # what ended it, where that is known
+
+
 class TurnCompleted(Event, frozen=True):
     """A turn came to its end: finished, interrupted by a person, or paused at a deferred tool."""
 
@@ -81,6 +90,7 @@ class TurnCompleted(Event, frozen=True):
     interrupted: bool = False  # stopped by a person
     deferred_tool_use_id: str | None = None  # the call the turn is paused at
     origin: str | None = None  # what started it, where the agent says: `task-notification`, ...
+    processes: list[EndedProcess] = []  # that were ended because it was stopped
 
 
 class TurnFailed(Event, frozen=True):

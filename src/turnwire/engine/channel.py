@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, structs
 
@@ -17,6 +17,7 @@ from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUse
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.joining import joined
 from turnwire.core.message import known_meta
 from turnwire.core.questions import asks_a_person
 from turnwire.core.status import Status
@@ -59,30 +60,37 @@ class SlowReader(FollowAgain):
 class Sent:
     """A frame, and its bytes once somebody needs them."""
 
+    __slots__ = ("_encoded", "_size", "frame", "number")
+
     def __init__(self, frame: f.Frame) -> None:
+        payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
         self.frame = frame
+        # The entry in the log that it tells of, or tells again.
+        self.number: int | None = getattr(payload, "message_sequence", None)
+        self._encoded: Encoded | None = None
+        self._size: int | None = None
 
-    @cached_property
-    def number(self) -> int | None:
-        """The entry in the log that it tells of, or tells again."""
-        return getattr(self.frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
-
-    @cached_property
+    @property
     def encoded(self) -> Encoded:
         """Written once for everyone; only the sequence in between differs."""
-        return encode(self.frame)
+        if self._encoded is None:
+            self._encoded = encode(self.frame)
+        return self._encoded
 
     def at(self, sequence: int) -> bytes:
         """The frame as one connection gets it, as its frame of this number."""
         return self.encoded.at(sequence)
 
-    @cached_property
+    @property
     def size(self) -> int:
         """About how many bytes it takes. A piece of a text is not worth being written for that."""
-        text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
-        if isinstance(text, str):
-            return len(text) + _ENVELOPE
-        return len(self.encoded.replayed())
+        if self._size is None:
+            text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
+            if isinstance(text, str):
+                self._size = len(text) + _ENVELOPE
+            else:
+                self._size = len(self.encoded.replayed())
+        return self._size
 
 
 class Spoken(Struct, frozen=True):
@@ -181,7 +189,7 @@ class Channel:
     ) -> list[Told]:
         """What only grows, as frames; pieces that are ready together are joined."""
         out: list[Told] = []
-        for voice, group in groupby(events, key=lambda event: event.parent_tool_use_id):
+        for voice, group in groupby(joined(events), key=lambda event: event.parent_tool_use_id):
             some = list(group)
             turn, turn_id = state.turn, self._turn_of(state, voice)
             if turn is not None and turn_id == turn.turn_id:
@@ -196,8 +204,6 @@ class Channel:
         """Without what is to be shown as a question; and remembers what each voice is saying."""
         for event in events:
             match event:
-                case ev.ContentDelta():
-                    pass
                 case ev.MessageStarted():
                     self._speaking[event.parent_tool_use_id] = event
                 case ev.ContentStarted(block=ToolUseBlock(tool_name=name)):

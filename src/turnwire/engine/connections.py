@@ -48,11 +48,12 @@ class Connections:
         client_id: str,
         user: str | None,
         reached: Callable[[], int],
+        protocol: str = "v2",
     ) -> None:
         """Somebody follows. `reached`: the newest entry that they were sent."""
         now = iso(self._clock.now())
         self._open[connection_id] = Connection(
-            connection_id, conversation_id, self._owner, client_id, now, now, user
+            connection_id, conversation_id, self._owner, client_id, now, now, user, protocol
         )
         self._reached[connection_id] = reached
         self._write_in(_SOON)

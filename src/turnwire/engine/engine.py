@@ -272,6 +272,14 @@ class Engine:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
+    def unavailable(self, name: str) -> str | None:
+        """Why an agent cannot be used now, and what to do about it."""
+        try:
+            self._agent(name)
+        except Refused as refused:
+            return refused.message
+        return None
+
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
         """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
         able = self._agent(row.agent).capabilities
@@ -474,6 +482,7 @@ class Engine:
         connection_id: str,
         user: str | None,
         reached: Callable[[], int],
+        protocol: str = "v2",
     ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
@@ -481,7 +490,8 @@ class Engine:
         this was not read to its end.
         """
         channel = await self._followed(row)
-        self._connections.open(connection_id, row.conversation_id, client_id, user, reached)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
+        self._connections.open(*about)
         info = self._info(row, channel, client_id, connection_id)
         frames = open_at(place, channel, subscriber, self._replays, self.clock, info)
         async with aclosing(frames):

@@ -51,6 +51,14 @@ class Hearing:
         self._new_id = new_id
         self._entries = EntryStream()
 
+    @staticmethod
+    def only_grows(state: Conversation, events: Iterable[NormalizedStreamEvent]) -> bool:
+        """Whether nothing of this has to be written: it is told, and the state stays as it is."""
+        return all(
+            type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id)
+            for event in events
+        )
+
     def take(self, state: Conversation, events: Iterable[NormalizedStreamEvent], at: int) -> Heard:
         """A batch of events, one step after the other."""
         now = iso(at)

@@ -102,7 +102,13 @@ class Live:
         self._timers: dict[str, Timer] = {}
         self._hearing = Hearing(channel, new_id)
         self._runner = AgentRunner(
-            agent, self._session_start, self.post, self._agent_lost, self._rest, new_id
+            agent,
+            self._session_start,
+            self.post,
+            self._agent_lost,
+            self._rest,
+            new_id,
+            store.get_blob,
         )
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
@@ -124,6 +130,13 @@ class Live:
         if self.dead:
             if isinstance(item, Ask):
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            return
+        if (
+            self._task is None
+            and isinstance(item, list)
+            and self._hearing.only_grows(self.state, item)
+        ):
+            self._grow(item)
             return
         self._inbox.append(item)
         if self._task is None:
@@ -201,13 +214,24 @@ class Live:
         except StorageUnavailable as down:  # the server stops; the next one makes the log true
             _log.warning("conversation %s: %s", self.row.conversation_id, down.message)
         except Exception:
-            # A defect. Nothing of this step has happened; a turn must not seem to run for ever.
-            _log.exception("conversation %s: a step failed", self.row.conversation_id)
-            if isinstance(item, Ask):
-                if not item.done.done():
-                    item.done.set_exception(Refused("INTERNAL_ERROR"))
-            elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
-                self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
+            self._has_failed(item)
+
+    def _has_failed(self, item: _Item) -> None:
+        """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
+        _log.exception("conversation %s: a step failed", self.row.conversation_id)
+        if isinstance(item, Ask):
+            if not item.done.done():
+                item.done.set_exception(Refused("INTERNAL_ERROR"))
+        elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
+            self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
+
+    def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
+        """Words that are on their way: they wait for nothing, and are not worth a task."""
+        try:
+            heard = self._hearing.take(self.state, batch, self._clock.now())
+            self._publish(heard.state, heard.frames)
+        except Exception:
+            self._has_failed(batch)
 
     def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """This batch, and all that came behind it meanwhile: what is ready together goes together."""

@@ -14,6 +14,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.naming import RequestNames
+from turnwire.engine.pictures import Fetch, with_pictures
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
@@ -39,6 +40,7 @@ class AgentRunner:
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
         new_id: Callable[[], str],
+        fetch: Fetch,
     ) -> None:
         self._agent = agent
         self._start = start
@@ -46,6 +48,7 @@ class AgentRunner:
         self._lost = lost
         self._rested = rested
         self._new_id = new_id
+        self._fetch = fetch
         self._session: AgentSession | None = None
         self._names = RequestNames("")  # the session's
         self._about_session: list[asyncio.Task[None]] = []  # its reader, and stops asked of it
@@ -119,6 +122,8 @@ class AgentRunner:
     async def _do(self, command: e.Command) -> None:
         match command:
             case e.Prompt(turn=turn, content=content):
+                if self._agent.capabilities.images:
+                    content = await with_pictures(content, self._fetch)
                 session = await self._open()
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
                 reach(CrashPoint.PROMPTS)
@@ -131,7 +136,9 @@ class AgentRunner:
                 reach(CrashPoint.DELIVERED)
             case e.Choose(model=model, permission_mode=mode):
                 if self._session is not None:  # the next one is opened with it
+                    reach(CrashPoint.CHOOSES)
                     await self._session.choose(model=model, permission_mode=mode)
+                    reach(CrashPoint.CHOSEN)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     self._is_gone("The agent was not needed and was closed.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeVar
 
 import msgspec
@@ -47,7 +48,7 @@ def problem(refused: Refused) -> Response:
     if refused.code == "UNAUTHORIZED":
         headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in refused.data:
-        headers["Retry-After"] = str(round(refused.data["retry_after"]))
+        headers["Retry-After"] = str(math.ceil(refused.data["retry_after"]))
     status = STATUS[str(refused.code)]
     return Response(error_body(refused), status, headers, "application/json")
 

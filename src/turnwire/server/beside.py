@@ -74,7 +74,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
     told = [
         {
             "name": name,
-            "ready": (why := agent.unavailable()) is None,
+            "ready": (why := service.engine.unavailable(name)) is None,
             "unavailable": why,
             "default": name == service.settings.agent,
             "capabilities": service.engine.capabilities(name),

@@ -171,7 +171,7 @@ class Client:
     async def _close(self, code: int, error: Refused | None) -> None:
         last = None if error is None else self.error(error)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_PATIENCE if code != 4002 else _PATIENCE / 4):
                 await self.outlet.send_last(last)
                 await self._send({"type": "websocket.close", "code": code})
         except Exception:  # it has gone, or does not read

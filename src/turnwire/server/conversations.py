@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -13,14 +14,26 @@ from turnwire.core.conversation.state import status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine.owners import has_died
 from turnwire.engine.record import as_frame, lines_of
-from turnwire.ports import ConversationRow, StoredEntry, StoredTurn
+from turnwire.engine.seen import as_it_is
+from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
 from turnwire.server.begin import NewConversation, begin
 from turnwire.server.keys import Who
+from turnwire.server.markdown import markdown_of
 from turnwire.server.service import Service
 
-__all__ = ["change", "create", "delete", "export", "list_all", "messages", "show"]
+__all__ = [
+    "change",
+    "conversation_json",
+    "create",
+    "delete",
+    "export",
+    "list_all",
+    "messages",
+    "show",
+]
 
 _MOST = 500  # in one answer
 
@@ -48,14 +61,16 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
     archived: bool | UnsetType = UNSET
 
 
-def _told(row: ConversationRow) -> ConversationJson:
+def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
+    """As it is: one whose process was killed seems to run, and does not."""
+    state = as_it_is(row, service.engine.clock.now(), has_died)
     return ConversationJson(
         row.conversation_id,
         row.agent,
         row.created_at,
         row.updated_at,
         row.head,
-        status_of(row.state),
+        status_of(state),
         row.title,
         row.user,
         row.cwd,
@@ -68,7 +83,7 @@ async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
     new = await read_json(request, NewConversation, service.settings.max_body_bytes)
     talk = await begin(service, who, new)
-    return json_answer(_told(talk.row), 201)
+    return json_answer(conversation_json(service, talk.row), 201)
 
 
 async def list_all(service: Service, request: Request, who: Who) -> Response:
@@ -79,13 +94,13 @@ async def list_all(service: Service, request: Request, who: Who) -> Response:
     rows = await service.store.conversations(
         user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
     )
-    return json_answer({"conversations": [_told(row) for row in rows]})
+    return json_answer({"conversations": [conversation_json(service, row) for row in rows]})
 
 
 async def show(service: Service, request: Request, who: Who) -> Response:
     """GET /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    return json_answer(_told(talk.row))
+    return json_answer(conversation_json(service, talk.row))
 
 
 async def change(service: Service, request: Request, who: Who) -> Response:
@@ -104,7 +119,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         service.news.tell(talk.id)
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
-    return json_answer(_told(changed.row))
+    return json_answer(conversation_json(service, changed.row))
 
 
 async def delete(service: Service, request: Request, who: Who) -> Response:
@@ -156,18 +171,26 @@ def _number_of(item: StoredEntry | StoredTurn) -> int | None:
 
 
 async def export(service: Service, request: Request, who: Who) -> Response:
-    """GET /api/conversations/{id}/export: what `turnwire import` reads."""
+    """GET /api/conversations/{id}/export: what `turnwire import` reads, or what people read."""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    if (form := word(request, "format") or "jsonl") != "jsonl":
-        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}: there is only jsonl.")
-    headers = {
-        **SAFE_HEADERS,
-        "Content-Disposition": 'attachment; filename="conversation.jsonl"',
-    }
-    lines = _lines(service, talk.row)
-    return StreamingResponse(lines, 200, headers, "application/x-ndjson")
+    form = word(request, "format") or "jsonl"
+    if form not in _EXPORTS:
+        known = ", ".join(_EXPORTS)
+        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}; there is: {known}.")
+    write, media_type, name = _EXPORTS[form]
+    headers = {**SAFE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(write(service.store, talk.row), 200, headers, media_type)
 
 
-async def _lines(service: Service, row: ConversationRow) -> AsyncIterator[bytes]:
-    async for line in lines_of(service.store, row):
+async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for line in lines_of(store, row):
         yield msgspec.json.encode(line) + b"\n"
+
+
+_Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
+
+# By `format`: what writes it, its type, and the name of the file.
+_EXPORTS: dict[str, tuple[_Write, str, str]] = {
+    "jsonl": (_lines, "application/x-ndjson", "conversation.jsonl"),
+    "markdown": (markdown_of, "text/markdown; charset=utf-8", "conversation.md"),
+}

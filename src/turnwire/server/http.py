@@ -76,6 +76,7 @@ def _guarded(service: Service, methods: dict[str, _Handler]) -> Any:
         try:
             host = service.gate.host(request.scope)
             who = await service.auth.who(dict(request.scope), host)
+            service.count_request(who)
             method = "GET" if request.method == "HEAD" else request.method
             return await methods[method](service, request, who)
         except TurnwireError as error:

@@ -23,6 +23,7 @@ _LINK_MS = 15 * 60_000
 _PAGE_MS = 30 * 24 * 3600_000
 _TRUSTED_MS = 1000  # for so long a token that was looked up is not looked up again
 _MOST_TRUSTED = 10_000
+_KEPT_MS = 30 * 24 * 3600_000  # for so long one that opens nothing any more is still listed
 
 
 class Who(Struct, frozen=True):
@@ -89,6 +90,10 @@ class Keys:
         """The ids of all that still open something."""
         now = self._clock.now()
         return {token.token_id for token in await self._store.tokens() if is_good(token, now)}
+
+    async def forget(self) -> None:
+        """Delete what has opened nothing for long. The audit trail still tells of it."""
+        await self._store.forget_tokens(before=self._clock.now() - _KEPT_MS)
 
     async def take_ticket(self, ticket: str) -> Who | None:
         """Who was given this ticket, once."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Bucket", "is_too_deep"]
+__all__ = ["Bucket", "Buckets", "is_too_deep"]
+
+_MOST_NAMES = 10_000
 
 
 class Bucket:
@@ -26,6 +28,24 @@ class Bucket:
             self._left -= 1
             return 0.0
         return (1 - self._left) / self._rate if self._rate else 60.0
+
+
+class Buckets:
+    """A bucket for each name."""
+
+    def __init__(self, rate: float, most: int) -> None:
+        self._rate = rate
+        self._most = most
+        self._buckets: dict[str, Bucket] = {}
+
+    def take(self, name: str, now: float) -> float:
+        """As `Bucket.take`."""
+        bucket = self._buckets.get(name)
+        if bucket is None:
+            if len(self._buckets) >= _MOST_NAMES:  # they are full again soon anyway
+                self._buckets.clear()
+            bucket = self._buckets[name] = Bucket(self._rate, self._most)
+        return bucket.take(now)
 
 
 def is_too_deep(raw: str, value: Any, most: int) -> bool:

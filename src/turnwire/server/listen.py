@@ -36,7 +36,7 @@ class WebSocket(WebSocketsSansIOProtocol):
         if size < 126:
             head = b"\x81%c" % size
         elif size < 65536:
-            head = b"\x81\x7e" + size.to_bytes(2, "big")
+            head = b"\x81\x7e%c%c" % (size >> 8, size & 255)
         else:
             head = b"\x81\x7f" + size.to_bytes(8, "big")
         self.transport.write(head + frame)
@@ -60,14 +60,21 @@ class WebSocket(WebSocketsSansIOProtocol):
         super().data_received(data)
 
     def keepalive_timeout(self) -> None:
-        """A ping was not answered in time."""
+        """A ping was not answered in time. Who said something else meanwhile is asked once more.
+
+        Whoever vanishes is noticed after the same time, whatever they said last, and when.
+        """
         self.pong_timer = None
-        self.pending_ping_payload = None
-        assert self.ping_timeout is not None
         if self.close_sent or self.transport.is_closing():
             return
-        if self.loop.time() - self._heard_at < self.ping_timeout:
-            self.schedule_ping()
+        assert self.ping_interval is not None
+        assert self.ping_timeout is not None
+        left = self._heard_at + self.ping_interval + self.ping_timeout - self.loop.time()
+        if left > 0:
+            self.send_keepalive_ping()
+            if self.pong_timer is not None:
+                self.pong_timer.cancel()
+            self.pong_timer = self.loop.call_later(left, self.keepalive_timeout)
         elif self._silent is not None:
             self._silent()
         else:

@@ -140,7 +140,8 @@ class Outlet(Subscriber):
 
     def _numbered(self, sent: Sent) -> bytes:
         self._sequence += 1
-        self.reached = sent.number or self.reached
+        if sent.number is not None:
+            self.reached = sent.number
         self.sent_at = self._now()
         return sent.at(self._sequence)
 
@@ -150,8 +151,9 @@ class Outlet(Subscriber):
         A send that need not wait is over after its first step. So it costs no task. Our own server
         need not even be asked in the words of ASGI.
         """
-        if self._wire is not None and self._wire.is_open():
-            self._wire.write(self._numbered(sent))
+        wire = self._wire
+        if wire is not None and wire.is_open():
+            wire.write(self._numbered(sent))
             return True
         sending = self._send(self._message(sent))
         try:

@@ -25,11 +25,13 @@ from turnwire.ports import (
     Clock,
     SessionStart,
     Store,
+    Timer,
 )
 from turnwire.server.auth import Auth
 from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
+from turnwire.server.limits import Buckets
 from turnwire.server.news import News
 from turnwire.server.rpc.feed import Feeds
 from turnwire.settings import Settings
@@ -37,6 +39,7 @@ from turnwire.settings import Settings
 __all__ = ["Service"]
 
 _log = logging.getLogger("turnwire")
+_TIDY_MS = 6 * 3600_000
 
 
 class Service:
@@ -58,10 +61,12 @@ class Service:
         self.auth = Auth(self.gate, self.keys, settings.authenticate)
         self.hub = Hub(settings, self.keys)
         self.feeds = Feeds(self.engine.new_id)
+        self._requests = Buckets(settings.requests_per_second, settings.requests_at_once)
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
         self.owner: Who | None = None
         self._beside: set[asyncio.Task[None]] = set()
+        self._tidying: Timer | None = None
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
@@ -75,6 +80,7 @@ class Service:
             service = cls(settings, store, clock or SystemClock())
             service.owner = await service.keys.owner(path)
             await service.engine.start()
+            service._tidy()
         except BaseException:
             await store.close()
             raise
@@ -83,11 +89,20 @@ class Service:
     async def close(self) -> None:
         """Running turns end truthfully, clients are told to come again, and the store is closed."""
         self.news.close()
+        if self._tidying is not None:
+            self._tidying()
         await self.engine.stop()
         await self.hub.stop()
         if self._beside:
             await asyncio.wait(list(self._beside), timeout=2)
         await self.store.close()
+
+    def count_request(self, who: Who) -> None:
+        """Raises Refused if there were too many of this user's."""
+        wait = self._requests.take(who.name, asyncio.get_running_loop().time())
+        if wait:
+            said = "Too many requests in a short time."
+            raise Refused("RATE_LIMITED", said, retry_after=round(wait + 0.05, 1))
 
     # --- who may see what -----------------------------------------------------------------------
 
@@ -133,16 +148,24 @@ class Service:
             conversation_id=conversation_id,
             data=data,
         )
-        task = asyncio.create_task(_quietly(work))
+        self._do_beside(work, "the audit trail cannot be written")
+
+    def _tidy(self) -> None:
+        """Now and every few hours: what is of no use any more is deleted."""
+        self._do_beside(self.keys.forget(), "old tokens cannot be deleted")
+        self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
+
+    def _do_beside(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
+        task = asyncio.create_task(_quietly(work, trouble))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
 
-async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
     try:
         await work
     except TurnwireError as failure:
-        _log.warning("the audit trail cannot be written: %s", failure.message)
+        _log.warning("%s: %s", trouble, failure.message)
 
 
 def _flag() -> bool:

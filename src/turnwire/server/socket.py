@@ -47,10 +47,10 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
     address = Address.of(path)
     try:
         who, talk, place = await _let_in(service, scope, address)
-    except TurnwireError as error:
+    except Exception as error:
+        refused = _why(error)
         name = address.conversation_id if address is not None else ""
         now = iso(service.engine.clock.now())
-        refused = refusal_of(error)
         await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
         return
     connection = Connection(service, talk, place, who, send, wire)
@@ -70,8 +70,8 @@ async def _serve_rpc(
     try:
         who = await service.auth.who(scope, service.gate.host(scope))
         service.hub.admit(who)
-    except TurnwireError as error:
-        refused = refusal_of(error)
+    except Exception as error:
+        refused = _why(error)
         await _turn_away(refused, rpc_error(refused), send)
         return
     connection = RpcConnection(service, who, send, wire)
@@ -110,6 +110,14 @@ async def _let_in(
     service.hub.admit(who)
     talk = await service.talk(address.conversation_id, who)
     return who, talk, Place(address.last_sequence, address.epoch, address.tail)
+
+
+def _why(error: Exception) -> Refused:
+    if isinstance(error, TurnwireError):
+        return refusal_of(error)
+    # A defect, perhaps of the application that knows its users.
+    _log.error("a client could not be let in", exc_info=error)
+    return Refused("INTERNAL_ERROR")
 
 
 async def _turn_away(refused: Refused, frame: Sent, send: Send) -> None:

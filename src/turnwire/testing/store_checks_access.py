@@ -6,6 +6,7 @@ import asyncio
 
 from msgspec import structs
 
+from turnwire.core.times import iso
 from turnwire.ports import Conflict, Store, Ticket, Token
 from turnwire.testing.expect import expect, expect_raises
 from turnwire.testing.store_samples import NOW, at
@@ -40,6 +41,18 @@ async def a_token_is_revoked_once(store: Store) -> None:
     expect(taken is None, "a ticket that was had with it is void")
 
 
+async def what_opens_nothing_for_long_is_deleted(store: Store) -> None:
+    await store.add_token(_ANN, _DIGEST)
+    await store.add_token(structs.replace(_OWNER, expires_at=NOW + 5_000), _OTHER)
+    await store.revoke_token("t-1", at=iso(NOW + 3_000))
+    await store.forget_tokens(before=NOW + 2_999)
+    expect(len(await store.tokens()) == 2, "before their time they stay")
+    await store.forget_tokens(before=NOW + 3_000)
+    expect([each.token_id for each in await store.tokens()] == ["t-2"], "one that was revoked goes")
+    await store.forget_tokens(before=NOW + 5_000)
+    expect(await store.tokens() == [], "and one whose time is over")
+
+
 async def a_ticket_is_good_once(store: Store) -> None:
     ticket = Ticket("socket", "ann", "t-1", NOW + 1000)
     await store.add_ticket(ticket, _DIGEST, now=NOW)
@@ -69,6 +82,7 @@ async def a_blob_knows_whose_it_is(store: Store) -> None:
 ACCESS_CHECKS = [
     a_token_is_found_by_its_digest,
     a_token_is_revoked_once,
+    what_opens_nothing_for_long_is_deleted,
     a_ticket_is_good_once,
     a_blob_knows_whose_it_is,
 ]

@@ -24,6 +24,7 @@ def kind(frame: Frame) -> tuple[str, ...]:
 def main() -> None:
     names: dict[str, str] = {}  # by what it was called in the recording: what it is called now
     waiting: list[Frame] = []
+    greeted = False
 
     def wait_for(wanted: tuple[str, ...]) -> Frame:
         while not (found := [frame for frame in waiting if kind(frame) == wanted]):
@@ -38,6 +39,7 @@ def main() -> None:
         for entry in map(json.loads, tape):
             frame = entry["msg"]
             if entry["dir"] == "out":
+                greeted = greeted or frame["type"] == "control_response"
                 line = json.dumps(frame)
                 for before, now in names.items():
                     line = line.replace(before, now)
@@ -48,6 +50,8 @@ def main() -> None:
             for name in ("request_id", "uuid"):
                 if frame.get(name):
                     names[frame[name]] = heard[name]
+    if not greeted:  # it would not even begin
+        sys.exit(1)
     sys.stdin.read()
 
 

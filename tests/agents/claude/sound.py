@@ -1,53 +1,115 @@
-"""Whether a log is sound, and whether it shows what somebody saw who looked on."""
+"""Whether a log is sound, and shows what they saw who looked on, which is what the model had said."""
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from tests.engine.watching import Watcher
-from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
-from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.core.view import BlockView, MessageView, TextView, ThinkingView, ToolView, View
 from turnwire.engine import Engine
-from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.sqlite import SqliteStore, fsck
+from turnwire.testing.model_api import (
+    Hold,
+    ModelApi,
+    RedactedThinking,
+    Said,
+    Say,
+    Text,
+    Thinking,
+    ToolUse,
+)
 
 
-async def check_log(store: SqliteStore, conversation_id: str) -> None:
-    """Dense; every turn has one end, every call one result, every request one outcome."""
-    row = await store.conversation(conversation_id)
-    assert row is not None
-    stored = await store.entries(conversation_id, limit=100_000)
-    assert [each.sequence for each in stored] == list(range(1, row.head + 1))
-    ended = [turn.turn_id for turn in await store.turns(conversation_id)]
-    begun = [row.state.turn.turn_id] if row.state.turn else []
-    assert ended + begun == list(range(1, row.state.turns + 1))
-    calls: Counter[str] = Counter()
-    results: Counter[str] = Counter()
-    outcomes: Counter[str] = Counter()
-    for each in stored:
-        for part in each.entry.parts:
-            if isinstance(part, ToolCallPart):
-                calls[part.payload.tool_call_id] += 1
-            elif isinstance(part, ToolResultPart):
-                results[part.payload.tool_call_id] += 1
-        meta = known_meta(each.entry)
-        if meta.message_type == "request_resolved":
-            outcomes[meta.data["request_id"]] += 1
-    assert set(calls.values()) <= {1}
-    assert set(outcomes.values()) <= {1}
-    waiting = {request.tool_use_id for request in row.state.requests}
-    assert results == calls - Counter(waiting), "every call has one result"
-    assert not row.state.requests or row.state.turn is not None
+def check_log(path: Path) -> None:
+    """What `turnwire fsck` says of the file, where nobody works on it any more."""
+    found = fsck.check(path, now=time.time_ns() // 1_000_000).findings
+    assert not found, found
 
 
-async def check_view(store: SqliteStore, conversation_id: str, seen: Watcher) -> None:
-    """Whoever comes later sees what they saw who were there, and what came when they had left."""
+async def later_view(store: SqliteStore, conversation_id: str) -> View:
+    """What somebody sees who comes now. What they are sent keeps the rules of the protocol: their
+    watcher looks at that.
+    """
     async with Engine(store, {}) as engine:
         talk = await engine.open(conversation_id)
         async with Watcher(talk) as later:
             pass
-    there = seen.view()
-    reducer = ViewReducer()
-    for frame in later.frames:
-        reducer.apply(frame)  # type: ignore[arg-type]  # every frame of a server is one
-    afterwards = reducer.view()
-    assert there.messages == afterwards.messages[: len(there.messages)]
+    return later.view()
+
+
+def check_view(there: View, afterwards: View) -> None:
+    """Whoever comes later sees what they saw who were there to the end."""
+    assert there.messages == afterwards.messages
+    assert there.turns == afterwards.turns
+    assert (there.cursor, there.behind) == (afterwards.cursor, False)
+
+
+def check_said(api: ModelApi, views: list[View], *, all_of_it: bool) -> None:
+    """Nothing of what the model said was changed; nothing is missing, unless it was broken off.
+
+    Of a sub-agent the program tells what it does; its last words are its tool's result. A summary
+    is for the model alone.
+    """
+    shown = {message.id: message for view in views for message in _all(view.messages)}
+    ends = [turn.end for view in views for turn in view.turns]
+    broken_off = not all_of_it or any(end.interrupted or end.is_error for end in ends)
+    for message_id, said in api.said.items():
+        if message_id in shown:
+            _check_message(shown[message_id], said)
+        else:
+            for_nobody = said.lane or "<summary>" in str(said.message.blocks)
+            assert for_nobody or broken_off or not said.whole, f"{said.message} is not there"
+
+
+def _check_message(message: MessageView, said: Said) -> None:
+    """Block for block. Of a message that was broken off the last one may be cut."""
+    told = [_told(block) for block in message.blocks]
+    scripted = list(_scripted(said.message, told))
+    if said.whole and not any(block.status == "aborted" for block in message.blocks):
+        assert told == scripted
+        return
+    assert [kind for kind, _ in told] == [kind for kind, _ in scripted[: len(told)]]
+    for (_, what), (_, all_of_it) in zip(told, scripted, strict=False):
+        assert what == all_of_it or (isinstance(what, str) and all_of_it.startswith(what))
+
+
+def _told(block: BlockView) -> tuple[str, Any]:
+    match block:
+        case TextView(text=text):
+            return "text", text
+        case ThinkingView(text=text, redacted=None):
+            return "thinking", text
+        case ThinkingView(redacted=data):
+            return "redacted", data
+        case ToolView(id=call, tool_name=name, input=given):
+            return "tool", (call, name, given)
+        case _:
+            return "other", block
+
+
+def _scripted(say: Say, told: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The same of what was to be said. A call without an id was given one when it was said."""
+    blocks = [block for block in say.blocks if not isinstance(block, Hold)]
+    for number, block in enumerate(blocks):
+        match block:
+            case str(text) | Text(text=text):
+                yield "text", text
+            case Thinking(thinking=text):
+                yield "thinking", text
+            case RedactedThinking(data=data):
+                yield "redacted", data
+            case ToolUse(id=call, name=name, input=given):
+                new = told[number][1][0] if number < len(told) else None
+                yield "tool", (call or new, name, given)
+
+
+def _all(messages: Iterable[MessageView]) -> Iterator[MessageView]:
+    """With those of sub-agents."""
+    for message in messages:
+        yield message
+        for block in message.blocks:
+            if isinstance(block, ToolView):
+                yield from _all(block.messages)

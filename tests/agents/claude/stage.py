@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude.sound import check_log, check_view
+from tests.agents.claude.sound import check_log, check_said, check_view, later_view
 from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.guard import descendants_of, running
+from turnwire.core.content import Content
 from turnwire.core.conversation.state import Options
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
@@ -85,7 +86,7 @@ class Stage:
         self._agent = agent
         self._rules = rules
         self._settings = EngineSettings(lease=1.0, agent_idle=idle)
-        self._stops: list[Any] = []
+        self.all_is_heard = True  # false: the model may have said something to nobody
 
     def make_agent(self) -> ClaudeAgent:
         settings = dict(self._agent)
@@ -124,17 +125,20 @@ class Stage:
         await self._look()
 
     async def stop(self) -> None:
-        """As it should be. What was seen has to be what the log says."""
-        await self.seen.__aexit__()
+        """As it should be. What was seen has to be what the log says, and what the model said."""
         await self.engine.stop()
-        await check_log(self.store, TALK)
-        await check_view(self.store, TALK, self.seen)
+        await self.seen.ends()
+        names = [row.conversation_id for row in await self.store.conversations(limit=1000)]
+        views = {name: await later_view(self.store, name) for name in names}
         await self.store.close()
+        check_log(self.place / "turnwire.db")
+        check_view(self.seen.view(), views[TALK])
+        check_said(self.api, list(views.values()), all_of_it=self.all_is_heard)
         assert not programs(), "no process is left"
 
     # --- what tests do ------------------------------------------------------------------------
 
-    async def says(self, text: str) -> TurnEnd:
+    async def says(self, text: str | list[Content]) -> TurnEnd:
         """Say something and wait for the end of the turn."""
         turn_id = (await self.talk.send(text)).ack.turn_id
         end = await self.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)

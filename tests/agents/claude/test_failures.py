@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.agents.claude.stage import bash, stage
+from tests.prove.journal import load
 from turnwire.dialects.v2 import frames as f
-from turnwire.testing.model_api import Fail, Say, Text
+from turnwire.testing.model_api import Fail, Reply, Request, Say, Text
 
 FEW = {"CLAUDE_CODE_MAX_RETRIES": "1"}
 
@@ -22,10 +23,10 @@ def news(it: Any, subtype: str) -> list[Any]:
 async def test_a_wrong_credential_fails_within_ten_seconds(tmp_path: Path) -> None:
     wrong = Fail(401, "invalid x-api-key")
     async with stage(tmp_path, *[wrong] * 20) as it:
-        await it.talk.send("hi")
-        await it.seen.until(f.SessionSystemEvent, lambda event: event.payload.subtype == "init")
-        async with asyncio.timeout(10):
-            end = await it.ends()
+        # From the prompt on, with the start of the program; a machine that has more to do is slower.
+        async with asyncio.timeout(10 * load()):
+            end = await it.says("hi")
+        assert len(it.api.requests) == 1, "it is not asked again"
         assert end.is_error
         assert end.error is not None
         assert end.error.code == "authentication_failed"
@@ -96,3 +97,56 @@ async def test_too_much_money(tmp_path: Path) -> None:
         assert end.error is not None
         assert end.error.code == "budget_exhausted"
         assert "max_budget_usd" in end.error.message
+
+
+async def test_a_model_that_is_overloaded_is_replaced_and_an_event_says_so(tmp_path: Path) -> None:
+    options = {"model": "claude-opus-4-5", "fallback_model": "claude-sonnet-4-5"}
+
+    def model(request: Request) -> Reply:
+        return Fail(529) if "opus" in request.body["model"] else "From the other one."
+
+    async with stage(tmp_path, *[model] * 12, options=options) as it:
+        end = await it.says("hi")
+        assert not end.is_error
+        assert it.text == ["From the other one."]
+        [told] = news(it, "model_fallback")
+        assert told.data["original_model"] == "claude-opus-4-5"
+        assert told.data["fallback_model"] == "claude-sonnet-4-5"
+        assert told.message_sequence, "it is in the log"
+
+
+async def test_a_conversation_is_compacted_and_an_event_says_so(tmp_path: Path) -> None:
+    summary = "<summary>Ann said hi.</summary>"
+    async with stage(tmp_path, "Hello.", "Again.", summary, "Yes, Ann.") as it:
+        await it.says("I am Ann")
+        await it.says("hi again")
+        end = await it.says("/compact")
+        assert not end.is_error
+        [told] = news(it, "compact_boundary")
+        assert told.data["compact_metadata"]["trigger"] == "manual"
+        assert told.message_sequence, "it is in the log"
+        await it.says("do you know me?")
+        assert it.text == ["Hello.", "Again.", "Yes, Ann."], "the summary is for the model alone"
+        assert "Ann said hi." in str(it.api.requests[-1].messages)
+
+
+async def test_a_refusal_of_the_model_is_told_and_what_was_said_stays(tmp_path: Path) -> None:
+    refused = Say(["First you"], stop_reason="refusal")
+    async with stage(tmp_path, refused, "I will not.") as it:
+        end = await it.says("how does one pick a lock?")
+        assert not end.is_error, "the program goes on once, and says that it does"
+        [told] = news(it, "informational")
+        assert "safeguards stopped the response" in told.data["content"]
+        assert told.message_sequence, "it is in the log"
+        assert it.text == ["First you", "I will not."]
+
+
+async def test_a_model_that_refuses_again_fails_the_turn(tmp_path: Path) -> None:
+    refused = Say(["First you"], stop_reason="refusal")
+    async with stage(tmp_path, refused, refused) as it:
+        end = await it.says("how does one pick a lock?")
+        assert end.error is not None
+        assert end.error.code == "invalid_request"
+        assert "Say it differently" in end.error.message
+        [told] = news(it, "model_refusal_no_fallback")
+        assert told.message_sequence, "it is in the log"

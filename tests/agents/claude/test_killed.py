@@ -12,10 +12,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.claude.stage import RULES, Stage, ask, bash, kill_claude, programs, stage, touch
+from tests.agents.claude.stage import (
+    RULES,
+    TALK,
+    Stage,
+    ask,
+    bash,
+    kill_claude,
+    programs,
+    stage,
+    touch,
+)
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine.clock import SystemClock
+from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, Text, ToolUse
 
 ROOT = Path(__file__).parents[3]
@@ -116,7 +128,11 @@ async def killed_server(
 
 async def start_again(it: Stage) -> None:
     """When the lease of the killed one is over."""
-    await asyncio.sleep(1.1)
+    store = await SqliteStore.open(it.place / "turnwire.db")
+    async with asyncio.timeout(60):
+        while TALK not in await store.abandoned(now=SystemClock().now()):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)  # nobody tells that a lease is over
+    await store.close()
     await it.start_again()
     await it.talk.wake()
 
@@ -173,6 +189,7 @@ async def test_the_server_is_killed_while_a_question_is_held_and_the_answer_goes
         server.tell("send", "ask me")
         await server.until("assistant.request_input")
         await server.kill()
+        it.all_is_heard = False  # the program may still have made a request on its way out
         await start_again(it)
         answer = await it.talk.answer("ask_1", "Blue")
         assert answer.ack.delivered_as == "prompt"

@@ -12,8 +12,15 @@ import pytest
 from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.failures import explain, is_hopeless
-from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
-from turnwire.core.content import Content, FileContent, ImageContent, OtherContent, TextContent
+from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.core.content import (
+    Blob,
+    Content,
+    FileContent,
+    ImageContent,
+    OtherContent,
+    TextContent,
+)
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import TurnFailed
 from turnwire.ports import AgentGone, SessionStart
@@ -138,8 +145,10 @@ def test_a_prompt_as_the_program_reads_it() -> None:
         {"type": "text", "text": "The file notes.txt"},
     ]
     assert "hologram" in content_of(TextContent("a"), OtherContent("hologram", {}))[1]["text"]
-    with pytest.raises(TooLarge, match=r"at most 5\.2 MB"):
+    with pytest.raises(NotShown, match=r"at most 5\.2 MB"):
         content_of(ImageContent("image/png", "A" * 6_000_000))
+    with pytest.raises(NotShown, match="Send it again"):
+        content_of(ImageContent(blob=Blob("gone")))
 
 
 def test_the_same_turn_has_the_same_name() -> None:

@@ -17,13 +17,16 @@ import pytest
 from tests.agents.hearing import talking
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
+from turnwire.agents.claude.transport import GuardedTransport
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation.state import Reply
-from turnwire.ports import AgentSession
+from turnwire.ports import AgentGone, AgentSession, SessionStart
 
 Frame = dict[str, Any]
-TAPES = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
+RECORDED = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
+TAPES = [path for path in RECORDED if '"control_response"' in path.read_text()]
+REFUSED = [path for path in RECORDED if path not in TAPES]  # the program would not start
 IN_WORDS = "You had asked me something before you were interrupted. My answer: "
 SECONDS = 60.0
 
@@ -42,7 +45,6 @@ class Tape:
             if frame["type"] == "control_request"
         }
         greeting = [f["response"] for f in self.heard if f["type"] == "control_response"]
-        self.began = bool(greeting)
         about = greeting[0]["response"] if greeting else {}
         self.resumes = about.get("session_state") == "running"
         self.defers = any("defer" in json.dumps(frame) for frame in self.said)
@@ -78,6 +80,7 @@ class Host:
         self.tasks: list[asyncio.Task[None]] = []
 
     async def do(self, frame: Frame, following: list[Frame]) -> None:
+        """Whatever made the session say this; `following` is what it said then."""
         match frame:
             case {"type": "user", "message": {"content": str(text)}} if text.startswith(IN_WORDS):
                 reply = Reply("ask_1", "question", text.removeprefix(IN_WORDS))
@@ -163,15 +166,17 @@ def player(place: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("path", TAPES, ids=lambda path: path.name.removesuffix(".io.jsonl"))
+def name_of(path: Path) -> str:
+    return path.name.removesuffix(".io.jsonl")
+
+
+@pytest.mark.parametrize("path", TAPES, ids=name_of)
 async def test_a_recording_is_played_again(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = Tape(path)
-    if not tape.began:
-        pytest.skip("the program did not start")
-    count, news = 0, asyncio.Event()
-    original = ClaudeSession._heard
+    count, spoken, news = 0, 0, asyncio.Event()
+    original, send = ClaudeSession._heard, GuardedTransport.send
 
     def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
         nonlocal count
@@ -181,13 +186,20 @@ async def test_a_recording_is_played_again(
             count += len(lines)
             news.set()
 
-    async def until_heard(number: int) -> None:
+    def counting_sent(self: GuardedTransport, line: bytes) -> None:
+        nonlocal spoken
+        send(self, line)
+        spoken += 1
+        news.set()
+
+    async def until_heard(number: int, said: int = 0) -> None:
         async with asyncio.timeout(SECONDS):
-            while count < number:
+            while count < number or spoken < said:
                 news.clear()
                 await news.wait()
 
     monkeypatch.setattr(ClaudeSession, "_heard", counting)
+    monkeypatch.setattr(GuardedTransport, "send", counting_sent)
     agent = ClaudeAgent(
         {},
         env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
@@ -198,7 +210,7 @@ async def test_a_recording_is_played_again(
     name = "recorded" if tape.resumes else None
     async with talking(agent, name, known_calls=tape.calls, cwd=str(tmp_path)) as ear:
         host = Host(tape, ear.session)
-        heard = 0
+        heard = said_before = 0
         for number, (direction, frame) in enumerate(tape.entries):
             if direction == "out":
                 heard += 1
@@ -207,6 +219,9 @@ async def test_a_recording_is_played_again(
                 await until_heard(heard)
                 following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
                 await host.do(frame, following)
+                if host.tasks:  # it does not wait for what is said, and the next may be its answer
+                    await until_heard(heard, said_before + 1)
+            said_before += 1
         await until_heard(heard)
         for task in host.tasks:  # an interrupt that nobody answers is one of them
             task.cancel()
@@ -217,3 +232,12 @@ async def test_a_recording_is_played_again(
         [again] = (tmp_path / "again").iterdir()
         said = Tape(again).said
     assert canonical(said) == canonical(tape.said)
+
+
+@pytest.mark.parametrize("path", REFUSED, ids=name_of)
+async def test_a_recording_of_a_start_that_was_refused_says_why(path: Path, tmp_path: Path) -> None:
+    env = {"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"}
+    agent = ClaudeAgent({}, env=env, cli_path=player(tmp_path))
+    [why] = Tape(path).heard[-1]["errors"]
+    with pytest.raises(AgentGone, match=why):
+        await agent.open(SessionStart("talk", "gone", str(tmp_path)))

@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
+from tests.agents.claude.stage import RULES, ask, bash, programs, stage, touch
 from tests.agents.hearing import talking
 from tests.agents.processes import wait_until_gone
+from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.process import Limits
 from turnwire.core import events as ev
-from turnwire.core.content import ImageContent, TextContent
-from turnwire.core.conversation.state import Options, Reply
+from turnwire.core.content import Blob, ImageContent, TextContent
+from turnwire.core.conversation.state import Reply
+from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.ports import AgentGone, SessionStart
 from turnwire.testing import Prompts, check_agent
 from turnwire.testing.model_api import Hold, ModelApi, Request, Say, Text, claude_environment
+
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def model(request: Request) -> Say | str:
@@ -90,24 +95,21 @@ async def test_a_session_that_is_gone_begins_anew_and_says_so(tmp_path: Path) ->
 
 
 async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
-    async with ModelApi(*["Hello."] * 50) as api:
-        it = Stage(tmp_path, api, Options(on_disconnect="continue"))
-        await it.begin()
+    async with stage(tmp_path, *["Hello."] * 50, idle=0.1) as it:
         few = asyncio.Semaphore(8)
 
         async def talk(number: int) -> None:
             async with few:
-                session = await it.make_agent().open(SessionStart(f"c{number}", cwd=str(it.work)))
-                await session.prompt([TextContent("hi")], turn_uuid=f"c{number}:1")
-                async for batch in session.events():
-                    if any(isinstance(event, ev.ResultSummary) for event in batch):
-                        break
-                await session.close()
+                talk = await it.engine.create("claude", cwd=str(it.work), rules=RULES)
+                async with Watcher(talk) as seen:
+                    seen.patience = it.seen.patience
+                    await talk.send(f"hi {number}")
+                    end = await seen.until(f.AssistantComplete)
+                    assert not end.payload.is_error
 
         await asyncio.gather(*(talk(number) for number in range(50)))
-        assert not programs()
-        assert len(api.requests) == 50
-        await it.stop()
+        assert len(it.api.requests) == 50
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
 
 
 async def test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice(
@@ -128,19 +130,27 @@ async def test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice(
 
 
 async def test_a_picture_is_shown_and_one_that_is_too_large_is_not(tmp_path: Path) -> None:
-    dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-    async with stage(tmp_path, "A dot.") as it:
-        large = [TextContent("look"), ImageContent("image/png", "A" * 10_000_000)]
-        await it.talk.send(large)  # type: ignore[arg-type]
-        end = await it.ends()
-        assert end.error is not None
-        assert end.error.code == "image_error"
-        assert "10.0 MB" in end.error.message
-        await it.talk.send([TextContent("look"), ImageContent("image/png", dot)])
-        end = await it.ends()
-        assert not end.is_error
-        assert it.text == ["A dot."]
-        assert "'type': 'image'" in str(it.api.requests[-1].messages)
+    async with stage(tmp_path, "A dot.", "The same.") as it:
+        now = iso(it.engine.clock.now())
+        await it.store.put_blob("dot", b64decode(DOT), "image/png", at=now)
+        await it.store.put_blob("large", bytes(10_000_000), "image/png", at=now)
+        for picture, why in [
+            (ImageContent("image/png", "A" * 10_000_000), "10.0 MB"),
+            (ImageContent(blob=Blob("large")), "13.3 MB"),
+        ]:
+            end = await it.says([TextContent("look"), picture])
+            assert end.error is not None
+            assert end.error.code == "image_error"
+            assert why in end.error.message
+        assert not it.api.requests
+        for picture in (ImageContent("image/png", DOT), ImageContent(blob=Blob("dot"))):
+            end = await it.says([TextContent("look"), picture])
+            assert not end.is_error
+            last = it.api.requests[-1].messages[-1]["content"]
+            [shown] = [block for block in last if block["type"] == "image"]
+            source = {"type": "base64", "media_type": "image/png", "data": DOT}
+            assert shown["source"] == source
+        assert it.text == ["A dot.", "The same."]
 
 
 async def test_an_answer_for_a_question_of_another_conversation_is_refused(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ async def test_a_stop_in_a_tool_ends_what_the_tool_runs(tmp_path: Path) -> None:
         receipt = await stop(it)
         assert (receipt.acknowledged, receipt.forced) == (True, False)
         assert not wait_until_gone([pid]), "the sleep is really dead"
+        died = {process.pid: process.name for process in receipt.processes}
+        assert died.get(pid) == "sleep", "and the receipt names it"
+        assert "claude" not in died.values()
         assert it.results["bash_1"].is_error
         await it.says("go on")
         assert it.text == ["Again."]

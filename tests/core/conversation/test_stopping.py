@@ -45,6 +45,13 @@ def test_when_it_obeys_the_turn_ends_as_interrupted() -> None:
     assert ("interrupted", "ada") in talk.audited()
 
 
+def test_the_receipt_names_what_the_agent_ended_when_it_obeyed() -> None:
+    talk = stopping().ends(interrupted=True, processes=[EndedProcess(41, "wget")])
+    receipt = talk.frame(f.ConversationInterrupted)
+    assert (receipt.acknowledged, receipt.forced) == (True, False)
+    assert receipt.processes == [Process(41, "wget")]
+
+
 def test_a_late_stop_does_not_end_the_next_turn() -> None:
     talk = running().ends()
     talk.say()

@@ -43,10 +43,10 @@ export function TalkMenu({
     tellChange();
     await refresh();
   };
-  const save = () => {
+  const save = (format: "jsonl" | "markdown") => {
     close();
     const link = document.createElement("a");
-    link.href = `${client.http.url}${path}/export`;
+    link.href = `${client.http.url}${path}/export?format=${format}`;
     link.download = "";
     link.click();
   };
@@ -65,7 +65,10 @@ export function TalkMenu({
   }
   return (
     <>
-      <MenuItem icon="download" onClick={save}>
+      <MenuItem icon="download" onClick={() => save("markdown")}>
+        {words.exportMarkdown}
+      </MenuItem>
+      <MenuItem icon="download" onClick={() => save("jsonl")}>
         {words.exportIt}
       </MenuItem>
       <MenuItem icon="archive" onClick={() => void archive()}>

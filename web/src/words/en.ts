@@ -229,7 +229,8 @@ export const en = {
   } as Record<string, string>,
 
   // a conversation as a whole
-  exportIt: "Export",
+  exportIt: "Export, to import it again",
+  exportMarkdown: "Export as a document",
   archive: "Archive",
   reopen: "Take out of the archive",
   archivedIt: "Archived",

@@ -201,7 +201,8 @@ export const zh: Words = {
     UNREACHABLE: "无法连接服务器。",
   },
 
-  exportIt: "导出",
+  exportIt: "导出（可再导入）",
+  exportMarkdown: "导出为文档",
   archive: "归档",
   reopen: "取消归档",
   archivedIt: "已归档",

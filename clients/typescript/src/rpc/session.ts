@@ -31,7 +31,7 @@ export type RpcOptions = Omit<RpcConnect, "last_sequence" | "epoch">;
 
 export interface RpcSnapshot extends TalkSnapshot {
   /** Its id, once it is known. */
-  readonly conversation?: string | undefined;
+  readonly id?: string | undefined;
   /** Questions and permissions that wait for an answer. */
   readonly requests: readonly OpenRequest[];
   /** What may be asked for. */
@@ -85,6 +85,11 @@ export class RpcSession extends Talk<RpcSnapshot> {
   constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
     super(http, transport);
     this.#options = options;
+  }
+
+  /** The conversation's id, once it is known. */
+  get id(): string | undefined {
+    return this.#connected?.conversation ?? this.#options.conversation ?? undefined;
   }
 
   view(): View {
@@ -316,7 +321,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
       view: this.view(),
       connection: this.connection,
       error: this.closedBy,
-      conversation: this.#connected?.conversation ?? this.#options.conversation ?? undefined,
+      id: this.id,
       requests: this.#requests,
       capabilities: this.#connected?.capabilities,
     };

@@ -18,6 +18,7 @@ from turnwire.agents.claude.options import own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
 
 __all__ = ["ClaudeAgent"]
@@ -109,7 +110,9 @@ class ClaudeAgent:
                     self._recorder(start),
                 )
         except BaseException as error:
+            reach(CrashPoint.CLOSES)
             await session.close()
+            reach(CrashPoint.CLOSED)
             if isinstance(error, TimeoutError):
                 seconds = f"{self._start_seconds:g} seconds"
                 raise AgentGone(f"Claude gave no sign of life for {seconds}.") from None

@@ -10,14 +10,14 @@ import msgspec
 
 from turnwire.core.content import Content, FileContent, ImageContent, TextContent
 
-__all__ = ["TooLarge", "prompt_line", "prompt_uuid"]
+__all__ = ["NotShown", "prompt_line", "prompt_uuid"]
 
 _LARGEST_PICTURE = 5 << 20  # bytes, of base64: what the API takes
 _OURS = uuid.UUID("6f9b8a52-6d0e-4bb1-9a3c-3d2f1f0c7a55")
 
 
-class TooLarge(Exception):
-    """A picture that the API would not take."""
+class NotShown(Exception):
+    """A picture that is not there, or that the API would not take."""
 
 
 def prompt_uuid(turn_uuid: str) -> str:
@@ -26,7 +26,7 @@ def prompt_uuid(turn_uuid: str) -> str:
 
 
 def prompt_line(content: Sequence[Content], name: str) -> bytes:
-    """A line for the program's standard input. Raises TooLarge."""
+    """A line for the program's standard input. Raises NotShown."""
     message = {"role": "user", "content": _content(content)}
     frame = {"type": "user", "message": message, "parent_tool_use_id": None, "uuid": name}
     return msgspec.json.encode({**frame, "session_id": "default"}) + b"\n"
@@ -47,15 +47,17 @@ def _block(item: Content) -> dict[str, Any]:
         case ImageContent(data=str(data), mime_type=mime):
             if len(data) > _LARGEST_PICTURE:
                 size, most = len(data) / 1e6, _LARGEST_PICTURE / 1e6
-                raise TooLarge(
+                raise NotShown(
                     f"The picture has {size:.1f} MB; Claude takes at most {most:.1f} MB."
                 )
             source = {"type": "base64", "media_type": mime or "image/png", "data": data}
             return {"type": "image", "source": source}
         case ImageContent(url=str(url)):
             return {"type": "image", "source": {"type": "url", "url": url}}
+        case ImageContent():
+            raise NotShown("The picture is not there any more. Send it again.")
         case FileContent(path=path):
             return {"type": "text", "text": f"The file {path}"}
-        case _:  # by reference only, or of a kind that has no name
+        case _:  # of a kind that has no name
             named = msgspec.json.encode(item).decode()
             return {"type": "text", "text": f"(something that cannot be shown: {named})"}

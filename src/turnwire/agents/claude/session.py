@@ -9,10 +9,13 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from turnwire.agents.claude import questions
-from turnwire.agents.claude.prompts import TooLarge, prompt_line, prompt_uuid
+from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
+from turnwire.agents.claude.permissions import Permissions
+from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
@@ -52,8 +55,11 @@ class ClaudeSession(LocalSession):
         self._adapter = claude.ClaudeStreamAdapter()
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
-        self._permissions: dict[str, Any] = {}  # by request: the input that was shown
+        self._permissions = Permissions()
         self._turn = TurnWatch()
+        self._stopped = StopWatch(lambda: self._process.below())
+        # What waits until it is known who died of a stop.
+        self._late: list[NormalizedStreamEvent] | None = None
         self._closing = False
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
@@ -86,9 +92,7 @@ class ClaudeSession(LocalSession):
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
         said = "Claude does not know what was said before: its own record of it is gone."
-        data = {"type": "system", "subtype": "session_lost", "session_id": before, "message": said}
-        raw = Raw(msgspec.json.encode(data))
-        self._say(ev.SystemEvent("claude", "", None, None, "session_lost", raw))
+        self._say(told_by_us("", "session_lost", session_id=before, message=said))
 
     # --- what people say ----------------------------------------------------------------------
 
@@ -98,7 +102,7 @@ class ClaudeSession(LocalSession):
         name = prompt_uuid(turn_uuid)
         try:
             line = prompt_line(content, name)
-        except TooLarge as problem:
+        except NotShown as problem:
             session_id = self._adapter.session_id
             self._say(*self._turn.failed("image_error", str(problem), session_id))
             return
@@ -137,14 +141,14 @@ class ClaudeSession(LocalSession):
             if permission_mode is not None:
                 await self._client.set_permission_mode(permission_mode)
         except Exception as error:  # the SDK raises bare ones
-            said = {"type": "system", "subtype": "choice_refused", "message": str(error)}
-            raw = Raw(msgspec.json.encode(said))
             session_id = self._adapter.session_id
-            self._say(ev.SystemEvent("claude", session_id, None, None, "choice_refused", raw))
+            self._say(told_by_us(session_id, "choice_refused", message=str(error)))
 
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()
+        if self._turn.calls:
+            await self._stopped.look()
         if self._turn.is_busy:
             await self._stop()
 
@@ -178,6 +182,12 @@ class ClaudeSession(LocalSession):
                 async with asyncio.timeout(_LEAVE):
                     await self._turn.idle.wait()
 
+    @property
+    def _process(self) -> GuardedProcess:
+        assert self._transport is not None
+        assert self._transport.process is not None
+        return self._transport.process
+
     # --- to the program -----------------------------------------------------------------------
 
     def _write(self, line: bytes) -> None:
@@ -190,19 +200,9 @@ class ClaudeSession(LocalSession):
             self._write(claude.encode(control.ControlResponse(said)) + b"\n")
 
     def _decide(self, reply: Reply) -> None:
-        """Let a tool run, or not. One that was taken back meanwhile needs no answer."""
-        if reply.request_id not in self._permissions:
-            return
-        shown = self._permissions.pop(reply.request_id)
-        if reply.decision == "allow":
-            changed = shown if reply.updated_input is None else reply.updated_input
-            allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": changed}
-            if reply.remember:
-                allowed["updatedPermissions"] = reply.remember
-            self._answer(reply.request_id, allowed)
-        else:
-            why = reply.reason or "The person said no."
-            self._answer(reply.request_id, {"behavior": "deny", "message": why})
+        decision = self._permissions.decide(reply)
+        if decision is not None:
+            self._answer(reply.request_id, decision)
 
     async def _stop(self) -> None:
         self._adapter.interrupt_requested()
@@ -230,27 +230,48 @@ class ClaudeSession(LocalSession):
             try:
                 line = claude.decode(raw)
             except BadLine as bad:
-                events.append(_unreadable(self._adapter.session_id, raw, bad))
+                events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
                 events += self._adapter.feed(line)  # most lines are these
                 continue
-            if _is_for_sdk(line.message):
+            if is_for_sdk(line.message):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
         if events:
+            self._tell(events)
+        return for_sdk
+
+    def _tell(self, events: list[NormalizedStreamEvent]) -> None:
+        if self._late is not None:
+            self._late += events
+        elif self._stopped.is_needed and any(map(_is_stopped, events)):
+            self._late = events
+            self._start(self._name_the_dead())
+        else:
+            if not self._turn.runs:
+                self._stopped.forget()  # it had come to its end before it was stopped
             self._say(*events)
             if len(self._out) > _MOST:
                 self._start(self._hold_back())
-        return for_sdk
+
+    async def _name_the_dead(self) -> None:
+        """The end of a turn that was stopped says what died of it, and they may need a moment."""
+        processes = await self._stopped.died()
+        assert self._late is not None
+        late, self._late = self._late, None
+        self._say(
+            *(
+                structs.replace(event, processes=processes) if _is_stopped(event) else event
+                for event in late
+            )
+        )
 
     async def _hold_back(self) -> None:
         """Let a reader that is behind catch up, so that memory stays bounded."""
-        process = self._transport.process if self._transport else None
-        if process is not None:
-            process.pause()
-            await self._let_read(_MOST // 2)
-            process.resume()
+        self._process.pause()
+        await self._let_read(_MOST // 2)
+        self._process.resume()
 
     def _meaning(self, line: claude.Line) -> list[NormalizedStreamEvent]:
         match line.message:
@@ -276,11 +297,8 @@ class ClaudeSession(LocalSession):
 
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
+        self._permissions.hear(message)
         match message:
-            case control.ControlRequest(request_id, control.CanUseTool(input=shown)):
-                self._permissions[request_id] = shown
-            case control.ControlCancelRequest(request_id):
-                self._permissions.pop(request_id, None)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.BackgroundTasksChanged(tasks=tasks):
@@ -290,15 +308,12 @@ class ClaudeSession(LocalSession):
 
     async def _ended(self, broken: str | None) -> Exception | None:
         """Nothing more will be heard; if nobody had asked for that, this says why."""
-        assert self._transport is not None
-        process = self._transport.process
-        assert process is not None
         if self._closed:
             return None
         if broken is not None:
-            await process.end()
-        await process.wait()
-        why = broken or process.how_it_ended()
+            await self._process.end()
+        await self._process.wait()
+        why = broken or self._process.how_it_ended()
         if self._last_error:
             why = f"{self._last_error} ({why})"
         self._last_error = why
@@ -330,21 +345,5 @@ class ClaudeSession(LocalSession):
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
 
 
-def _is_for_sdk(message: claude.ClaudeMessage) -> bool:
-    """The control protocol is the SDK's, but for permissions and for our own tool."""
-    match message:
-        case control.ControlResponse() | control.ControlCancelRequest():
-            return True
-        case control.ControlRequest(request=control.CanUseTool()):
-            return False
-        case control.ControlRequest(request=control.McpMessage(server_name=questions.SERVER)):
-            return False
-        case control.ControlRequest():
-            return True
-        case _:
-            return False
-
-
-def _unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEvent:
-    data = Raw(msgspec.json.encode(raw.decode(errors="replace")))
-    return ev.UnknownEvent("claude", session_id, None, None, "unreadable", data, str(bad))
+def _is_stopped(event: NormalizedStreamEvent) -> bool:
+    return isinstance(event, ev.TurnCompleted) and event.interrupted

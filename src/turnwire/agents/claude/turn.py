@@ -6,7 +6,7 @@ import asyncio
 
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.core import events as ev
-from turnwire.core.blocks import ToolUseBlock
+from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import asks_a_person
 from turnwire.dialects import claude
@@ -22,6 +22,7 @@ class TurnWatch:
         self.runs = False
         self.idle = asyncio.Event()  # set when a turn has ended
         self.asks = False  # a question of this turn is on its way to the gate, or there
+        self.calls: set[str] = set()  # of its own, without a result
         self.prompt: str | None = None  # the uuid of one that the program has not begun with
         self.is_hopeless = False  # the API will not answer, however often it is asked
         self._cause: str | None = None  # the word of the API's last error
@@ -76,6 +77,9 @@ class TurnWatch:
                 self.idle.clear()
             case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
                 self.asks = self.asks or asks_a_person(call.tool_name)
+                self.calls.add(call.id)
+            case ev.UserMessage(content=[ToolResultBlock() as result]):
+                self.calls.discard(result.tool_use_id)
             case ev.TurnCompleted(interrupted=True, origin=origin) if self.is_hopeless:
                 said = f"The API refuses Claude: {self._cause} (HTTP {self._status})"
                 whose = ("claude", event.session_id, None, None)
@@ -94,6 +98,7 @@ class TurnWatch:
     def _ended(self) -> None:
         self.runs = self.asks = self.is_hopeless = False
         self._cause = self._status = None
+        self.calls.clear()
         self.idle.set()
 
 

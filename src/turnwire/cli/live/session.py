@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from rich.text import Text
 
-from turnwire.cli.live.ask import Decision, ask_permission, ask_question
+from turnwire.cli.live.ask import TOO_LATE, Decision, ask_permission, ask_question
 from turnwire.cli.live.view import StoryView, View
 from turnwire.cli.words import plain, some
 from turnwire.core.error_codes import Refused
@@ -22,12 +22,8 @@ from turnwire.engine.channel import FollowAgain
 
 __all__ = ["Conversing", "Here", "Left", "Session"]
 
-# It has ended in another way. Whatever is refused otherwise stays open.
-_TOO_LATE = {
-    "DUPLICATE_INPUT_RESPONSE": "Somebody was faster: it is answered already.",
-    "INPUT_TIMEOUT": "That was too late: the time for an answer is over.",
-    "CONVERSATION_INTERRUPTED": "That was too late: the turn was stopped.",
-}
+T = TypeVar("T")
+
 _REPORT = 1.0  # seconds in which an agent begins to speak of background work that has ended
 
 
@@ -42,6 +38,14 @@ class Left(Exception):
 
 class Conversing(Protocol):
     """A conversation, in this process or on a server."""
+
+    @property
+    def id(self) -> str:
+        """Which one."""
+
+    @property
+    def is_here(self) -> bool:
+        """It is of this process: whoever leaves ends it."""
 
     async def head(self) -> int:
         """The number of its newest entry."""
@@ -68,6 +72,8 @@ class Here:
     def __init__(self, engine: Engine, talk: Talk) -> None:
         self._engine = engine
         self._talk = talk
+        self.id = talk.id
+        self.is_here = True
 
     async def head(self) -> int:
         row = await self._engine.store.conversation(self._talk.id)
@@ -151,19 +157,17 @@ class Session:
             await self._until(lambda: item in self._turn_of_item)
         return await self.see(turn_id or self._turn_of_item[item or ""])
 
-    async def read_line(self, hint: str) -> str | None:
-        """A line that somebody types; none: they would rather not. Raises Left."""
-        painter = self._view.painter
-        assert painter is not None
-        typing = asyncio.ensure_future(painter.read_line(hint))
+    async def heed(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for something else, unless the person leaves first. Raises Left."""
+        working = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(self._until(lambda: False))
         try:
-            await asyncio.wait([typing, leaving], return_when=asyncio.FIRST_COMPLETED)
-            if not typing.done():
+            await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
                 leaving.result()
-            return typing.result()
+            return working.result()
         finally:
-            for task in (typing, leaving):
+            for task in (working, leaving):
                 task.cancel()
                 with suppress(asyncio.CancelledError, Left):
                     await task
@@ -252,9 +256,9 @@ class Session:
             else:
                 await self._talk.decide(request.request_id, reply)
         except Refused as refused:
-            if refused.code not in _TOO_LATE:
+            if refused.code not in TOO_LATE:
                 raise
-            self._view.note([Text(_TOO_LATE[refused.code], "yellow")])
+            self._view.note([Text(TOO_LATE[refused.code], "yellow")])
         await self._until(lambda: not self._is_open(request))
 
     def _is_open(self, request: OpenRequest) -> bool:

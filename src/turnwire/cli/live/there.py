@@ -15,7 +15,9 @@ __all__ = ["There"]
 class There:
     """See `Conversing`. The client reconnects by itself, so that its frames go on."""
 
-    def __init__(self, talk: ClientConversation) -> None:
+    def __init__(self, conversation_id: str, talk: ClientConversation) -> None:
+        self.id = conversation_id
+        self.is_here = False
         self._talk = talk
 
     async def head(self) -> int:

@@ -152,7 +152,8 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
         d.commands.append(CloseAgent())
         wake(d)  # if the answer was faster
     else:
-        d.turn = structs.replace(turn, ending=_end_of(event))
+        processes = event.processes if isinstance(event, ev.TurnCompleted) else []
+        d.turn = structs.replace(turn, ending=_end_of(event), processes=processes)
 
 
 def _is_deferred(event: ev.TurnCompleted | ev.TurnFailed) -> bool:
@@ -174,12 +175,13 @@ def _figures(d: Draft, result: ev.ResultSummary) -> None:
 
 
 def _finish(d: Draft, end: TurnEnd) -> None:
-    assert d.turn is not None
-    stopping = d.turn.stopping
+    turn = d.turn
+    assert turn is not None
+    stopping = turn.stopping
     acknowledged = end.interrupted
     if stopping is not None and stopping.error is not None:
         end = structs.replace(end, is_error=True, interrupted=False, error=stopping.error)
-    finish_turn(d, end, acknowledged=acknowledged)
+    finish_turn(d, end, acknowledged=acknowledged, processes=turn.processes)
 
 
 # --- entries ------------------------------------------------------------------------------------

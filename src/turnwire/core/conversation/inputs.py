@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from turnwire.core.content import Content
-from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.events import EndedProcess, NormalizedStreamEvent
 from turnwire.core.message import Message
 from turnwire.core.status import Outcome
 
@@ -112,14 +112,6 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     trace_id: str = ""  # used if the agent begins a turn by itself
     inbox_item_id: str | None = None  # used if it asks something
     last: bool = True  # nothing else was ready together with it
-
-
-class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A process that was ended."""
-
-    pid: int
-    name: str | None = None
-    signal: str | None = None
 
 
 class AgentLost(_Input, frozen=True, kw_only=True):

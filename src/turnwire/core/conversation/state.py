@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from turnwire.core.events import EndedProcess
 from turnwire.core.status import (
     BackgroundTask,
     OpenRequest,
@@ -99,6 +100,7 @@ class Turn(_State, frozen=True):
     item: QueueItem | None = None  # what a person said to start it
     stopping: Stopping | None = None
     ending: TurnEnd | None = None  # the agent said how it ended; its figures may follow
+    processes: list[EndedProcess] = []  # that the agent ended when it was stopped
     unheard: bool = False  # suspended, because the server fell before the agent knew of it
     deferred: bool = False  # the agent itself put its question aside, and will know the answer
     meanwhile: TurnEnd | None = None  # the agent was at something else first: how that ended

@@ -160,6 +160,7 @@ class RpcConnection(Client):
             connection_id=stay.connection_id,
             user=self.who.name,
             reached=lambda: self.outlet.reached,
+            protocol="rpc",
         )
         try:
             async with aclosing(first):

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Literal, TypeAlias
 
-from msgspec import structs
-
-from turnwire.core import events as ev
 from turnwire.core import ui
-from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
 from turnwire.dialects.rpc import RpcBridge, encode
 from turnwire.dialects.rpc.frames import stream_tail
@@ -31,6 +26,8 @@ News: TypeAlias = f.TurnStarted | f.AssistantComplete | f.SessionState
 class Line:
     """A message, and what stands beside it; or news that a connection has to know."""
 
+    __slots__ = ("_written", "kind", "message", "news", "sequence", "turn_id")
+
     def __init__(
         self,
         kind: Kind,
@@ -44,25 +41,29 @@ class Line:
         self.turn_id = turn_id  # whose stream it belongs to
         self.sequence = sequence
         self.news = news
-        self.names_turn = sequence is not None or isinstance(news, f.AssistantComplete)
+        self._written: bytes | None = None
 
-    @cached_property
+    @property
     def written(self) -> bytes:
-        """All that stands behind the id in its frame."""
-        assert self.message is not None
-        turn_id = self.turn_id if self.names_turn else None
-        return encode(self.message) + stream_tail(self.sequence, turn_id)
+        """All that stands behind the id in its frame, once somebody needs it."""
+        if self._written is None:
+            names_turn = self.sequence is not None or self.news is not None
+            tail = stream_tail(self.sequence, self.turn_id) if names_turn else b"}"
+            self._written = encode(self.message) + tail
+        return self._written
 
 
-_GROWS = (
-    ui.UiTextDelta,
-    ui.UiThinkingDelta,
-    ui.UiToolInputDelta,
-    ui.UiMessageStart,
-    ui.UiBlockStart,
-    ui.UiToolStart,
-    ui.UiBlockStop,
-    ui.UiMessageComplete,
+_GROWS = frozenset(
+    [
+        ui.UiTextDelta,
+        ui.UiThinkingDelta,
+        ui.UiToolInputDelta,
+        ui.UiMessageStart,
+        ui.UiBlockStart,
+        ui.UiToolStart,
+        ui.UiBlockStop,
+        ui.UiMessageComplete,
+    ]
 )
 
 
@@ -108,10 +109,11 @@ class Feed:
         """What grows; what is finished comes with its number. Returns a turn's figures."""
         figures = None
         turn_id = spoken.turn_id
-        for event in self._adapter.feed_all(_joined(spoken.events)):
-            if isinstance(event, _GROWS):
+        for event in self._adapter.feed_all(spoken.events):
+            if type(event) in _GROWS:
                 self._session_id = event.session_id
-                out += [Line("grows", each, turn_id) for each in self._bridge.feed(event)]
+                for message in self._bridge.feed(event):
+                    out.append(Line("grows", message, turn_id))  # noqa: PERF401 (mostly one)
             elif isinstance(event, ui.UiToolProgress):
                 out += [Line("output_delta", each, turn_id) for each in self._bridge.feed(event)]
                 out += [Line("text_delta", each, turn_id) for each in self._as_text.feed(event)]
@@ -146,37 +148,6 @@ class Feed:
         *before, result = self._bridge.feed_all(events)
         out += [Line("whole", each, frame.turn_id) for each in before]
         out.append(Line("whole", result, frame.turn_id, news=frame))
-
-
-def _joined(events: list[NormalizedStreamEvent]) -> Iterable[NormalizedStreamEvent]:
-    """Neighbouring pieces of a block as one: what is ready together goes together."""
-    first: ev.ContentDelta | None = None
-    texts: list[str] = []
-    for event in events:
-        if type(event) is ev.ContentDelta:
-            if (
-                first is not None
-                and event.index == first.index
-                and event.message_id == first.message_id
-                and event.kind == first.kind
-                and event.tool_use_id == first.tool_use_id
-            ):
-                texts.append(event.text)
-                continue
-            if first is not None:
-                yield _whole(first, texts)
-            first, texts = event, [event.text]
-            continue
-        if first is not None:
-            yield _whole(first, texts)
-            first = None
-        yield event
-    if first is not None:
-        yield _whole(first, texts)
-
-
-def _whole(first: ev.ContentDelta, texts: list[str]) -> ev.ContentDelta:
-    return first if len(texts) == 1 else structs.replace(first, text="".join(texts))
 
 
 class Feeds:

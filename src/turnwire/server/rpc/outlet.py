@@ -19,10 +19,12 @@ _LINE = 400  # bytes, about
 class Written(Sent):
     """A frame that is bytes already."""
 
+    __slots__ = ("raw",)
+
     def __init__(self, raw: bytes, number: int | None = None) -> None:
         self.raw = raw
         self.number = number
-        self.size = len(raw)
+        self._size = len(raw)
 
     def at(self, sequence: int) -> bytes:
         """The same for whichever number: these frames have none."""

@@ -6,10 +6,19 @@ from typing import Any
 
 import apsw
 
+from turnwire.core.times import iso
 from turnwire.ports import Ticket, Token
 from turnwire.stores.text import clean
 
-__all__ = ["add_ticket", "add_token", "find_token", "find_tokens", "revoke_token", "take_ticket"]
+__all__ = [
+    "add_ticket",
+    "add_token",
+    "find_token",
+    "find_tokens",
+    "forget_tokens",
+    "revoke_token",
+    "take_ticket",
+]
 
 _COLUMNS = "token_id, name, kind, user, created_at, expires_at, revoked_at"
 
@@ -52,6 +61,14 @@ def revoke_token(db: apsw.Cursor, token_id: str, at: str) -> bool:
     revoked = bool(db.connection.changes())
     db.execute("DELETE FROM tickets WHERE token_id = ?", (clean(token_id),))
     return revoked
+
+
+def forget_tokens(db: apsw.Cursor, before: int) -> None:
+    """What opened nothing any more at that time."""
+    db.execute(
+        "DELETE FROM tokens WHERE expires_at <= ?1 OR revoked_at <= ?2", (before, iso(before))
+    )
+    db.execute("DELETE FROM tickets WHERE expires_at <= ?", (before,))
 
 
 def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> None:

@@ -277,6 +277,9 @@ class SqliteStore:
     async def revoke_token(self, token_id: str, *, at: str) -> bool:
         return await self._writer.call(lambda db: access.revoke_token(db, token_id, at))
 
+    async def forget_tokens(self, *, before: int) -> None:
+        await self._writer.call(lambda db: access.forget_tokens(db, before))
+
     async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None:
         await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now))
 

@@ -19,7 +19,7 @@ from turnwire.testing.model_api.script import (
     Thinking,
     ToolUse,
 )
-from turnwire.testing.model_api.server import ModelApi, Request
+from turnwire.testing.model_api.server import ModelApi, Request, Said
 
 __all__ = [
     "Fail",
@@ -28,6 +28,7 @@ __all__ = [
     "RedactedThinking",
     "Reply",
     "Request",
+    "Said",
     "Say",
     "Script",
     "Text",

@@ -17,7 +17,7 @@ from turnwire.testing.model_api import http
 from turnwire.testing.model_api import script as s
 from turnwire.testing.model_api.stream import error_body, events, whole
 
-__all__ = ["ModelApi", "Request"]
+__all__ = ["ModelApi", "Request", "Said"]
 
 _LIMIT = 64 << 20  # bytes of a request's head; its body is not limited
 _MESSAGES, _COUNT = "/v1/messages", "/v1/messages/count_tokens"
@@ -55,6 +55,14 @@ class Request(Struct, frozen=True):
         return {b["tool_use_id"]: b for b in blocks if b.get("type") == "tool_result"}
 
 
+class Said(Struct):
+    """A message that the model has begun to say."""
+
+    lane: str
+    message: s.Say
+    whole: bool = False  # it was said to its end
+
+
 Answer: TypeAlias = s.Reply | Callable[[Request], s.Reply]
 
 
@@ -78,6 +86,7 @@ class ModelApi:
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.requests: list[Request] = []  # for messages, in the order in which they came
+        self.said: dict[str, Said] = {}  # by message id
         self.holding: list[str] = []  # the names of the holds at which a stream has arrived
 
     @classmethod
@@ -172,13 +181,16 @@ class ModelApi:
             await http.send_json(writer, reply.status, error_body(reply), reply.headers)
             return True
         self._numbers += 1
+        message_id = f"msg_scripted_{self._numbers}"
+        said = self.said[message_id] = Said(request.lane, reply)
         how: dict[str, Any] = {
-            "message_id": f"msg_scripted_{self._numbers}",
+            "message_id": message_id,
             "model": str(request.body.get("model")),
             "call_id": self._call_id,
         }
         if not request.body.get("stream"):
             await http.send_json(writer, 200, whole(reply, **how), reply.headers)
+            said.whole = True
             return True
         http.start_stream(writer, reply.headers)
         for number, beat in enumerate(events(reply, **how)):
@@ -196,6 +208,8 @@ class ModelApi:
                 await _send(writer, {"type": "error", "error": error})
                 break
             await _send(writer, beat.event)
+        else:
+            said.whole = True
         await http.send_chunk(writer, b"")
         return True
 

@@ -1,0 +1,42 @@
+"""What a line of the program is, before anybody asks what it means."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from turnwire.agents.claude.questions import SERVER
+from turnwire.core import events as ev
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.dialects import claude
+from turnwire.dialects.claude import control
+from turnwire.errors import BadLine
+
+__all__ = ["is_for_sdk", "told_by_us", "unreadable"]
+
+
+def is_for_sdk(message: claude.ClaudeMessage) -> bool:
+    """The control protocol is the SDK's, but for permissions and for our own tool."""
+    match message:
+        case control.ControlResponse() | control.ControlCancelRequest():
+            return True
+        case control.ControlRequest(request=control.CanUseTool()):
+            return False
+        case control.ControlRequest(request=control.McpMessage(server_name=server)):
+            return server != SERVER
+        case control.ControlRequest():
+            return True
+        case _:
+            return False
+
+
+def unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEvent:
+    """A line that is no message is kept as it came."""
+    data = Raw(msgspec.json.encode(raw.decode(errors="replace")))
+    return ev.UnknownEvent("claude", session_id, None, None, "unreadable", data, str(bad))
+
+
+def told_by_us(session_id: str, subtype: str, /, **more: str) -> NormalizedStreamEvent:
+    """News about the program that it cannot tell itself, in the form of its own."""
+    raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **more}))
+    return ev.SystemEvent("claude", session_id, None, None, subtype, raw)

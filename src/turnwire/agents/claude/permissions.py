@@ -1,0 +1,39 @@
+"""Permissions that a program has asked for and that nobody has decided about yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnwire.core.conversation.state import Reply
+from turnwire.dialects import claude
+from turnwire.dialects.claude import control
+
+__all__ = ["Permissions"]
+
+
+class Permissions:
+    """Several may be open at once: sub-agents ask as well."""
+
+    def __init__(self) -> None:
+        self._shown: dict[str, Any] = {}  # by request: the input that a person sees
+
+    def hear(self, message: claude.ClaudeMessage) -> None:
+        """The program asks, or takes it back."""
+        match message:
+            case control.ControlRequest(request_id, control.CanUseTool(input=shown)):
+                self._shown[request_id] = shown
+            case control.ControlCancelRequest(request_id):
+                self._shown.pop(request_id, None)
+            case _:
+                pass
+
+    def decide(self, reply: Reply) -> dict[str, Any] | None:
+        """The answer for the program; none: it was taken back meanwhile, and needs no answer."""
+        if reply.request_id not in self._shown:
+            return None
+        shown = self._shown.pop(reply.request_id)
+        if reply.decision != "allow":
+            return {"behavior": "deny", "message": reply.reason or "The person said no."}
+        changed = shown if reply.updated_input is None else reply.updated_input
+        allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": changed}
+        return {**allowed, "updatedPermissions": reply.remember} if reply.remember else allowed
