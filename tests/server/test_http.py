@@ -414,7 +414,7 @@ def test_no_address_of_a_conversation_is_there_for_others(
         name = await server.begin(user="ann")
         async with server.http(await server.token_of("bob")) as bobs:
             body = {"title": "mine"} if method == "PATCH" else None
-            answer = await bobs.request(method, path.format(id=name), json=body)
+            answer = await bobs.request(method, path.format(id=name, sequence=1), json=body)
             assert answer.status_code == 404
             assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
         shown = (await http.get(f"/api/conversations/{name}")).json()
