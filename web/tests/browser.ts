@@ -44,7 +44,12 @@ export class Person {
     private readonly server: Server,
   ) {}
 
-  static async enter(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<Person> {
+  static async enter(
+    browser: Browser,
+    server: Server,
+    options: BrowserContextOptions = {},
+    link?: string,
+  ): Promise<Person> {
     const context = await browser.newContext({
       locale: "en-GB",
       viewport: { width: 1280, height: 860 },
@@ -53,7 +58,7 @@ export class Person {
     const page = await context.newPage();
     const person = new Person(context, page, server);
     person.watch(page);
-    await page.goto(server.newLink());
+    await page.goto(link ?? server.newLink());
     await page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
     return person;
   }

@@ -14,6 +14,8 @@ export class Server {
   url = "";
   link = "";
   private child: ChildProcess | undefined;
+  /** A program of tests/python to be run instead of `turnwire serve`. */
+  private program: string | undefined;
 
   private constructor(
     readonly dataDir: string,
@@ -23,6 +25,14 @@ export class Server {
   /** `turnwire serve` with a data directory of its own, on a free port. */
   static async start(environment: Record<string, string> = {}): Promise<Server> {
     const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-page-")), environment);
+    await server.serve(0);
+    return server;
+  }
+
+  /** The real Claude Code, with a model that follows a script. */
+  static async withClaude(): Promise<Server> {
+    const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-page-")), {});
+    server.program = "claude";
     await server.serve(0);
     return server;
   }
@@ -86,7 +96,10 @@ export class Server {
       this.dataDir,
       "--no-open",
     ];
-    const child = spawn(`${BIN}turnwire`, args, {
+    const [command, given] = this.program
+      ? [`${BIN}python`, [`${ROOT}web/tests/python/${this.program}.py`, this.dataDir]]
+      : [`${BIN}turnwire`, args];
+    const child = spawn(command, given, {
       cwd: this.dataDir,
       env: { ...process.env, ...this.environment },
       stdio: ["ignore", "pipe", "inherit"],

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, structs
 from starlette.requests import Request
 from starlette.responses import Response
 
 from turnwire.core.error_codes import Refused
+from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import to_json
 from turnwire.dialects import claude
 from turnwire.dialects.v2.project import frame_of
@@ -44,4 +46,9 @@ def _events(raw: bytes) -> list[Any]:
     """What the dialect makes of it. An agent that speaks another one has none here."""
     lines = [line for line in claude.read([raw]) if isinstance(line, claude.Line)]
     adapter = claude.ClaudeStreamAdapter()
-    return [msgspec.to_builtins(event) for line in lines for event in adapter.feed(line)]
+    return [_without_raw(event) for line in lines for event in adapter.feed(line)]
+
+
+def _without_raw(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
+    """It stands beside the event already."""
+    return structs.replace(event, raw=UNSET) if hasattr(event, "raw") else event
