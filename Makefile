@@ -16,6 +16,9 @@ endif
 
 # What needs Node.js is left out where there is none, and says so; in CI that is an error.
 TYPESCRIPT := clients/typescript
+# What the lock files say, and no other: but `npm ci` refuses a lock file that was written where the
+# programs for other systems, which are optional, could not be had.
+NPM_INSTALL := npm install --no-save --silent --ignore-scripts
 define with-node
 	if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then \
 	  $(MAKE) -s --no-print-directory $(or $(3),$(TYPESCRIPT))/node_modules/.package-lock.json && \
@@ -158,10 +161,10 @@ clean: ## remove .venv and everything else that can be made again
 
 $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	@echo "Installing what the TypeScript client is built and tested with"
-	@cd $(TYPESCRIPT) && npm ci --silent --ignore-scripts
+	@cd $(TYPESCRIPT) && $(NPM_INSTALL)
 	@touch $@
 
 web/node_modules/.package-lock.json: web/package-lock.json
 	@echo "Installing what the page is built and tested with"
-	@cd web && npm ci --silent --ignore-scripts
+	@cd web && $(NPM_INSTALL)
 	@touch $@
