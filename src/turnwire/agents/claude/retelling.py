@@ -94,7 +94,7 @@ class Retelling:
         """The log gets this."""
         self._has_news = True
         if call is None and not self._is_new:
-            self._end_turn(goes_on=True)
+            self._end_turn(goes_on=True)  # that the log has
         self._take(record, call, is_new=True)
 
     def went_back(self, to: str | None) -> None:
@@ -113,13 +113,15 @@ class Retelling:
     # --- records ------------------------------------------------------------------------------
 
     def _take(self, record: Record, call: str | None, *, is_new: bool) -> None:
-        self._now = max(self._now, record.at or 0)
         if record.kind == "aside":
             return
+        begins = call is None and record.kind in ("said", "begun")
+        if begins:
+            self._end_turn(goes_on=True)
+        self._now = max(self._now, record.at or 0)
         if call is None:
             self._is_new = is_new
-            if record.kind in ("said", "begun"):
-                self._end_turn(goes_on=True)
+            if begins:
                 self._begin(record)
             if record.kind == "said":
                 return

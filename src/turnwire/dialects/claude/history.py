@@ -162,6 +162,8 @@ def _queued(data: dict[str, Any]) -> tuple[Kind, list[Content]]:
 def _kind_of_user(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]]:
     if any(isinstance(block, blocks.ToolResultBlock) for block in _blocks(line)):
         return "result", []
+    if data.get("isMeta") is True or data.get("isCompactSummary") is True:
+        return "news", []
     origin = data.get("origin")
     if isinstance(origin, dict) and origin.get("kind") not in _BY_A_PERSON:
         return "begun", []
@@ -171,8 +173,7 @@ def _kind_of_user(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]
     text = "".join(part.text for part in content if isinstance(part, TextContent)).strip()
     if text.startswith(_STOPPED):
         return "stopped", []
-    is_own = data.get("isMeta") is True or data.get("isCompactSummary") is True
-    if is_own or text.startswith(_NOT_SAID):
+    if text.startswith(_NOT_SAID):
         return "news", []
     if not text and all(isinstance(part, TextContent) for part in content):
         return "aside", []
