@@ -102,6 +102,7 @@ async def _bring(
     store: Store, session: Session, known: str | None, leaf: str | None
 ) -> Brought | None:
     from turnwire.agents.claude.bringing import Brought, bring, conversation_of
+    from turnwire.cli.conversations import has_died
     from turnwire.ports import Damaged
 
     try:
@@ -110,6 +111,7 @@ async def _bring(
             session,
             owner=f"{socket.gethostname()}:{os.getpid()}:import",
             new_id=lambda: secrets.token_hex(16),
+            has_died=has_died,
             known=known,
             leaf=leaf,
         )

@@ -87,12 +87,12 @@ async def test_a_session_is_imported_gone_on_with_and_imported_again(tmp_path: P
         "look left": [Say([bash("echo left", "call_left")]), "Left is done."],
         "look right": [Say([bash("echo right", "call_right")]), "Right is done."],
     }
-    calls = [Thinking("Hm."), Text("Two."), bash("echo 1", "c1"), bash("exit 3", "c2")]
+    calls = Say([Thinking("Hm."), Text("Two."), bash("echo 1", "c1"), bash("exit 3", "c2")])
     both = Say([send("look left", "agent_l"), send("look right", "agent_r")])
     place = tmp_path / "imported"
     async with stage(
         tmp_path,
-        *("Hello.", Say(calls), "Ran.", both, "Both are back.", Say([ask()]), "Blue then."),
+        *("Hello.", calls, "Ran.", both, "Both are back.", Say([ask()]), "Blue then."),
         *("Said elsewhere.", "Said here again."),
         lanes=lanes,
         options=OPTIONS,

@@ -16,7 +16,7 @@ from turnwire.core.conversation.state import Conversation, needs_recovery
 from turnwire.core.times import iso
 from turnwire.dialects.claude.branches import branch, story, title_of, voices_in
 from turnwire.dialects.claude.history import Record
-from turnwire.ports import Commit, ConversationRow, NewConversation, Owned, Store
+from turnwire.ports import Claim, Commit, ConversationRow, NewConversation, Owned, Store
 
 __all__ = ["Brought", "bring", "conversation_of"]
 
@@ -55,12 +55,14 @@ async def bring(
     *,
     owner: str,
     new_id: Callable[[], str],
+    has_died: Callable[[str], bool],
     known: str | None = None,
     leaf: str | None = None,
 ) -> Brought | None:
     """Add what is new; none: there is nothing in it at all.
 
-    `known` is the conversation that this session belongs to already, if there is one. A named `leaf`
+    `has_died` says of the owner of a conversation whether it surely is gone, so that it need not be
+    waited for. `known` is the conversation that this session belongs to already, if there is one. A named `leaf`
     that is not the newest makes a conversation of its own, which Claude cannot go on with. Raises
     KeyError where there is no such leaf.
     """
@@ -81,7 +83,7 @@ async def bring(
     elif await _is_known(store, row, told):
         return Brought(name, session.session_id, 0, title=row.title)
     try:
-        claim = await store.claim(name, owner, now=_now(), lease=_LEASE)
+        claim = await _claim(store, name, owner, has_died)
     except Owned:
         return _left(row, session, "another process works on it; import again when it has ended")
     try:
@@ -100,6 +102,18 @@ async def bring(
     return Brought(name, session.session_id, state.head - row.head, is_new, state.title)
 
 
+async def _claim(store: Store, name: str, owner: str, has_died: Callable[[str], bool]) -> Claim:
+    try:
+        return await store.claim(name, owner, now=_now(), lease=_LEASE)
+    except Owned as owned:
+        before = str(owned.data.get("owner"))
+        if not has_died(before):
+            raise
+        # In its name, so that it is let go.
+        await store.release(await store.claim(name, before, now=_now(), lease=0))
+    return await store.claim(name, owner, now=_now(), lease=_LEASE)
+
+
 async def _create(store: Store, name: str, session: Session, main: list[Record]) -> ConversationRow:
     title = title_of(session.titles, session.records)
     first = next((record.at for record in main if record.at is not None), None)
@@ -113,17 +127,22 @@ async def _create(store: Store, name: str, session: Session, main: list[Record])
 async def _retell(
     store: Store, row: ConversationRow, session: Session, told: _Story, new_id: Callable[[], str]
 ) -> Retelling:
-    """What is new, ready to be written: of each voice what comes behind the last that is known."""
+    """What is new, ready to be written: of each voice what comes behind the last that is known.
+
+    What a sub-agent said before the last known word of its caller is not new: the program does not
+    say everything of it aloud.
+    """
     known = await _known_uuids(store, row)
     places: dict[str | None, int] = {}
     for place, (record, call) in enumerate(told):
         if record.uuid in known:
             places[call] = place
-    news = [place > places.get(call, -1) for place, (_, call) in enumerate(told)]
+    main = places.get(None, -1)
+    news = [place > max(places.get(call, -1), main) for place, (_, call) in enumerate(told)]
     retelling = Retelling(row.state, session.session_id, new_id)
     if not any(new and record.kind in _COUNTS for new, (record, _) in zip(news, told, strict=True)):
         return retelling
-    here = told[places[None]][0].uuid if None in places else None
+    here = told[main][0].uuid if None in places else None
     if _left_branch(session, told, known, here):
         retelling.went_back(here)
     for new, (record, call) in zip(news, told, strict=True):
