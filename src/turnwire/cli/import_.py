@@ -47,9 +47,9 @@ def command(
     leaf: str | None,
     as_json: bool,
 ) -> None:
-    """Make a conversation of an exported file, or of each session of Claude Code.
+    """Take over an exported file, or Claude Code's own sessions.
 
-    FILE is what `turnwire export --to jsonl` wrote. The conversation gets a new id; its entries and
+    FILE is what `turnwire export --to jsonl` wrote. Its conversation gets a new id; its entries and
     their numbers stay the same. What was open when it was exported has ended in it, as interrupted.
 
     With `--from claude` there is no FILE: the sessions are where Claude Code keeps them, also if
