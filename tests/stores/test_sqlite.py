@@ -27,7 +27,7 @@ from turnwire.core.message import (
     meta_of,
 )
 from turnwire.core.status import QueueItem
-from turnwire.ports import Commit, Fenced, StorageUnavailable, Store
+from turnwire.ports import Commit, Damaged, Fenced, NewConversation, StorageUnavailable, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.stores.sqlite.connection import connect
@@ -384,3 +384,20 @@ def test_commits_come_from_several_event_loops(tmp_path: Path) -> None:
             assert len(await store.entries(f"c{number}")) == 20
 
     in_store(tmp_path / "log.db", work)
+
+
+def test_whoever_met_damage_sees_what_is_written_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def work(store: SqliteStore) -> None:
+        await store.create(NewConversation("broken", "demo", at(1)))
+        db = apsw.Connection(str(path))
+        db.execute("UPDATE conversations SET state_json = '{'")
+        db.close()
+        with pytest.raises(Damaged) as damage:
+            await store.conversation("broken")
+        await store.create(NewConversation("whole", "demo", at(2)))
+        assert await store.conversation("whole") is not None
+        assert damage.value.message  # whoever keeps the error keeps what it comes from
+
+    in_store(path, work, readers=1)
