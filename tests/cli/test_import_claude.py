@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,11 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tests.cli.conftest import TURNWIRE, Tell, lines
 from tests.cli.terminal import Terminal
 from tests.rights import like_everybody
 from turnwire.cli.home import Home, run_async
+from turnwire.core.content import TextContent
+from turnwire.core.conversation.effects import Audit
+from turnwire.core.conversation.state import Waiting
+from turnwire.core.status import QueueItem
+from turnwire.ports import Commit
 from turnwire.stores.sqlite import fsck
 
 SESSION = "5e55-0001"
@@ -383,6 +390,61 @@ def test_a_conversation_that_somebody_works_on_is_left_alone(
     assert told.exit_code == 0
     assert f"{name}  left as it is: another process works on it" in told.stderr
     assert words(log(tell, name)) == ["hi", "Hello."]
+
+
+def test_a_conversation_in_which_something_waits_is_left_alone(
+    tell: Tell, history: History, home: Path
+) -> None:
+    history.write(*HELLO)
+    [one] = bring(tell, home)["conversations"]
+    name = one["conversation_id"]
+    history.write(user("u2", "a1", "more"), model("a2", "u2", "More."))
+    item = QueueItem("q1", [TextContent("next")])
+
+    async def wait() -> None:
+        async with Home(home).store() as store:
+            claim = await store.claim(name, "x", now=time.time_ns() // 1_000_000, lease=60_000)
+            row = await store.conversation(name)
+            assert row is not None
+            state = structs.replace(row.state, queue=[Waiting(item, "t")], held=True)
+            said = Audit("said", None, {"queue_id": "q1"})
+            await store.commit(Commit(claim, state, [said], row.updated_at))
+            await store.release(claim)
+
+    run_async(wait())
+    [left] = bring(tell, home)["conversations"]
+    assert (left["entries"], left["refused"]) == (
+        0,
+        "something waits in it; import again when that is over",
+    )
+
+
+def test_a_damaged_conversation_is_told_and_the_others_are_imported(
+    tell: Tell, history: History, home: Path
+) -> None:
+    history.write(*HELLO)
+    [one] = bring(tell, home)["conversations"]
+    with sqlite3.connect(home / "turnwire.db") as db:
+        db.execute("UPDATE conversations SET state_json = '{'")
+    history.write(user("x1", None, "another"), session="5e55-0002")
+    told = tell("import", "--from", "claude")
+    assert told.exit_code == 0
+    assert f"{one['conversation_id']}  left as it is: " in told.stderr
+    assert "turnwire fsck --repair" in told.stderr
+    assert "1 conversation imported" in told.stdout
+
+
+def test_a_file_that_may_not_be_read_is_told_and_the_others_are_imported(
+    tell: Tell, history: History
+) -> None:
+    path = history.write(*HELLO)
+    path.chmod(0)
+    history.write(user("x1", None, "another"), session="5e55-0002")
+    with like_everybody():
+        told = tell("import", "--from", "claude")
+    assert told.exit_code == 0
+    assert told.stderr == f"turnwire: {path}: cannot be read: Permission denied. Left out.\n"
+    assert "1 conversation imported." in told.stdout
 
 
 def test_an_import_that_was_killed_goes_on_where_it_was(

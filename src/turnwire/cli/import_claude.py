@@ -30,7 +30,8 @@ def import_claude(home: Home, project: Path | None, leaf: str | None, *, as_json
     files = _find(project)
     brought, bad = run_async(_import(home, files, leaf))
     for each in bad[:_SHOWN]:
-        click.echo(f"turnwire: {each.path}:{each.line}: {each.why}. Left out.", err=True)
+        place = f"{each.path}:{each.line}" if each.line else each.path
+        click.echo(f"turnwire: {place}: {each.why}. Left out.", err=True)
     if len(bad) > _SHOWN:
         click.echo(f"turnwire: and {counted(len(bad) - _SHOWN, 'line')} more", err=True)
     if as_json:
@@ -68,12 +69,12 @@ def _find(project: Path | None) -> list[SessionFile]:
 async def _import(
     home: Home, files: list[SessionFile], leaf: str | None
 ) -> tuple[list[Brought], list[BadRecord]]:
-    from turnwire.agents.claude.history import read_session
+    from turnwire.agents.claude.history import BadRecord, read_session
     from turnwire.cli.conversations import every_conversation
 
     brought: list[Brought] = []
     bad: list[BadRecord] = []
-    seen = leaf is None
+    is_found = leaf is None
     async with home.store(create=True) as store:
         rows = [*await every_conversation(store), *await every_conversation(store, archived=True)]
         known = {row.native_session_id: row.conversation_id for row in rows}
@@ -83,14 +84,19 @@ async def _import(
             length=total, label="Importing", file=sys.stderr, hidden=not on_screen
         ) as bar:
             for file in files:
-                session = read_session(file, bar.update)
+                try:
+                    session = read_session(file, bar.update)
+                except OSError as problem:
+                    cause = problem.strerror or str(problem)
+                    bad.append(BadRecord(str(file.path), 0, f"cannot be read: {cause}"))
+                    continue
                 bad += session.bad
                 if leaf is not None and all(record.uuid != leaf for record in session.records):
                     continue
-                seen = True
+                is_found = True
                 result = await _bring(store, session, known.get(file.session_id), leaf)
                 brought += [result] if result is not None else []
-    if not seen:
+    if not is_found:
         raise TurnwireError(
             f"no session has a message {leaf}. A leaf is the uuid of a message in Claude Code's own "
             "files; leave it out to import the newest branch."

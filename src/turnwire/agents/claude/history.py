@@ -23,7 +23,7 @@ class BadRecord(Struct, frozen=True):
     """A line that could not be read, and where it stands."""
 
     path: str
-    line: int
+    line: int  # 0: all of the file
     why: str
 
 
@@ -40,6 +40,7 @@ class Session(Struct):
     """All that there is of one."""
 
     session_id: str
+    folder: str  # the name of its project
     records: list[Record] = []
     titles: list[Title] = []
     agents: dict[str, list[Record]] = {}  # by sub-agent
@@ -48,9 +49,11 @@ class Session(Struct):
 
     @property
     def cwd(self) -> str | None:
-        """Where it worked last."""
-        places = (record.data.get("cwd") for record in reversed(self.records))
-        return next((place for place in places if isinstance(place, str)), None)
+        """Where it was started: only from there Claude Code finds it again."""
+        told = (record.data.get("cwd") for record in self.records)
+        places = dict.fromkeys(place for place in told if isinstance(place, str))
+        own = (place for place in places if _is_named(self.folder, {_folder_name(Path(place))}))
+        return next(own, None) or next(iter(places), None)
 
 
 def config_dir(env: Mapping[str, str] = os.environ) -> Path:
@@ -87,7 +90,7 @@ def read_session(file: SessionFile, count: Callable[[int], None]) -> Session:
 
     A line that cannot be read is told and passed over.
     """
-    session = Session(file.session_id)
+    session = Session(file.session_id, file.path.parent.name)
     for item in _items(file.path, session, count):
         if isinstance(item, Title):
             session.titles.append(item)

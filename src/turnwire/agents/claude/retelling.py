@@ -16,7 +16,7 @@ from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.times import iso
 from turnwire.core.usage import Usage
-from turnwire.dialects.claude import ClaudeStreamAdapter, decode
+from turnwire.dialects.claude import ClaudeMessage, ClaudeStreamAdapter, decode
 from turnwire.dialects.claude.history import Record, as_said
 from turnwire.dialects.claude.messages import AssistantMessage
 
@@ -42,7 +42,7 @@ class _Turn:
         self.stop_reason: str | None = None
         self.stopped = False
         self.error: str | None = None
-        self.text = ""  # of the error
+        self.text = ""  # of the last message
         self.usage: dict[str | None, Usage] = {}  # by message
         self.open: set[str] = set()  # calls without a result
 
@@ -125,8 +125,9 @@ class Retelling:
                 self._begin(record)
             if record.kind == "said":
                 return
-            self._follow(record)
         line = as_said(record, call)
+        if call is None:
+            self._follow(record, line.message)
         if is_new and record.kind == "result":
             if self.state.tools.keys().isdisjoint(record.answered):
                 # It had to be given another result, because this one was not there yet.
@@ -152,7 +153,7 @@ class Retelling:
         )
         self._step(said, uuid=record.uuid)
 
-    def _follow(self, record: Record) -> None:
+    def _follow(self, record: Record, frame: ClaudeMessage) -> None:
         """What the end of the turn will depend on."""
         if self._turn is None:
             if record.kind not in ("told", "result"):
@@ -166,22 +167,14 @@ class Retelling:
             turn.last = record.kind
         turn.open.update(record.calls)
         turn.open.difference_update(record.answered)
-        if record.kind == "told":
-            self._follow_message(record, turn)
-
-    def _follow_message(self, record: Record, turn: _Turn) -> None:
-        frame = as_said(record, None).message
-        if not isinstance(frame, AssistantMessage) or frame.message is None:
-            return
-        message = frame.message
-        turn.stop_reason = message.stop_reason
-        if message.usage is not None:
-            turn.usage[message.id] = message.usage
-        turn.error = None
-        if frame.error is not None or record.data.get("isApiErrorMessage") is True:
-            turn.error = frame.error or "api_error"
-            content = message.content
-            parts = content if isinstance(content, list) else []
+        if isinstance(frame, AssistantMessage) and frame.message is not None:
+            message = frame.message
+            turn.stop_reason = message.stop_reason
+            if message.usage is not None:
+                turn.usage[message.id] = message.usage
+            failed = frame.error is not None or record.data.get("isApiErrorMessage") is True
+            turn.error = (frame.error or "api_error") if failed else None
+            parts = message.content if isinstance(message.content, list) else []
             turn.text = "".join(getattr(part, "text", "") for part in parts)
 
     def _answer(self, record: Record) -> None:
