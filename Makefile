@@ -14,28 +14,27 @@ ifeq ($(shell test -w "$$HOME" && echo yes),)
 export UV_NO_CACHE := 1
 endif
 
+# What needs Node.js is left out where there is none, and says so; in CI that is an error.
+TYPESCRIPT := clients/typescript
+define with-node
+	if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null; then \
+	  $(MAKE) -s --no-print-directory $(TYPESCRIPT)/node_modules/.package-lock.json && cd $(TYPESCRIPT) && $(2); \
+	else \
+	  echo "Not run: the $(1), which need Node.js 20 or newer." >&2; test -z "$$CI"; \
+	fi
+endef
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check prove soak fix bench bench-claude bench-core schema docs requirements clean
+.PHONY: help run test test-typescript check check-typescript prove soak fuzz fix bench bench-claude bench-core \
+	schema docs requirements clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
-# At a terminal a conversation; elsewhere, as in CI, a tour that leaves nothing behind.
-run: .venv/base.stamp ## talk to the demo agent, which needs no key and no network
-	@if [ -t 0 ] && [ -t 1 ]; then \
-	  echo 'This is the demo agent. Say hello to it, or say everything:'; \
-	  echo 'then it shows what an agent can do.'; \
-	  echo; \
-	  trap : INT; \
-	  $(BIN)/turnwire run --agent demo || [ $$? -ne 2 ]; \
-	else \
-	  here=$$(mktemp -d) && trap 'rm -rf "$$here"' EXIT && \
-	  export TURNWIRE_DATA_DIR="$$here" && \
-	  $(BIN)/turnwire run --agent demo 'think, use a tool, make a plan and send a helper' && \
-	  echo && $(BIN)/turnwire list && \
-	  echo && echo 'This was a tour. At a terminal, make run lets you talk to the agent.'; \
-	fi
+# Without a shell between them, what stops make stops the server.
+run: .venv/base.stamp ## start the server, with the demo agent if no other is ready (ARGS="--port 8000")
+	@exec $(BIN)/turnwire serve $(ARGS)
 
 # With ARGS only what was asked for runs: no workers, no coverage.
 test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)
@@ -44,14 +43,21 @@ ifdef ARGS
 else
 	@$(BIN)/pytest -n auto --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
+	@$(MAKE) --no-print-directory test-typescript
 endif
 
-check: .venv/check.stamp ## check format, lint, types and import direction
+test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
+	@$(call with-node,tests of the TypeScript client,npm test)
+
+check: .venv/check.stamp check-typescript ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
+
+check-typescript:
+	@$(call with-node,checks of the TypeScript client,npm run --silent check)
 
 prove: .venv/test.stamp ## kill a day of conversations at every crash point and check what is left
 	@$(BIN)/python -m tests.prove.sweep $(ARGS)
@@ -59,14 +65,19 @@ prove: .venv/test.stamp ## kill a day of conversations at every crash point and 
 soak: .venv/test.stamp ## the same with 5,000 kills at any moment; takes an hour (ARGS="--kills 100")
 	@$(BIN)/python -m tests.prove.sweep --kills 5000 $(ARGS)
 
+fuzz: .venv/test.stamp ## send nonsense to a server, for ten minutes (SECONDS=60)
+	@TURNWIRE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/pytest tests/server/test_fuzz.py
+
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
+	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
 
-bench: .venv/base.stamp ## measure the store, the engine and recovery (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store, the engine, recovery and the server (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 	@$(BIN)/python -m benchmarks.recovery $(ARGS)
+	@$(BIN)/python -m benchmarks.server $(ARGS)
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
 	@$(BIN)/python -m benchmarks.claude $(ARGS)
@@ -74,8 +85,9 @@ bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude 
 bench-core: .venv/bench.stamp ## measure the core and the dialects
 	@$(BIN)/python -m benchmarks.core $(ARGS)
 
-schema: .venv/base.stamp ## write the JSON Schema files
+schema: .venv/base.stamp ## write the JSON Schema files, and the types of the TypeScript client
 	@$(BIN)/turnwire schema --out schema
+	@$(call with-node,types of the TypeScript client,npm run --silent generate)
 
 docs: .venv/base.stamp ## write the field tables in docs/protocol
 	@$(BIN)/python -m tools.docs
@@ -96,7 +108,7 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
-	  .ruff_cache build dist
+	  .ruff_cache build dist $(TYPESCRIPT)/dist $(TYPESCRIPT)/node_modules
 	@find src tests benchmarks tools examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # --- setting up .venv: a stamp per requirements file, so that nothing is installed twice -----------
@@ -122,4 +134,9 @@ clean: ## remove .venv and everything else that can be made again
 .venv/%.stamp: requirements/%.txt | .venv/base.stamp
 	@echo "Installing requirements/$*.txt"
 	@$(INSTALL) --require-hashes -r $<
+	@touch $@
+
+$(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
+	@echo "Installing what the TypeScript client is built and tested with"
+	@cd $(TYPESCRIPT) && npm ci --silent --ignore-scripts
 	@touch $@

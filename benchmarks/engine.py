@@ -33,7 +33,7 @@ CONVERSATIONS = 300
 DELTAS = 5000
 ROUNDS = 5
 KIB = 1024
-_WHOSE = ("bench", "session-1", None, None)
+WHOSE = ("bench", "session-1", None, None)
 
 
 class Talker:
@@ -42,8 +42,10 @@ class Talker:
     name = "talker"
     capabilities = AgentCapabilities()
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int, pieces: int = DELTAS, pause: float = 0) -> None:
         self._together = together
+        self._pieces = pieces
+        self._pause = pause  # seconds before each, so that none is ready together with another
 
     def unavailable(self) -> str | None:
         """It is always there."""
@@ -51,7 +53,7 @@ class Talker:
 
     async def open(self, start: SessionStart) -> AgentSession:
         """A session."""
-        return TalkerSession(self._together)
+        return TalkerSession(self._together, self._pieces, self._pause)
 
 
 class TalkerSession(LocalSession):
@@ -59,9 +61,11 @@ class TalkerSession(LocalSession):
 
     native_session_id = "session-1"
 
-    def __init__(self, together: int) -> None:
+    def __init__(self, together: int, pieces: int, pause: float) -> None:
         super().__init__()
         self._together = together
+        self._pieces = pieces
+        self._pause = pause
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         """Talk."""
@@ -70,21 +74,23 @@ class TalkerSession(LocalSession):
     async def _talk(self, message: str) -> None:
         block = TextBlock("", "in_progress")
         self._say(
-            ev.TurnStarted(*_WHOSE),
-            ev.MessageStarted(*_WHOSE, message, "bench"),
-            ev.ContentStarted(*_WHOSE, message, 0, block),
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
         )
-        piece = ev.ContentDelta(*_WHOSE, message, 0, "text", "some words ")
-        for _ in range(DELTAS // self._together):
+        piece = ev.ContentDelta(*WHOSE, message, 0, "text", "some words ")
+        for _ in range(self._pieces // self._together):
             await self._let_read(0)
+            if self._pause:
+                await asyncio.sleep(self._pause)
             self._say(*[piece] * self._together)
-        whole = TextBlock("some words " * DELTAS, "completed")
+        whole = TextBlock("some words " * self._pieces, "completed")
         self._say(
-            ev.AssistantMessage(*_WHOSE, message, 0, [whole]),
-            ev.ContentCompleted(*_WHOSE, message, 0, whole),
-            ev.MessageCompleted(*_WHOSE, message, "end_turn"),
-            ev.TurnCompleted(*_WHOSE, "end_turn"),
-            ev.ResultSummary(*_WHOSE, "success", False),
+            ev.AssistantMessage(*WHOSE, message, 0, [whole]),
+            ev.ContentCompleted(*WHOSE, message, 0, whole),
+            ev.MessageCompleted(*WHOSE, message, "end_turn"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
         )
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:

@@ -45,7 +45,9 @@ VOCABULARIES = {
     "turnwire.core.message": "docs/protocol/messages.md",
     "turnwire.core.assembler": "docs/protocol/messages.md",
     "turnwire.core.blobs": "docs/protocol/messages.md",
+    "turnwire.dialects.rpc.frames": "docs/protocol/rpc.md",
     "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
+    "turnwire.dialects.rpc.methods": "docs/protocol/rpc.md",
     "turnwire.dialects.claude.answers": "docs/protocol/claude.md",
     "turnwire.dialects.claude.messages": "docs/protocol/claude.md",
     "turnwire.dialects.claude.stream": "docs/protocol/claude.md",
@@ -63,7 +65,7 @@ VOCABULARIES = {
     "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
     "turnwire.dialects.v2.check": "docs/cli.md",
-    "turnwire.cli.record": "docs/cli.md",
+    "turnwire.engine.record": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }
 

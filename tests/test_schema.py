@@ -39,8 +39,8 @@ def assert_fits(name: str, value: Any) -> None:
 
 def test_the_vocabularies() -> None:
     assert [
-        *("blocks", "claude", "deltas", "events", "messages", "rpc", "ui"),
-        *("v2", "v2-client", "view"),
+        *("blocks", "claude", "deltas", "events", "messages", "rpc", "rpc-calls", "rpc-frames"),
+        *("ui", "v2", "v2-client", "view"),
     ] == NAMES
 
 

@@ -5,6 +5,8 @@
 The rooms of the house, each importing only the ones below it:
 
     cli       the command line, one file per command
+    server    conversations over HTTP and WebSockets, for those who may; `settings` of it
+    engine    runs conversations, on the ports: agents, stores, a bus, a clock
     dialects  the languages spoken at the edges: `claude` comes in, `rpc` goes out; pure
     errors    everything that is raised, or handed back where raising would end a stream
     core      the one internal language (events, blocks) and what front ends see (ui); pure
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from turnwire.dialects.claude import ClaudeStreamAdapter
     from turnwire.dialects.rpc import RpcBridge, RpcMessage
     from turnwire.errors import BadLine, TurnwireError
+    from turnwire.server.app import create_app
+    from turnwire.settings import Settings
 
 __all__ = [
     "BadLine",
@@ -30,10 +34,12 @@ __all__ = [
     "NormalizedStreamEvent",
     "RpcBridge",
     "RpcMessage",
+    "Settings",
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
     "__version__",
+    "create_app",
 ]
 
 __version__ = "0.1.0"
@@ -44,9 +50,11 @@ _HOME = {
     "NormalizedStreamEvent": "turnwire.core.events",
     "RpcBridge": "turnwire.dialects.rpc",
     "RpcMessage": "turnwire.dialects.rpc",
+    "Settings": "turnwire.settings",
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
+    "create_app": "turnwire.server.app",
 }
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "AgentGone",
     "AgentSession",
     "AuditRow",
+    "BlobRow",
     "Bus",
     "Claim",
     "Clock",
@@ -46,7 +47,9 @@ __all__ = [
     "Store",
     "StoredEntry",
     "StoredTurn",
+    "Ticket",
     "Timer",
+    "Token",
 ]
 
 
@@ -60,6 +63,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     images: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
+    options: list[str] = []  # its own options that a client may choose for a conversation
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
 
 
@@ -207,6 +211,7 @@ class NewConversation(Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}  # the agent's own
     state: Conversation | None = None  # what it begins with; none: an empty one
     parent_id: str | None = None  # the conversation that it was forked from
+    native_session_id: str | None = None  # the session of the agent's own that it goes on with
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):
@@ -337,6 +342,37 @@ class Hit(Struct, frozen=True):
     timestamp: str
 
 
+class BlobRow(Struct, frozen=True):
+    """Large content, without its bytes."""
+
+    blob_id: str
+    mime_type: str
+    size: int
+    user: str | None  # whose it is; none: the owner's of the data
+    conversation_id: str | None  # whoever may see this one may see the blob
+
+
+class Token(Struct, frozen=True, omit_defaults=True):
+    """What somebody comes in with. The token itself is known to them alone."""
+
+    token_id: str
+    name: str
+    kind: str  # `token`, of a program; `page`, a browser's cookie
+    user: str | None  # none: the owner of the data
+    created_at: str
+    expires_at: int | None = None  # milliseconds since 1970; none: never
+    revoked_at: str | None = None
+
+
+class Ticket(Struct, frozen=True):
+    """What is good once, for a short time."""
+
+    kind: str  # `link` becomes a cookie, `socket` opens a WebSocket
+    user: str | None
+    token_id: str  # what it was had with
+    expires_at: int  # milliseconds since 1970
+
+
 class Store(Protocol):
     """The log, and everything that is kept beside it.
 
@@ -444,8 +480,39 @@ class Store(Protocol):
     async def search(
         self, words: str, *, user: str | None = None, limit: int = 50
     ) -> list[Hit]: ...
-    async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None: ...
+    async def put_blob(
+        self,
+        blob_id: str,
+        data: bytes,
+        mime_type: str,
+        *,
+        at: str,
+        user: str | None = None,
+        conversation_id: str | None = None,
+    ) -> None: ...
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None: ...
+    async def blob(self, blob_id: str) -> BlobRow | None:
+        """The same without its bytes."""
+
+    async def add_token(self, token: Token, digest: bytes) -> None:
+        """Keep one, by the digest of what its holder has. Raises Conflict if there is one."""
+
+    async def token(self, digest: bytes) -> Token | None:
+        """The one with this digest, revoked or not."""
+
+    async def tokens(self) -> list[Token]:
+        """All of them, the oldest first."""
+
+    async def revoke_token(self, token_id: str, *, at: str) -> bool:
+        """It opens nothing any more, nor do its tickets. False: there was none that did."""
+
+    async def forget_tokens(self, *, before: int) -> None:
+        """Delete tokens and tickets whose time was over then, and tokens that were revoked then."""
+
+    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None: ...
+    async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
+        """The first who asks gets it; nobody gets it twice, or after its time."""
+
     async def backup(self, path: str) -> str:
         """Copy everything while it is in use; the copy has a new epoch, which is returned."""
 

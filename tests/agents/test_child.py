@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from turnwire.agents.process import plain_environment
 from turnwire.agents.wire import LineSplitter
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
+from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.ports import Agent, AgentGone, SessionStart
 
@@ -327,3 +329,18 @@ def test_an_agent_that_writes_an_endless_line_is_gone(monkeypatch: pytest.Monkey
             assert "a line of more than 1 MB" in ear.gone.message
 
     asyncio.run(run())
+
+
+def test_it_runs_in_an_event_loop_of_uvloop_too() -> None:
+    async def run() -> None:
+        session = await ChildAgent("demo", delay=0).open(SessionStart("c"))
+        await session.prompt([TextContent("hello")], turn_uuid="u")
+        said: list[object] = []
+        async for batch in session.events():
+            said += batch
+            if any(isinstance(event, ev.TurnCompleted) for event in batch):
+                break
+        await session.close()
+        assert said
+
+    uvloop.run(run())

@@ -95,6 +95,8 @@ class Screen:
                 self._row = min(self._row + number, self.rows - 1)
             case "C":
                 self._column += number
+            case "D":
+                self._column = max(0, self._column - number)
             case "K":
                 del self._cells[self._row][self._column :]
             case "J":
@@ -103,7 +105,7 @@ class Screen:
                     row.clear()
             case "m":
                 pass
-            case "h" | "l" if arguments in ("?2026", "?2004", "?25"):
+            case "h" | "l" if arguments in ("?1", "?7", "?12", "?25", "?2004", "?2026"):
                 if arguments == "?25":
                     self.cursor_shown = command == "h"
             case _:

@@ -85,6 +85,10 @@ class Terminal:
         """Whether this was ever drawn, also if it was wiped away before anybody could look."""
         return text in _ESCAPES.sub("", "".join(self._drawn))
 
+    def drew_colours(self) -> bool:
+        """Whether anything was drawn in colour."""
+        return re.search(r"\x1b\[(?:\d+;)*[349][0-7][;m]", "".join(self._drawn)) is not None
+
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -56,7 +57,8 @@ def test_each_command_has_the_summary_that_the_list_shows(name: str, run: Run) -
 
 def test_every_module_of_a_command_is_listed() -> None:
     folder = Path(import_module("turnwire.cli").__path__[0])
-    commands = {path.stem for path in folder.glob("*.py") if "@click.command" in path.read_text()}
+    begins = re.compile(r"^@click\.(command|group)\(\"", re.MULTILINE)
+    commands = {path.stem for path in folder.glob("*.py") if begins.search(path.read_text())}
     assert {f"turnwire.cli.{name}" for name in commands} == set(map(module_of, COMMANDS))
 
 

@@ -10,13 +10,17 @@ import pytest
 from turnwire.cli.live.ending import figures, next_step, receipt
 from turnwire.cli.live.plain import PlainPainter
 from turnwire.cli.live.story import Story
-from turnwire.core.status import TurnEnd, TurnError
+from turnwire.core.status import Status, TurnEnd, TurnError
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
 IDS: tuple[str, int, None, str, None] = ("conv", 1, None, "2026-01-01T12:00:00.000Z", None)
 LATER: tuple[str, int, None, str, None] = ("conv", 1, None, "2026-01-01T12:00:01.500Z", None)
+
+INFO = p.SessionInfo(
+    "connection", "client", "epoch", 1, 0, p.Capabilities("demo", []), p.Limits(1, 1, 1)
+)
 
 
 def told(*frames: f.Frame, past: bool = False) -> str:
@@ -55,6 +59,31 @@ class TestWords:
 
     def test_that_end_differently_are_told_once_more(self) -> None:
         assert told(piece("one\n"), whole("another")) == "one\nanother\n"
+
+    def test_that_a_dead_server_did_not_write_down_break_off(self) -> None:
+        again = f.SessionResumed(*IDS, INFO)
+        idle = f.SessionState(*IDS, Status("active", False, [], []))
+        said = told(piece("one\ntw"), again, idle, whole("another"))
+        assert said == (
+            "one\ntw\n\n"
+            "(It breaks off here: the server died. These last words are not in the log.)\n\n"
+            "another\n"
+        )
+
+    def test_that_go_on_over_a_new_connection_do_not(self) -> None:
+        again = f.SessionResumed(*IDS, INFO)
+        running = f.SessionState(*IDS, Status("streaming", True, [], [], turn_id=1))
+        frames = [piece("one\ntw"), again, running, piece("one\ntwo", snapshot=True)]
+        assert told(*frames, whole("one\ntwo")) == "one\ntwo\n"
+
+    def test_of_another_log_are_told_after_a_remark(self) -> None:
+        other = f.SessionReset(*IDS, p.Reset("epoch_changed", "other", 1))
+        assert told(piece("one\n"), other, whole("new")) == (
+            "one\n\n"
+            "(It breaks off here: the server died. These last words are not in the log.)\n\n"
+            "◆ The server has another log now. This is what is in it.\n\n"
+            "new\n"
+        )
 
     def test_that_are_taken_back_are_said_to_be(self) -> None:
         back = f.AssistantDiscarded(*IDS, p.Discarded(["b"]))
@@ -156,6 +185,4 @@ class TestTheEnd:
             "2 processes ended: sleep 7, process 8."
         )
         gone = p.Interrupted("agent_lost", 1)
-        assert receipt(gone).plain == (
-            "■ Interrupted: the agent is gone; no process had to be ended."
-        )
+        assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")

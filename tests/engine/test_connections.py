@@ -102,7 +102,7 @@ def test_where_many_come_one_after_the_other_the_first_is_told_all_the_same(path
         await begin(store, "talk")
         connections = Connections(store, clock, "here", 10_000, asyncio.create_task)
         for number in range(4):
-            connections.open(f"c-{number}", "talk", "page", None)
+            connections.open(f"c-{number}", "talk", "page", None, lambda: 0)
             clock.forward(0.4)
         assert await until(store, bool)
         await connections.stop()

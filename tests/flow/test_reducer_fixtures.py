@@ -23,7 +23,8 @@ def folded(fixture: dict[str, Any]) -> View:
     if fixture["dialect"] == "rpc":
         transcript = rpc.Transcript()
         for frame in fixture["frames"]:
-            transcript.apply(rpc.decode(json.dumps(frame["data"]).encode()), frame.get("sequence"))
+            message = rpc.decode(json.dumps(frame["data"]).encode())
+            transcript.apply(message, frame.get("sequence"), frame.get("turn_id"))
         return transcript.view()
     reducer = ViewReducer()
     for frame in fixture.get("frames") or server_frames(FIXTURES / fixture["transcript"]):

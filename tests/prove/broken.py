@@ -24,11 +24,11 @@ from turnwire.core.conversation import step, turns
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation
-from turnwire.engine import live
+from turnwire.dialects.v2.opening import Start
+from turnwire.engine import follow, live
 from turnwire.engine.channel import Sent, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
-from turnwire.engine.follow import Place
 from turnwire.engine.runner import AgentRunner
 from turnwire.ports import Claim, Commit
 from turnwire.stores.sqlite import SqliteStore, commit
@@ -99,7 +99,11 @@ def trusts_the_bus() -> None:
 
 def ignores_the_epoch() -> None:
     """Whatever place somebody comes with, it is taken for one in this log."""
-    Place.begin = lambda self, head, epoch: (min(self.last_sequence, head), None)  # type: ignore[method-assign]
+
+    def trusting(last: int, epoch: str | None, tail: int | None, *, head: int, **_: str) -> Start:
+        return Start(min(last, head), resumed=last > 0)
+
+    follow.start_of = trusting  # type: ignore[attr-defined, assignment]
 
 
 def reverses_the_queue() -> None:

@@ -54,9 +54,10 @@ READS = {
         "receipt",
         "request",
     ),
-    *("inbox", "audit", "search", "get_blob", "connections"),
+    *("inbox", "audit", "search", "get_blob", "blob", "token", "tokens", "connections"),
 }
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
+BESIDE |= {"add_token", "revoke_token", "forget_tokens", "add_ticket", "take_ticket"}
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)
 

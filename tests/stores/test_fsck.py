@@ -322,7 +322,10 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         {"blob_missing"},
     ),
     "a blob that nobody needs": (
-        ["INSERT INTO blobs VALUES ('b-2', 'text/plain', x'61', '2020-01-01T00:00:00.000Z', NULL)"],
+        [
+            "INSERT INTO blobs (blob_id, mime_type, data, created_at)"
+            " VALUES ('b-2', 'text/plain', x'61', '2020-01-01T00:00:00.000Z')"
+        ],
         {"blob_unused"},
     ),
     "a blob whose need is not noted": (

@@ -13,7 +13,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from tests.engine import watching
@@ -29,6 +29,8 @@ NOT_KEPT_YET: frozenset[str] = getattr(watching, "NOT_KEPT_YET", frozenset())
 
 _STATE = "UPDATE conversations SET state_json = "
 # {0} and {1}: which of them, {1} of {0}.
+_WITHOUT_TOOLS = f"{_STATE} json_remove(state_json, '$.tools') WHERE json_valid(state_json)"
+_ASKING = ("someone_speaks", "someone_repeats", "someone_answers")
 DAMAGE = [
     "DELETE FROM messages WHERE sequence_num % {0} = {1}",
     "DELETE FROM messages WHERE sequence_num > {1}",
@@ -48,7 +50,7 @@ DAMAGE = [
     "DELETE FROM receipts WHERE rowid % {0} = {1}".replace("rowid", "length(client_message_id)"),
     f"{_STATE} 'x'",
     f"{_STATE} json_remove(state_json, '$.requests') WHERE json_valid(state_json)",
-    f"{_STATE} json_remove(state_json, '$.tools') WHERE json_valid(state_json)",
+    _WITHOUT_TOOLS,
     f"{_STATE} json_remove(state_json, '$.queue') WHERE json_valid(state_json)",
     f"{_STATE} json_remove(state_json, '$.turn') WHERE json_valid(state_json)",
     f"{_STATE} json_remove(state_json, '$.turns') WHERE json_valid(state_json)",
@@ -79,6 +81,13 @@ async def live(world: World, things: list[Thing], steps: bytes, copy: Path) -> N
     st.lists(st.sampled_from(THINGS), min_size=3, max_size=10, unique=True),
     st.binary(min_size=3 * 8, max_size=3 * 30),
     st.lists(st.tuples(st.sampled_from(DAMAGE), st.integers(1, 6), st.integers(0, 5)), max_size=4),
+)
+@example(  # a permission waits, and nobody remembers the call that it is about
+    OPTIONS[0],
+    False,
+    [thing for thing in THINGS if thing.__name__ in _ASKING],
+    bytes(21) + b"\x87\x8e\x90",
+    [(_WITHOUT_TOOLS, 1, 0)],
 )
 def test_whatever_is_lost_the_rest_can_be_repaired(
     options: Options,

@@ -29,7 +29,15 @@ def test_an_empty_file_gets_every_table(tmp_path: Path) -> None:
     assert rows_of(path, "SELECT value FROM meta WHERE name = 'schema_version'") == [(NEWEST,)]
     tables = {name for (name,) in rows_of(path, "SELECT name FROM sqlite_schema")}
     assert tables >= {"meta", "conversations", "messages", "turns", "requests", "inbox_items"}
-    assert tables >= {"audit", "receipts", "connection_sessions", "blobs", "search"}
+    assert tables >= {
+        "audit",
+        "receipts",
+        "connection_sessions",
+        "blobs",
+        "search",
+        "tokens",
+        "tickets",
+    }
 
 
 @pytest.mark.parametrize("version", range(1, NEWEST))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import msgspec
 from msgspec import Struct
@@ -80,8 +80,8 @@ class _Pipes(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
+        # Not checked: uvloop has transports of its own.
+        self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
@@ -122,9 +122,7 @@ class _Pipes(asyncio.SubprocessProtocol):
     @property
     def _stdout(self) -> asyncio.ReadTransport:
         assert self._transport is not None
-        pipe = self._transport.get_pipe_transport(1)
-        assert isinstance(pipe, asyncio.ReadTransport)
-        return pipe
+        return cast("asyncio.ReadTransport", self._transport.get_pipe_transport(1))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -243,9 +241,9 @@ class GuardedProcess:
     def write(self, data: bytes) -> None:
         """To its standard input. Raises AgentGone if nobody can read it."""
         pipe = self._transport and self._transport.get_pipe_transport(0)
-        if not isinstance(pipe, asyncio.WriteTransport) or pipe.is_closing():
+        if pipe is None or pipe.is_closing():
             raise AgentGone(self.how_it_ended())
-        pipe.write(data)
+        cast("asyncio.WriteTransport", pipe).write(data)
 
     def hang_up(self) -> None:
         """Close its standard input: there will be nothing more to do."""

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from turnwire.cli.conversations import find, id_argument, take_over
+from turnwire.cli.conversations import find
 from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.cli.options import typed
+from turnwire.cli.remote import come_in
 from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.cli.live.session import Session
+    from turnwire.cli.live.session import Conversing, Session
     from turnwire.core.status import OpenRequest, TurnEnd
+    from turnwire.ports import ConversationRow, Store
 
 __all__ = ["command"]
 
@@ -28,14 +30,14 @@ __all__ = ["command"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @data_dir_option
-@id_argument
+@click.argument("given_id", metavar="ID")
 @click.argument("answer", required=False, callback=typed)
 @click.pass_context
 def command(
     ctx: click.Context,
     *,
     home: Home,
-    conversation: str,
+    given_id: str,
     answer: str | None,
     question_id: str | None,
     decision: str | None,
@@ -44,16 +46,17 @@ def command(
 ) -> None:
     """Answer what a conversation waits for.
 
-    ID is the conversation's; its first letters will do. ANSWER is the number or the name of an
-    option, or words; for several questions a JSON object. Without it the question is asked here.
-    Then the turn goes on, and is shown as `turnwire run` shows it, with the same exit codes.
+    ID is the conversation's, or that of an item of the inbox; its first letters will do. ANSWER is
+    the number or the name of an option, or words; for several questions a JSON object. Without it
+    the question is asked here. Then the turn goes on, on the server if one runs, else here, and is
+    shown as `turnwire run` shows it, with the same exit codes.
     """
     if decision is not None and answer is not None:
         raise click.UsageError("A permission is answered with --allow or --deny alone.")
     if reason is not None and decision != "deny":
         raise click.UsageError("--reason goes with --deny.")
     given = _Given(answer, question_id, decision, reason)
-    ctx.exit(run_async(_answer(home, conversation, given, as_json)))
+    ctx.exit(run_async(_answer(home, given_id, given, as_json)))
 
 
 class _Given:
@@ -67,9 +70,9 @@ class _Given:
         self.decision = decision
         self.reason = reason
 
-    def request(self, waiting: list[OpenRequest], talk_id: str, home: Home) -> OpenRequest:
+    def request(self, waiting: list[OpenRequest], talk: Conversing, home: Home) -> OpenRequest:
         """The request that is meant."""
-        go_on = home.command("run", "--conversation", talk_id)
+        go_on = home.command("run" if talk.is_here else "chat", "--conversation", talk.id)
         if not waiting:
             raise TurnwireError(f"nothing waits for an answer there. Go on with: {go_on}")
         fitting = [r for r in waiting if self.which in (None, r.request_id)]
@@ -105,18 +108,15 @@ class _Given:
             raise TurnwireError(str(problem)) from None
 
 
-async def _answer(home: Home, conversation: str, given: _Given, as_json: bool) -> int:
+async def _answer(home: Home, given_id: str, given: _Given, as_json: bool) -> int:
     from turnwire.cli.live.view import open_view
-    from turnwire.cli.live.visit import open_engine, visit
+    from turnwire.cli.live.visit import visit
 
     async with home.store() as store:
-        row = await find(store, conversation, home)
-        async with open_engine(store, row.agent) as engine:
-            talk = await engine.open(row.conversation_id)
-            before = row.state.requests
-            status = await take_over(engine, talk)
-            _check_alive(before, status.requests, talk.id, home)
-            request = given.request(status.requests, talk.id, home)
+        row = await _find(store, given_id, given, home)
+        async with come_in(home, store, row) as (talk, waiting):
+            _check_alive(row.state.requests, waiting, talk.id, home)
+            request = given.request(waiting, talk, home)
             reply = given.reply(request)
             with open_view(as_json=as_json) as view:
 
@@ -127,7 +127,16 @@ async def _answer(home: Home, conversation: str, given: _Given, as_json: bool) -
                     turn_id = request.turn_id
                     return None if turn_id is None else await session.see(turn_id)
 
-                return await visit(engine, talk, view, home, work)
+                return await visit(talk, view, home, work)
+
+
+async def _find(store: Store, given_id: str, given: _Given, home: Home) -> ConversationRow:
+    """The conversation that is meant; an item of the inbox also says which request."""
+    items = [each for each in await store.inbox() if each.inbox_item_id.startswith(given_id)]
+    if given_id and len(items) == 1:
+        given.which = items[0].request.request_id
+        given_id = items[0].conversation_id
+    return await find(store, given_id, home)
 
 
 def _check_alive(

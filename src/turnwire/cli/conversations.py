@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import os
 import secrets
-import socket
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +15,7 @@ from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
     from turnwire.core.status import Status
-    from turnwire.engine import Engine, Talk
+    from turnwire.engine import Talk
     from turnwire.ports import ConversationRow, Owned, Store
 
 __all__ = [
@@ -87,57 +84,32 @@ def true_row(row: ConversationRow) -> ConversationRow:
 # --- whose it is --------------------------------------------------------------------------------
 
 
-async def take_over(engine: Engine, talk: Talk) -> Status:
-    """Make it ours. A process of this machine that has died need not be waited for."""
+def has_died(owner: str) -> bool:
+    """Whether an owner was a process of this machine, and is surely gone."""
+    from turnwire.engine import owners
+
+    return owners.has_died(owner)
+
+
+async def take_over(talk: Talk, home: Home) -> Status:
+    """Make it ours. A process of this machine that has died is not waited for."""
     from turnwire.ports import Owned
 
     try:
         return await talk.wake()
     except Owned as owned:
-        owner = owned.data.get("owner")
-        if not isinstance(owner, str) or not has_died(owner):
-            raise TurnwireError(_taken(owned)) from None
-        # In its name, so that it is let go.
-        now = time.time_ns() // 1_000_000
-        await engine.store.release(await engine.store.claim(talk.id, owner, now=now, lease=0))
-    return await talk.wake()
+        raise TurnwireError(_taken(owned, talk.id, home)) from None
 
 
-def _process(owner: Any) -> tuple[str, int] | None:
-    """The machine and the process that an owner's name tells."""
-    match str(owner).split(":"):
-        case [host, number, *_] if number.isdecimal():
-            return host, int(number)
-        case _:
-            return None
+def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
+    from turnwire.engine.owners import process_of
+    from turnwire.server.place import find_server
 
-
-def has_died(owner: str) -> bool:
-    """Whether an owner was a process of this machine, and is surely gone."""
-    process = _process(owner)
-    if process is None or process[0] != socket.gethostname():
-        return False
-    try:
-        os.kill(process[1], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return _is_zombie(process[1])
-
-
-def _is_zombie(pid: int) -> bool:
-    """Whether it has ended, and only waits for its parent to hear of it. Linux can tell."""
-    try:
-        told = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return False
-    # The state stands behind the name, in which there may be anything, also brackets.
-    return told.rpartition(b")")[2].split()[:1] in ([b"Z"], [b"X"])
-
-
-def _taken(owned: Owned) -> str:
-    process = _process(owned.data.get("owner"))
+    process = process_of(owned.data.get("owner"))
+    server = find_server(home.path)
+    if process and server is not None and server.pid == process[1]:
+        there = home.command("chat", "--conversation", conversation_id)
+        return f"the server works on this conversation. Talk in it there: {there}"
     who = f"process {process[1]} on {process[0]}" if process else "another process"
     return (
         f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C."

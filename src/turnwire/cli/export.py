@@ -15,7 +15,7 @@ from turnwire.cli.home import Home, data_dir_option, run_async
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.ports import ConversationRow, Store, StoredEntry
+    from turnwire.ports import ConversationRow, Store
 
 __all__ = ["command"]
 
@@ -77,36 +77,13 @@ async def _write_lines(
     import msgspec
 
     from turnwire.cli.bars import counting
-    from turnwire.cli.record import EndLine, as_line, head_of, told
-    from turnwire.ports import StoredTurn
+    from turnwire.engine.record import EntryLine, lines_of
 
-    encode = msgspec.json.encode
-    file.write(encode(head_of(row)) + b"\n")
-    turns = 0
-    kept: set[str] = set()
     with counting("exporting", row.head, hidden=on_screen) as count:
-        async for item in told(store, row):
-            if isinstance(item, StoredTurn):
-                turns += 1
-            else:
-                await _write_blobs(store, item, kept, file)
-                count(item.sequence)
-            file.write(encode(as_line(item)) + b"\n")
-    file.write(encode(EndLine(row.head, turns)) + b"\n")
-
-
-async def _write_blobs(store: Store, item: StoredEntry, kept: set[str], file: BinaryIO) -> None:
-    """What an entry refers to comes before it, once."""
-    import msgspec
-
-    from turnwire.cli.record import BlobLine, blobs_in
-    from turnwire.core.message import to_json
-
-    for blob_id in blobs_in(to_json(item.entry)):
-        found = None if blob_id in kept else await store.get_blob(blob_id)
-        if found is not None:
-            kept.add(blob_id)
-            file.write(msgspec.json.encode(BlobLine(blob_id, found[1], found[0])) + b"\n")
+        async for line in lines_of(store, row):
+            file.write(msgspec.json.encode(line) + b"\n")
+            if isinstance(line, EntryLine):
+                count(line.sequence)
 
 
 async def _write_markdown(
@@ -115,7 +92,7 @@ async def _write_markdown(
     from turnwire.cli.bars import counting
     from turnwire.cli.live.document import MarkdownPainter
     from turnwire.cli.live.story import Story
-    from turnwire.cli.record import as_frame, told
+    from turnwire.engine.record import as_frame, told
     from turnwire.ports import StoredEntry
 
     painter = MarkdownPainter(lambda text: file.write(text.encode(errors="replace")), row)

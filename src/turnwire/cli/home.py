@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
     from turnwire.stores.sqlite import SqliteStore
 
-__all__ = ["Home", "NothingYet", "data_dir_option", "run_async"]
+__all__ = ["Home", "NothingYet", "data_dir_option", "program", "run_async"]
 
 T = TypeVar("T")
 
@@ -35,7 +36,7 @@ class Home:
     """A data directory. It is made when something is to be kept in it."""
 
     def __init__(self, given: Path | None = None) -> None:
-        self._given = given
+        self.given = given
         self.path = (given or default_path()).expanduser()
 
     @property
@@ -46,9 +47,9 @@ class Home:
     def command(self, *words: str) -> str:
         """A command that a person can type to go on here."""
         here = os.environ.get(_VARIABLE)
-        moved = self._given is not None and (here is None or Path(here) != self._given)
-        place = ["--data-dir", str(self._given)] if moved else []
-        return shlex.join(["turnwire", words[0], *place, *words[1:]])
+        moved = self.given is not None and (here is None or Path(here) != self.given)
+        place = ["--data-dir", str(self.given)] if moved else []
+        return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
@@ -98,6 +99,18 @@ class Home:
         )
 
 
+def program() -> str:
+    """This program as it can be typed here: `turnwire`, or where it is if the shell would not know."""
+    called = Path(sys.argv[0])
+    if called.name != "turnwire" or not called.is_file():
+        return "turnwire"
+    known = shutil.which("turnwire")
+    if known is not None and Path(known).samefile(called):
+        return "turnwire"
+    path = called.absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
 def _cause(failure: OSError) -> str:
     return failure.strerror or str(failure)
 
@@ -107,12 +120,10 @@ def _lower(sentence: str) -> str:
 
 
 def default_path() -> Path:
-    """Where programs of this user keep their data on this machine."""
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "turnwire"
-    base = os.environ.get("XDG_DATA_HOME", "")
-    # A relative path is to be ignored, says the specification of these directories.
-    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "turnwire"
+    """Where turnwire.toml says, or where programs of this user keep their data."""
+    from turnwire.settings import read_settings
+
+    return read_settings()[0].data_path
 
 
 def _home(ctx: click.Context, param: click.Parameter, value: Path | None) -> Home:

@@ -14,7 +14,7 @@ from turnwire.cli.words import counted, readable
 from turnwire.errors import TurnwireError, UnreadableInput
 
 if TYPE_CHECKING:
-    from turnwire.cli.record import Line
+    from turnwire.engine.record import Line
     from turnwire.ports import Store
 
 __all__ = ["command"]
@@ -94,8 +94,8 @@ async def _import(home: Home, path: Path) -> tuple[str, int]:
 async def _add(
     store: Store, name: str, first: Line | None, lines: Iterator[Line], path: Path
 ) -> int:
-    from turnwire.cli.record import VERSION, HeadLine
     from turnwire.cli.restore import Restorer
+    from turnwire.engine.record import VERSION, HeadLine
 
     if not isinstance(first, HeadLine):
         raise _broken(path, 1, "it does not begin with a conversation")
@@ -114,9 +114,8 @@ async def _add(
 
 
 def _lines(path: Path) -> Iterator[Line]:
-
     from turnwire.cli.bars import reading
-    from turnwire.cli.record import read_line
+    from turnwire.engine.record import read_line
 
     try:
         with path.open("rb") as file, reading(path) as count:

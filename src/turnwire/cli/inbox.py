@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from turnwire.cli.answer import command as answer
 from turnwire.cli.conversations import true_row
 from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
 from turnwire.cli.words import plain
@@ -16,11 +17,18 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("inbox")
+@click.group("inbox", invoke_without_command=True, subcommand_metavar="[answer ID [ANSWER]]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per item.")
 @data_dir_option
-def command(*, home: Home, as_json: bool) -> None:
-    """List what waits for an answer, the oldest first."""
+@click.pass_context
+def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
+    """List what waits for an answer, and answer it.
+
+    The oldest comes first. `turnwire inbox answer` is `turnwire answer`.
+    """
+    if ctx.invoked_subcommand is not None:
+        ctx.default_map = {"answer": {"home": home.given}}
+        return
     try:
         items = run_async(_items(home))
     except NothingYet:
@@ -34,6 +42,9 @@ def command(*, home: Home, as_json: bool) -> None:
         click.echo("Nothing waits for an answer.")
     else:
         _print(items, home)
+
+
+command.add_command(answer)
 
 
 async def _items(home: Home) -> list[InboxItem]:

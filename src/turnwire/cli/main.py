@@ -21,13 +21,19 @@ __all__ = ["main"]
 COMMANDS = {
     "run": "Talk to an agent: one turn, as it happens.",
     "answer": "Answer what a conversation waits for.",
-    "inbox": "List what waits for an answer, the oldest first.",
+    "inbox": "List what waits for an answer, and answer it.",
     "list": "List the conversations, the newest first.",
     "show": "Show a conversation as it was.",
     "search": "Find what was said, by people, agents and tools.",
     "export": "Write a conversation to a file, or print it.",
     "import": "Take over an exported file, or Claude Code's own sessions.",
     "backup": "Copy all conversations into one file.",
+    "serve": "Serve conversations over HTTP and WebSockets.",
+    "chat": "Talk to an agent on the server.",
+    "tail": "Show what happens in a conversation on the server, as it happens.",
+    "token": "Make, list and revoke tokens for the server.",
+    "audit": "Who did what, and when, the oldest first.",
+    "doctor": "Check this machine, and show every setting.",
     "fsck": "Look for damage in the log, and repair it.",
     "convert": "Translate a recorded stream into another vocabulary.",
     "inspect": "Sum up a recorded stream for a person to read.",
@@ -111,6 +117,7 @@ def main() -> None:
     \b
     Try:
       turnwire run "show me everything"
+      turnwire serve, and turnwire chat in a second terminal
       turnwire list
       turnwire inspect session.jsonl
       turnwire validate recorded/*.jsonl

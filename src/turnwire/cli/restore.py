@@ -7,10 +7,10 @@ import time
 from msgspec import convert, structs
 
 from turnwire.cli.left_open import LeftOpen
-from turnwire.cli.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
 from turnwire.core.times import iso
+from turnwire.engine.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
 from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
 
 __all__ = ["Restorer"]

@@ -72,6 +72,7 @@ async def _run(
 ) -> int:
     from rich.text import Text
 
+    from turnwire.cli.live.session import Here
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import open_engine, visit
 
@@ -91,10 +92,11 @@ async def _run(
                         talk = await engine.create(name, conversation_id=begun, cwd=place)
                     else:
                         talk = await engine.open(row.conversation_id)
-                        status = await take_over(engine, talk)
+                        status = await take_over(talk, home)
                         is_busy = status.turn_id is not None
                         words = None if is_busy and prompt is None else await _words(view, prompt)
-                    return await visit(engine, talk, view, home, partial(_work, words=words))
+                    here = Here(engine, talk)
+                    return await visit(here, view, home, partial(_work, words=words))
         finally:
             await _forget_if_empty(store, begun)
 

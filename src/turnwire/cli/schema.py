@@ -24,9 +24,10 @@ __all__ = ["command", "written"]
 def command(*, out: Path | None, name: str | None) -> None:
     """Print or write the JSON Schema of every vocabulary.
 
-    NAME is one of blocks, claude, deltas, events, messages, rpc, ui, v2 (the frames of the
-    server), v2-client (those of a client), view. Without it and without --out, one JSON object on
-    standard output with a schema under each name.
+    NAME is one of blocks, claude, deltas, events, messages, rpc, rpc-calls (the frames of an RPC
+    client), rpc-frames (those of its server), ui, v2 (the frames of the server), v2-client (those
+    of a client), view. Without it and without --out, one JSON object on standard output with a
+    schema under each name.
     """
     known = schemas()
     if name is not None and name not in known:

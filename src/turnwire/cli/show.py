@@ -41,7 +41,7 @@ async def _show(home: Home, conversation: str, tail: int | None, as_json: bool) 
 async def _print_json(store: Store, row: ConversationRow, tail: int | None) -> None:
     import msgspec
 
-    from turnwire.cli.record import as_line, head_of, told
+    from turnwire.engine.record import as_line, head_of, told
 
     click.echo(msgspec.json.encode(head_of(row)))
     async for item in told(store, row, tail):
@@ -52,7 +52,7 @@ async def _print(store: Store, row: ConversationRow, tail: int | None, home: Hom
     from rich.text import Text
 
     from turnwire.cli.live.view import StoryView
-    from turnwire.cli.record import as_frame, told
+    from turnwire.engine.record import as_frame, told
 
     view = StoryView(past=True)
     try:

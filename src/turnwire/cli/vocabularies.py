@@ -26,6 +26,16 @@ from turnwire.dialects.claude.messages import ClaudeMessage, UnknownMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcMessage
+from turnwire.dialects.rpc.frames import (
+    Accepted,
+    Capabilities,
+    Connected,
+    History,
+    Sessions,
+    Stopped,
+)
+from turnwire.dialects.rpc.frames import ServerFrame as RpcServerFrame
+from turnwire.dialects.rpc.methods import METHODS, PermissionReply, QuestionReply
 from turnwire.dialects.v2.commands import ClientFrame
 from turnwire.dialects.v2.frames import ServerFrame
 
@@ -45,6 +55,8 @@ def schemas() -> dict[str, Schema]:
         "events": _schema("Normalized events: the one internal language.", NormalizedStreamEvent),
         "messages": _schema("Messages, and the entries of the log.", Message),
         "rpc": _schema("RPC messages: what RPC clients receive.", RpcMessage),
+        "rpc-calls": _rpc_calls_schema(),
+        "rpc-frames": _rpc_frames_schema(),
         "ui": _schema("UI events: what a front end consumes.", UiStreamEvent),
         "v2": _v2_schema(),
         "v2-client": _v2_client_schema(),
@@ -56,6 +68,41 @@ def _schema(description: str, vocabulary: Any) -> Schema:
     schema = msgspec.json.schema(vocabulary)
     _describe_fields(schema["$defs"], vocabulary)
     return {"$schema": _DRAFT, "description": description, **schema}
+
+
+def _rpc_frames_schema() -> Schema:
+    """The frames of the RPC door's server, and what it answers calls with."""
+    kinds = get_args(RpcServerFrame)
+    answers = [Capabilities, Connected, Accepted, Stopped, History, Sessions]
+    refs, defs = msgspec.json.schema_components([*kinds, *answers], ref_template=_REF)
+    _describe_fields(defs, *kinds, *answers)
+    # What a call is answered with is known by its method alone; some have nothing to say.
+    defs["Answer"]["properties"]["result"] = {"anyOf": [*refs[len(kinds) :], {}]}
+    said = "The RPC door: one of these per frame of the server; and the results of calls."
+    return {"$schema": _DRAFT, "description": said, "anyOf": [*refs[: len(kinds)]], "$defs": defs}
+
+
+def _rpc_calls_schema() -> Schema:
+    """The frames of its clients: calls, each with the parameters of its method, and replies."""
+    kinds = [*METHODS.values(), QuestionReply, PermissionReply]
+    refs, defs = msgspec.json.schema_components(kinds, ref_template=_REF)
+    _describe_fields(defs, *kinds)
+    text = {"type": "string", "minLength": 1}
+    calls = [
+        {
+            "type": "object",
+            "properties": {"id": text, "method": {"const": method}, "params": ref},
+            "required": ["id", "method"],
+        }
+        for method, ref in zip(METHODS, refs, strict=False)
+    ]
+    own = {"type": "string", "pattern": "^srv-"}
+    replies = [
+        {"type": "object", "properties": {"id": own, name: body}, "required": ["id", name]}
+        for name, body in (("result", {"anyOf": [*refs[-2:]]}), ("error", {}))
+    ]
+    said = "The RPC door: one of these per frame of a client."
+    return {"$schema": _DRAFT, "description": said, "anyOf": [*calls, *replies], "$defs": defs}
 
 
 def _v2_schema() -> Schema:

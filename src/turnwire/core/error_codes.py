@@ -159,7 +159,9 @@ ERRORS: Mapping[str, ErrorRule] = {
         "Read the message, mend the cause and send it again.",
     ),
     "AGENT_ERROR": ErrorRule(
-        "The agent failed while it worked.", True, "Read the message; send a user.message to go on."
+        "The agent itself has a defect. Nothing was written.",
+        True,
+        "Read the message, mend the agent and send it again.",
     ),
     "STORAGE_UNAVAILABLE": ErrorRule(
         "The log cannot be written now. Nothing was accepted.",

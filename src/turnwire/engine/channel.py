@@ -6,15 +6,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
+from typing import Any, TypeAlias
 
-from msgspec import structs
+from msgspec import Struct, structs
 
+from turnwire.core import events as ev
+from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.joining import joined
 from turnwire.core.message import known_meta
+from turnwire.core.questions import asks_a_person
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -23,7 +28,16 @@ from turnwire.dialects.v2.partials import OpenBlock, Partials
 from turnwire.dialects.v2.project import frame_of
 from turnwire.errors import TurnwireError
 
-__all__ = ["Channel", "FollowAgain", "Sent", "SlowReader", "Subscriber"]
+__all__ = [
+    "Channel",
+    "FollowAgain",
+    "Listener",
+    "Sent",
+    "SlowReader",
+    "Spoken",
+    "Subscriber",
+    "Told",
+]
 
 _ENVELOPE = 400  # bytes around a piece of a text
 
@@ -46,21 +60,47 @@ class SlowReader(FollowAgain):
 class Sent:
     """A frame, and its bytes once somebody needs them."""
 
-    def __init__(self, frame: f.Frame) -> None:
-        self.frame = frame
+    __slots__ = ("_encoded", "_size", "frame", "number")
 
-    @cached_property
+    def __init__(self, frame: f.Frame) -> None:
+        payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
+        self.frame = frame
+        # The entry in the log that it tells of, or tells again.
+        self.number: int | None = getattr(payload, "message_sequence", None)
+        self._encoded: Encoded | None = None
+        self._size: int | None = None
+
+    @property
     def encoded(self) -> Encoded:
         """Written once for everyone; only the sequence in between differs."""
-        return encode(self.frame)
+        if self._encoded is None:
+            self._encoded = encode(self.frame)
+        return self._encoded
 
-    @cached_property
+    def at(self, sequence: int) -> bytes:
+        """The frame as one connection gets it, as its frame of this number."""
+        return self.encoded.at(sequence)
+
+    @property
     def size(self) -> int:
         """About how many bytes it takes. A piece of a text is not worth being written for that."""
-        text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
-        if isinstance(text, str):
-            return len(text) + _ENVELOPE
-        return len(self.encoded.replayed())
+        if self._size is None:
+            text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
+            if isinstance(text, str):
+                self._size = len(text) + _ENVELOPE
+            else:
+                self._size = len(self.encoded.replayed())
+        return self._size
+
+
+class Spoken(Struct, frozen=True):
+    """What one voice of the agent said, for those whose language is not v2: see `Listener`."""
+
+    events: list[NormalizedStreamEvent]
+    turn_id: int | None
+
+
+Told: TypeAlias = f.Frame | Spoken
 
 
 class Subscriber:
@@ -70,9 +110,8 @@ class Subscriber:
     """
 
     def __init__(self, wake: Callable[[], None], *, frames: int, size: int) -> None:
-        self.end: Callable[[], TurnwireError] | None = (
-            None  # why nothing more comes behind what waits
-        )
+        # Why nothing more comes behind what waits.
+        self.end: Callable[[], TurnwireError] | None = None
         self._waiting: deque[Sent] = deque()
         self._size = 0  # bytes that wait
         self._wake = wake
@@ -110,12 +149,22 @@ class Subscriber:
         self._wake()
 
 
+class Listener(Subscriber):
+    """Somebody who also hears the agent's own events, each among the frames that it has led to."""
+
+    def hear(self, together: list[Sent | Spoken]) -> None:
+        """Like `receive`. Whoever listens to this channel gets the same list."""
+        raise NotImplementedError
+
+
 class Channel:
     """What the followers of one conversation are told."""
 
     def __init__(self, state: Conversation) -> None:
         self.state = state  # as it was last published
         self._partials = Partials(state.conversation_id)
+        self._speaking: dict[str | None, ev.MessageStarted] = {}  # by voice: what it is saying
+        self._unshown: set[tuple[str, int]] = set()  # blocks of which nothing grows
         self._subscribers: set[Subscriber] = set()
         self._told = asyncio.Event()  # all that was made into frames was told
         self._told.set()
@@ -137,18 +186,63 @@ class Channel:
 
     def stream(
         self, events: Iterable[NormalizedStreamEvent], state: Conversation, now: str
-    ) -> list[f.Frame]:
+    ) -> list[Told]:
         """What only grows, as frames; pieces that are ready together are joined."""
-        out: list[f.Frame] = []
-        for voice, some in groupby(events, key=lambda event: event.parent_tool_use_id):
-            turn = state.turn
-            turn_id = state.voices.get(voice) if voice is not None else None
-            if turn is not None and turn_id in (None, turn.turn_id):
-                out += self._partials.feed_all(some, turn.turn_id, turn.trace_id, now)
+        out: list[Told] = []
+        for voice, group in groupby(joined(events), key=lambda event: event.parent_tool_use_id):
+            some = list(group)
+            turn, turn_id = state.turn, self._turn_of(state, voice)
+            if turn is not None and turn_id == turn.turn_id:
+                trace_id: str | None = turn.trace_id
             else:  # background work, whose turn is over
                 trace_id = None if turn_id is None else state.traces.get(turn_id)
-                out += self._partials.feed_all(some, turn_id, trace_id, now)
+            out += self._partials.feed_all(some, turn_id, trace_id, now)
+            out.append(Spoken(self._shown(some), turn_id))
         return out
+
+    def _shown(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
+        """Without what is to be shown as a question; and remembers what each voice is saying."""
+        for event in events:
+            match event:
+                case ev.MessageStarted():
+                    self._speaking[event.parent_tool_use_id] = event
+                case ev.ContentStarted(block=ToolUseBlock(tool_name=name)):
+                    if asks_a_person(name):
+                        self._unshown.add((event.message_id, event.index))
+                case ev.MessageCompleted() | ev.MessageDiscarded():
+                    self._speaking.pop(event.parent_tool_use_id, None)
+                case _:
+                    pass
+        if not self._unshown:
+            return events
+        shown = [each for each in events if not self._is_unshown(each)]
+        if not self._speaking:
+            self._unshown.clear()
+        return shown
+
+    def _is_unshown(self, event: NormalizedStreamEvent) -> bool:
+        return (
+            isinstance(event, ev.ContentStarted | ev.ContentDelta | ev.ContentCompleted)
+            and (event.message_id, event.index) in self._unshown
+        )
+
+    def hush(self, state: Conversation, *, helpers: bool) -> list[Told]:
+        """Nobody says more of what is half said: a listener is told so, when its words are kept.
+
+        `helpers`: of sub-agents, too.
+        """
+        out: list[Told] = []
+        for each in [*self._speaking] if helpers else [None]:
+            begun = self._speaking.pop(each, None)
+            if begun is not None:
+                who = (begun.provider, begun.session_id, each, begun.agent_id)
+                end = ev.MessageDiscarded(*who, begun.message_id, 0, "turn_ended")
+                out.append(Spoken([end], self._turn_of(state, each)))
+        return out
+
+    def _turn_of(self, state: Conversation, voice: str | None) -> int | None:
+        turn_id = state.voices.get(voice) if voice is not None else None
+        return state.turn.turn_id if turn_id is None and state.turn is not None else turn_id
 
     def step(
         self, before: Conversation, after: Conversation, writes: Iterable[e.Moment], now: str
@@ -210,15 +304,18 @@ class Channel:
         for subscriber in self._subscribers:
             subscriber.begin()
 
-    def publish(self, state: Conversation, frames: Iterable[f.Frame]) -> None:
+    def publish(self, state: Conversation, told: Iterable[Told]) -> None:
         """Tell everyone what has led to this state."""
         self.state = state
         if not self._subscribers:
             return
-        together = [Sent(frame) for frame in frames]
-        if together:
-            for subscriber in self._subscribers:
-                subscriber.receive(together)
+        everything = [each if type(each) is Spoken else Sent(each) for each in told]  # type: ignore[arg-type]  # just looked
+        frames = [each for each in everything if type(each) is Sent]
+        for subscriber in self._subscribers:
+            if isinstance(subscriber, Listener):
+                subscriber.hear(everything)
+            elif frames:
+                subscriber.receive(frames)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -249,9 +346,39 @@ class Channel:
         """The blocks that would be left half said if nothing more came."""
         return self._partials.open_blocks()
 
+    def spoken_so_far(self) -> list[Spoken]:
+        """The same for a listener: the beginning of each message that goes on, said again."""
+        out: list[Spoken] = []
+        blocks = self.open_blocks()
+        for voice, begun in self._speaking.items():
+            events: list[NormalizedStreamEvent] = [begun]
+            who = (begun.provider, begun.session_id, voice, begun.agent_id)
+            for each in blocks:
+                if (each.parent_tool_use_id, each.message_id) == (voice, begun.message_id):
+                    place = (*who, each.message_id, each.index)
+                    block, kind, tool_use_id = _as_begun(each)
+                    events.append(ev.ContentStarted(*place, block))
+                    if kind is not None and each.text:
+                        events.append(ev.ContentDelta(*place, kind, each.text, tool_use_id))
+            out.append(Spoken(events, self._turn_of(self.state, voice)))
+        return out
+
     def snapshots(self, now: str) -> list[f.Frame]:
         """Each block that grows at this moment, as far as it has grown."""
         return list(self._partials.snapshots(now))
+
+
+def _as_begun(block: OpenBlock) -> tuple[ContentBlock, ev.DeltaKind | None, str | None]:
+    """A block before its first piece, and what grows in it."""
+    match block.block:
+        case TextBlock() as text:
+            return structs.replace(text, text=""), "text", None
+        case ThinkingBlock() as thinking:
+            return structs.replace(thinking, thinking=""), "thinking", None
+        case ToolUseBlock() as call:
+            return call, "tool_input", call.id
+        case other:
+            return other, None, None
 
 
 def numbered(frame: f.Frame, sequence: int) -> f.Frame:

@@ -34,7 +34,7 @@ class Connections:
         self._lease = lease  # milliseconds; who was not seen for so long is gone
         self._beside = beside
         self._open: dict[str, Connection] = {}
-        self._sent: dict[str, int] = {}  # by connection: the newest entry
+        self._reached: dict[str, Callable[[], int]] = {}
         self._told: set[str] = set()  # what the store knows
         self._timer: Timer | None = None
         self._due_at = 0
@@ -42,23 +42,26 @@ class Connections:
         self._stopped = False
 
     def open(
-        self, connection_id: str, conversation_id: str, client_id: str, user: str | None
+        self,
+        connection_id: str,
+        conversation_id: str,
+        client_id: str,
+        user: str | None,
+        reached: Callable[[], int],
+        protocol: str = "v2",
     ) -> None:
-        """Somebody follows."""
+        """Somebody follows. `reached`: the newest entry that they were sent."""
         now = iso(self._clock.now())
         self._open[connection_id] = Connection(
-            connection_id, conversation_id, self._owner, client_id, now, now, user
+            connection_id, conversation_id, self._owner, client_id, now, now, user, protocol
         )
+        self._reached[connection_id] = reached
         self._write_in(_SOON)
-
-    def sent(self, connection_id: str, sequence: int) -> None:
-        """They have got this entry."""
-        self._sent[connection_id] = sequence
 
     def close(self, connection_id: str) -> None:
         """They are gone."""
         self._open.pop(connection_id, None)
-        self._sent.pop(connection_id, None)
+        self._reached.pop(connection_id, None)
         if connection_id in self._told:
             self._write_in(_SOON)
 
@@ -67,6 +70,7 @@ class Connections:
         self._stopped = True
         self._cancel()
         self._open.clear()
+        self._reached.clear()
         if self._told:
             await self._write()
 
@@ -103,7 +107,7 @@ class Connections:
             await self.forget_the_dead()
         now = iso(self._clock.now())
         rows = [
-            structs.replace(row, seen_at=now, last_sequence=self._sent.get(name, 0))
+            structs.replace(row, seen_at=now, last_sequence=self._reached[name]())
             for name, row in self._open.items()
         ]
         gone = self._told - self._open.keys()

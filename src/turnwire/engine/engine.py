@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import os
-import socket
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing, suppress
@@ -19,23 +17,26 @@ from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.state import Conversation, Options, status_of
+from turnwire.core.conversation.state import Conversation, Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, FollowAgain, Sent
+from turnwire.engine.channel import Channel, FollowAgain, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
-from turnwire.engine.follow import Place, follow
+from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.owners import has_died, owner_name
+from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
 from turnwire.engine.valid import valid
 from turnwire.ports import (
     Agent,
+    AgentCapabilities,
     Bus,
     Claim,
     Clock,
@@ -104,7 +105,8 @@ class Engine:
         self.clock = clock or SystemClock()
         self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{self.new_id()[:8]}"
+        self.owner = owner_name(self.new_id()[:8])
+        self._replays = Replays(store, self.clock)
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
         self._elsewhere: dict[str, Elsewhere] = {}
@@ -198,6 +200,7 @@ class Engine:
         permission_mode: str | None = None,
         options: Mapping[str, Any] | None = None,
         rules: Options | None = None,
+        native_session_id: str | None = None,
     ) -> Talk:
         """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
         name = conversation_id or self.new_id()
@@ -213,7 +216,19 @@ class Engine:
         own: Any = {} if options is None else options
         own = dict(own) if isinstance(own, Mapping) else own
         new = valid(
-            NewConversation(name, agent, now, user, title, cwd, model, permission_mode, own, state)
+            NewConversation(
+                name,
+                agent,
+                now,
+                user,
+                title,
+                cwd,
+                model,
+                permission_mode,
+                own,
+                state,
+                native_session_id=native_session_id,
+            )
         )
         reach(CrashPoint.CREATES)
         try:
@@ -231,20 +246,46 @@ class Engine:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         return Talk(self, row)
 
+    async def end(self, conversation_id: str) -> None:
+        """End what runs in a conversation, as if the server stopped; it can be woken again."""
+        live = self._live.get(conversation_id)
+        if live is not None:
+            await live.stop()
+
+    async def remove(self, conversation_id: str, *, by: str | None = None) -> None:
+        """End what runs in it, and delete it. Raises Refused with CONVERSATION_NOT_FOUND."""
+        await self.end(conversation_id)
+        await self.store.delete(conversation_id, at=iso(self.clock.now()), by=by)
+
     def _agent(self, name: str) -> Agent:
         agent = self.agents.get(name)
         if agent is None:
             known = ", ".join(sorted(self.agents)) or "none"
             raise Refused("AGENT_UNAVAILABLE", f"There is no agent {name!r}; there is: {known}.")
-        why = agent.unavailable()
+        try:
+            why = agent.unavailable()
+        except Exception as failure:  # whoever wrote the agent is told, and nobody else is hurt
+            _log.exception("the agent %s cannot say whether it can be used", name)
+            said = f"The agent {name} failed when it was asked whether it can be used: {failure!r}"
+            raise Refused("AGENT_ERROR", said) from failure
         if why is not None:
             raise Refused("AGENT_UNAVAILABLE", why)
         return agent
 
-    def check_able(self, row: ConversationRow, command: str) -> None:
-        """Raises Refused with NOT_SUPPORTED where the agent cannot do this."""
-        if command not in self._agent(row.agent).capabilities.commands:
+    def unavailable(self, name: str) -> str | None:
+        """Why an agent cannot be used now, and what to do about it."""
+        try:
+            self._agent(name)
+        except Refused as refused:
+            return refused.message
+        return None
+
+    def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
+        """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
+        able = self._agent(row.agent).capabilities
+        if command not in able.commands:
             raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
+        return able
 
     # --- what is alive ------------------------------------------------------------------------
 
@@ -268,11 +309,7 @@ class Engine:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
-        reach(CrashPoint.CLAIMS)
-        claim = await self.store.claim(
-            conversation_id, self.owner, now=self.clock.now(), lease=self._lease
-        )
-        reach(CrashPoint.CLAIMED)
+        claim = await self._claim(conversation_id)
         try:
             row = await self.store.conversation(conversation_id)
         except Damaged:
@@ -307,6 +344,24 @@ class Engine:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         live.recover()
         return live
+
+    async def _claim(self, conversation_id: str) -> Claim:
+        """Raises Owned. An owner of this machine that has died need not be waited for."""
+        try:
+            return await self._claim_as(self.owner, conversation_id, self._lease)
+        except Owned as owned:
+            dead = owned.data.get("owner")
+            if dead is None or not has_died(dead):
+                raise
+        # In its name, so that it is let go.
+        await self._release(await self._claim_as(dead, conversation_id, 0))
+        return await self._claim_as(self.owner, conversation_id, self._lease)
+
+    async def _claim_as(self, owner: str, conversation_id: str, lease: int) -> Claim:
+        reach(CrashPoint.CLAIMS)
+        claim = await self.store.claim(conversation_id, owner, now=self.clock.now(), lease=lease)
+        reach(CrashPoint.CLAIMED)
+        return claim
 
     def _hint(self, conversation_id: str, head: int) -> None:
         reach(CrashPoint.HINTS)
@@ -395,6 +450,64 @@ class Engine:
 
         Ends with FollowAgain, or with Refused and CONVERSATION_NOT_FOUND if it was deleted.
         """
+        channel = await self._followed(row)
+        connection_id = self.new_id()
+        frames = follow(
+            place,
+            channel,
+            self._replays,
+            self.clock,
+            info=self._info(row, channel, client_id, connection_id),
+            left=lambda: self._left(row.conversation_id),
+            frames=self.settings.buffer,
+            size=self.settings.buffer_bytes,
+        )
+        reached = 0
+        self._connections.open(connection_id, row.conversation_id, client_id, user, lambda: reached)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    reached = sent.number or reached
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
+
+    async def attach(
+        self,
+        row: ConversationRow,
+        place: Place,
+        subscriber: Subscriber,
+        *,
+        client_id: str,
+        connection_id: str,
+        user: str | None,
+        reached: Callable[[], int],
+        protocol: str = "v2",
+    ) -> AsyncGenerator[Sent | Spoken, None]:
+        """The first frames for a subscriber of one's own, who gets what follows by themselves.
+
+        `reached` says the newest entry that they were sent. To be ended with `detach`, also where
+        this was not read to its end.
+        """
+        channel = await self._followed(row)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
+        self._connections.open(*about)
+        info = self._info(row, channel, client_id, connection_id)
+        frames = open_at(place, channel, subscriber, self._replays, self.clock, info)
+        async with aclosing(frames):
+            async for sent in frames:
+                yield sent
+
+    def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:
+        """They follow no longer."""
+        self._connections.close(connection_id)
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            channel.unsubscribe(subscriber)
+            self._left(conversation_id)
+
+    async def _followed(self, row: ConversationRow) -> Channel:
+        """The channel of a conversation that somebody is about to follow."""
         self._check_running()
         await self._check_epoch()
         dying = self._live.get(row.conversation_id)
@@ -407,48 +520,28 @@ class Engine:
         if live is not None and not channel.is_followed:
             live.post(i.Came(at=self.clock.now()))
         self._look_elsewhere(channel)
-        connection_id = self.new_id()
-        agent = self.agents.get(row.agent)
-        able = agent.capabilities if agent else None
+        return channel
 
-        def info(first: int, head: int) -> p.SessionInfo:
-            offered = p.Capabilities(
-                row.agent,
-                [*_COMMANDS, *(able.commands if able else [])],
-                able.images if able else False,
-                able.models if able else [],
-                able.permission_modes if able else [],
-            )
-            limits = p.Limits(
-                self.settings.max_frame_bytes,
-                channel.state.options.max_queue,
-                self.settings.heartbeat_seconds,
-            )
-            return p.SessionInfo(
-                connection_id, client_id, self.store.epoch, first, head, offered, limits
-            )
-
-        frames = follow(
-            channel,
-            self.store,
-            self.clock,
-            place,
-            info=info,
-            left=lambda: self._left(row.conversation_id),
-            frames=self.settings.buffer,
-            size=self.settings.buffer_bytes,
+    def _info(
+        self, row: ConversationRow, channel: Channel, client_id: str, connection_id: str
+    ) -> Callable[[int, int], p.SessionInfo]:
+        offered = self.capabilities(row.agent)
+        limits = p.Limits(
+            self.settings.max_frame_bytes,
+            channel.state.options.max_queue,
+            self.settings.heartbeat_seconds,
         )
-        self._connections.open(connection_id, row.conversation_id, client_id, user)
-        try:
-            async with aclosing(frames):
-                async for sent in frames:
-                    payload = sent.frame.payload  # type: ignore[attr-defined]
-                    number = getattr(payload, "message_sequence", None)
-                    if number is not None:
-                        self._connections.sent(connection_id, number)
-                    yield sent
-        finally:
-            self._connections.close(connection_id)
+        return lambda first, head: p.SessionInfo(
+            connection_id, client_id, self.store.epoch, first, head, offered, limits
+        )
+
+    def capabilities(self, name: str) -> p.Capabilities:
+        """What can be asked of this agent; little, if it is not here."""
+        agent = self.agents.get(name)
+        able = agent.capabilities if agent else AgentCapabilities()
+        return p.Capabilities(
+            name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
+        )
 
     async def _read(self, conversation_id: str) -> ConversationRow:
         """A conversation as it is in the log that is there."""
@@ -515,6 +608,11 @@ class Engine:
             return status_of(live.state)
         row = (await self.open(conversation_id)).row
         return status_of(as_it_is(row, self.clock.now()))
+
+    def running_turn(self, conversation_id: str) -> Turn | None:
+        """The turn that runs or waits in a conversation, if this process has it."""
+        live = self._live.get(conversation_id)
+        return live.state.turn if live is not None else None
 
     async def wake(self, conversation_id: str) -> Status:
         """Take a conversation over, and make it true. Raises Owned."""

@@ -16,9 +16,8 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.times import iso
-from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.partials import OpenBlock
-from turnwire.engine.channel import Channel
+from turnwire.engine.channel import Channel, Told
 
 __all__ = ["Heard", "Hearing"]
 
@@ -40,7 +39,7 @@ class Heard(Struct):
 
     state: Conversation
     writes: list[e.Moment]
-    frames: list[f.Frame]
+    frames: list[Told]
     effects: list[e.Effects]
 
 
@@ -51,6 +50,14 @@ class Hearing:
         self._channel = channel
         self._new_id = new_id
         self._entries = EntryStream()
+
+    @staticmethod
+    def only_grows(state: Conversation, events: Iterable[NormalizedStreamEvent]) -> bool:
+        """Whether nothing of this has to be written: it is told, and the state stays as it is."""
+        return all(
+            type(event) in _GROWS and _is_under_way(state, event.parent_tool_use_id)
+            for event in events
+        )
 
     def take(self, state: Conversation, events: Iterable[NormalizedStreamEvent], at: int) -> Heard:
         """A batch of events, one step after the other."""
@@ -70,6 +77,7 @@ class Hearing:
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 for last in self._last_words(event):
                     self._step(heard, last, at, now, is_last=True)
+                heard.frames += self._channel.hush(heard.state, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
             self._step(heard, event, at, now, is_last=not figures_follow)
         if growing:
@@ -82,6 +90,7 @@ class Hearing:
         for last in self._last_words(None):
             self._step(heard, last, at, iso(at), is_last=True)
         self._entries = EntryStream()  # the next process tells its own messages
+        heard.frames += self._channel.hush(heard.state, helpers=True)
         return heard
 
     def _step(
@@ -99,8 +108,12 @@ class Hearing:
         heard.state, effects = step(before, said)
         heard.writes += effects.writes
         heard.effects.append(effects)
-        heard.frames += self._channel.step(before, heard.state, effects.writes, now)
-        heard.frames += self._channel.stream([event], heard.state, now)
+        frames = self._channel.step(before, heard.state, effects.writes, now)
+        spoken = self._channel.stream([event], heard.state, now)
+        # The figures of a turn come before its end is told: who hears both tells them together.
+        heard.frames += (
+            [*spoken, *frames] if isinstance(event, ev.ResultSummary) else [*frames, *spoken]
+        )
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
         """Nothing more comes of the blocks that still grow: what there is of them is kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -22,8 +22,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.dialects.v2 import frames as f
-from turnwire.engine.channel import Channel, FollowAgain
+from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
 from turnwire.errors import TurnwireError
@@ -132,6 +131,13 @@ class Live:
             if isinstance(item, Ask):
                 item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
             return
+        if (
+            self._task is None
+            and isinstance(item, list)
+            and self._hearing.only_grows(self.state, item)
+        ):
+            self._grow(item)
+            return
         self._inbox.append(item)
         if self._task is None:
             self._task = asyncio.create_task(
@@ -208,13 +214,24 @@ class Live:
         except StorageUnavailable as down:  # the server stops; the next one makes the log true
             _log.warning("conversation %s: %s", self.row.conversation_id, down.message)
         except Exception:
-            # A defect. Nothing of this step has happened; a turn must not seem to run for ever.
-            _log.exception("conversation %s: a step failed", self.row.conversation_id)
-            if isinstance(item, Ask):
-                if not item.done.done():
-                    item.done.set_exception(Refused("INTERNAL_ERROR"))
-            elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
-                self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
+            self._has_failed(item)
+
+    def _has_failed(self, item: _Item) -> None:
+        """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
+        _log.exception("conversation %s: a step failed", self.row.conversation_id)
+        if isinstance(item, Ask):
+            if not item.done.done():
+                item.done.set_exception(Refused("INTERNAL_ERROR"))
+        elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
+            self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
+
+    def _grow(self, batch: list[NormalizedStreamEvent]) -> None:
+        """Words that are on their way: they wait for nothing, and are not worth a task."""
+        try:
+            heard = self._hearing.take(self.state, batch, self._clock.now())
+            self._publish(heard.state, heard.frames)
+        except Exception:
+            self._has_failed(batch)
 
     def _ready(self, batch: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """This batch, and all that came behind it meanwhile: what is ready together goes together."""
@@ -327,7 +344,7 @@ class Live:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, frames: list[f.Frame]) -> None:
+    def _publish(self, after: Conversation, frames: Sequence[Told]) -> None:
         news = after is not self.state
         self.state = after
         if news:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
@@ -24,18 +25,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Talk"]
 
+_DEFAULT = "default"  # what an agent lists that can go back to the model it would choose itself
+
 
 class Talk:
     """A conversation, for whoever talks in it."""
 
-    def __init__(self, engine: Engine, row: ConversationRow) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        row: ConversationRow,
+        accepted: Callable[[Answer], None] | None = None,
+    ) -> None:
         self._engine = engine
         self.row = row
+        self._accepted = accepted
 
     @property
     def id(self) -> str:
         """The conversation's id."""
         return self.row.conversation_id
+
+    def telling(self, accepted: Callable[[Answer], None]) -> Talk:
+        """The same, for one thing to ask: its answer is told before anybody sees what it causes."""
+        return Talk(self._engine, self.row, accepted)
 
     async def status(self) -> Status:
         """Its small state, as it is now."""
@@ -152,18 +165,24 @@ class Talk:
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
     async def set_model(
-        self, model: str, *, user: str | None = None, client_message_id: str | None = None
+        self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
-        """Go on with another model, in the middle of a turn as well."""
-        self._engine.check_able(self.row, "session.set_model")
-        asked = i.Chose(at=0, model=model, by=user, client_message_id=client_message_id)
+        """Go on with another model, in the middle of a turn as well; None: the agent's default."""
+        able = self._engine.check_able(self.row, "session.set_model")
+        if model is None and _DEFAULT not in able.models:
+            raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
+        chosen = _DEFAULT if model is None else model
+        asked = i.Chose(at=0, model=chosen, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Have the agent ask more, or less."""
-        self._engine.check_able(self.row, "session.set_permission_mode")
+        able = self._engine.check_able(self.row, "session.set_permission_mode")
+        if mode not in able.permission_modes:
+            known = ", ".join(able.permission_modes)
+            raise Refused("INVALID_PAYLOAD", f"There is no mode {mode!r}. There is: {known}.")
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
@@ -177,7 +196,7 @@ class Talk:
         user: str | None = None,
     ) -> AsyncGenerator[Frame, None]:
         """Everything after a place in the log, then live, as the frames of protocol v2."""
-        place = Place(last_sequence, epoch, tail)
+        place = Place(last_sequence or 0, epoch, tail)
         sequence = 0
         async with aclosing(self._engine.follow(self.row, place, client_id, user)) as sent:
             async for each in sent:
@@ -202,6 +221,7 @@ class Talk:
             client_message_id=asked.client_message_id,
             body=msgspec.json.encode([kind, body]),
             request_id=request_id,
+            accepted=self._accepted,
         )
 
 

@@ -58,7 +58,15 @@ class Watcher:
         info = p.SessionInfo("c-1", "web-1", "e-1", cursor + 1, state.head, capabilities, limits)
         trace_id = state.turn.trace_id if state.turn else None
         missed = [frame for frame in self._kept if _place(frame) >= cursor + _is_entry(frame)]
-        for frame in opening("talk", Start(cursor), info, missed, status_of(state), trace_id, _NOW):
+        for frame in opening(
+            "talk",
+            Start(cursor, resumed=bool(cursor)),
+            info,
+            missed,
+            status_of(state),
+            trace_id,
+            _NOW,
+        ):
             self._send(frame)
         self._cursor = state.head
 

@@ -592,3 +592,13 @@ def test_a_block_gets_the_shape_rpc_clients_know(
 @pytest.mark.parametrize("block", SAME_ON_BOTH_SIDES)
 def test_other_blocks_are_written_the_same_on_both_sides(block: Any) -> None:
     assert to_rpc_block(block) is block
+
+
+def test_a_connection_may_have_its_own_name_for_the_agent() -> None:
+    events: list[UiStreamEvent] = [
+        ui.UiTextDelta(*WHO, "msg_1", 0, "Hi"),
+        ui.UiUserMessage(*WHO, [], "user"),
+        ui.UiError(*WHO, "no"),
+    ]
+    assert {message["provider"] for message in wire(*events, provider="mine")} == {"mine"}
+    assert {message["provider"] for message in wire(*events)} == {"claude"}

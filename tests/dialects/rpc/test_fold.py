@@ -1002,3 +1002,57 @@ def test_a_delta_of_another_kind_than_its_block_changes_nothing() -> None:
         delta(0, "thinking_delta", "hm"),
     )
     assert content(view) == [[text("a")]]
+
+
+# --- over several connections ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_on_another_connection_what_was_half_said_is_said_again(cut: int) -> None:
+    said = [started(), block(0, text("")), delta(0, "text_delta", "Hel")]
+    transcript = Transcript()
+    for each in said[:cut]:
+        transcript.apply(read(each))
+    transcript.connected()
+    assert transcript.view().messages == []
+    for each in said:
+        transcript.apply(read(each))
+    [shown] = transcript.view().messages
+    assert shown.streaming
+    assert blocks_of(shown) == [text("Hel")]
+
+
+def test_on_another_connection_what_is_finished_stays() -> None:
+    transcript = Transcript()
+    transcript.apply(read(started()))
+    for _ in range(2):  # its number says that it was there
+        transcript.apply(read(assistant(text("Hello"), id="msg_1", index=0)), 3)
+    transcript.connected()
+    assert content(transcript.view()) == [[text("Hello")]]
+    assert transcript.view().cursor == 3
+    transcript.connected(reset=True)
+    assert transcript.view() == Transcript().view()
+
+
+def done(**fields: Any) -> rpc.RpcMessage:
+    return rpc.RpcResultMessage("success", 5, 4, False, 1, "s-1", "demo", **fields)
+
+
+def test_a_turn_that_is_named_ends_once_and_keeps_its_name() -> None:
+    transcript = Transcript()
+    for turn_id in (4, 5, 4):
+        transcript.apply(done(), None, turn_id)
+    assert [turn.turn_id for turn in transcript.view().turns] == [4, 5]
+
+
+@pytest.mark.parametrize("error", [None, rpc.RpcErrorMessage("It is gone.", "demo", "agent_lost")])
+def test_an_interrupted_turn_failed_only_if_an_error_came_before(
+    error: rpc.RpcErrorMessage | None,
+) -> None:
+    transcript = Transcript()
+    if error is not None:
+        transcript.apply(error)
+    transcript.apply(done(terminal_reason="aborted"))
+    [turn] = transcript.view().turns
+    assert turn.end.interrupted
+    assert turn.end.is_error is (error is not None)

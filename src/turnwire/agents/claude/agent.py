@@ -38,6 +38,7 @@ class ClaudeAgent:
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
+        options=["system_prompt"],
     )
 
     def __init__(

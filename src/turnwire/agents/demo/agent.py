@@ -37,7 +37,9 @@ class DemoAgent:
     """Needs no key and no network. What it does is chosen by words in the prompt."""
 
     name = "demo"
-    capabilities = AgentCapabilities(questions_survive=True)
+    capabilities = AgentCapabilities(
+        options=["delay", "obey_interrupt", "silent"], questions_survive=True
+    )
 
     def __init__(self, **options: Any) -> None:
         self._options = msgspec.convert(options, DemoOptions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -20,13 +20,37 @@ from turnwire.cli.live.requests import (
     read_answer,
     rules_of,
 )
-from turnwire.cli.live.terminal import TerminalPainter
 from turnwire.cli.visible import safe
 from turnwire.cli.words import plain
 from turnwire.core.events import Question
 from turnwire.core.status import OpenRequest
 
-__all__ = ["Decision", "ask_permission", "ask_question"]
+__all__ = ["TOO_LATE", "Asker", "Decision", "ask_permission", "ask_question"]
+
+# A request has ended in another way. Whatever is refused otherwise stays open.
+TOO_LATE = {
+    "DUPLICATE_INPUT_RESPONSE": "Somebody was faster: it is answered already.",
+    "INPUT_TIMEOUT": "That was too late: the time for an answer is over.",
+    "CONVERSATION_INTERRUPTED": "That was too late: the turn was stopped.",
+}
+
+
+class Asker(Protocol):
+    """Where a person can be asked."""
+
+    is_guest: bool  # whoever leaves ends the turn, and has to be told
+
+    def tell(self, lines: list[Text]) -> None:
+        """What is asked, and what was answered; nothing where the story tells it."""
+
+    def note(self, lines: list[Text]) -> None:
+        """A remark on an answer."""
+
+    async def read_line(self, hint: str, text: str = "") -> str | None:
+        """What somebody types; none: they would rather not."""
+
+    def forget_keys(self) -> None:
+        """What was typed so far was not meant for what comes now."""
 
 
 class Decision(Struct, frozen=True):
@@ -38,86 +62,99 @@ class Decision(Struct, frozen=True):
     remember: list[Any] = []
 
 
-async def ask_question(painter: TerminalPainter, request: OpenRequest) -> Any:
+async def ask_question(asker: Asker, request: OpenRequest) -> Any:
     """Every question of a request, one after the other; None if the person would rather not."""
     questions = request.questions or [Question("answer", "")]
-    painter.forget_keys()
+    asker.forget_keys()
     answers: list[Answer] = []
-    for question in questions:
-        painter.note(question_lines([question], request.input if not question.question else None))
-        answer = await _answer(painter, question, request.required)
+    for number, question in enumerate(questions, 1):
+        asker.tell(question_lines([question], request.input if not question.question else None))
+        hint = hint_of(question)
+        if len(questions) > 1:
+            hint = f"{number} of {len(questions)}: {plain(safe(question.question))}  {hint}"
+        if asker.is_guest:
+            hint += "; Ctrl-D leaves it open"
+        answer = await _answer(asker, question, hint, request.required)
         if answer is None:
             return None
         answers.append(answer)
-        painter.note([_arrow(answered_words(answer))])
+        asker.tell([_arrow(answered_words(answer))])
     return answer_of(questions, answers)
 
 
-async def _answer(painter: TerminalPainter, question: Question, required: bool) -> Answer | None:
+async def _answer(asker: Asker, question: Question, hint: str, required: bool) -> Answer | None:
     while True:
-        line = await painter.read_line(f"{hint_of(question)}; Ctrl-D leaves it open")
+        line = await asker.read_line(hint)
         if line is None:
             return None
         try:
             answer = read_answer(question, line)
         except NotUnderstood as problem:
-            painter.note([Text(str(problem), "yellow")])
+            asker.note([Text(str(problem), "yellow")])
             continue
         if answer or not required:
             return answer
-        painter.note([Text("It wants an answer. Ctrl-D leaves it open.", "yellow")])
+        asker.note([Text("It wants an answer. Ctrl-D leaves it open.", "yellow")])
 
 
-async def ask_permission(painter: TerminalPainter, request: OpenRequest) -> Decision | None:
+async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
     """Yes, no, always, or something else instead; None if the person would rather not say."""
-    painter.note(permission_lines(request))
-    painter.forget_keys()
+    asker.tell(permission_lines(request))
+    asker.forget_keys()
     given: Any = None  # what is to run instead
     while True:
-        line = await painter.read_line(_choices(request, given))
+        choices = _choices(request, given)
+        line = await asker.read_line(f"{choices}  Ctrl-D: stop" if asker.is_guest else choices)
         if line is None:
             return None
+        letter, _, words = line.strip().partition(" ")
+        if letter.casefold() in ("n", "no"):
+            return await _deny(asker, words)
         match line.strip().casefold():
             case "y" | "yes":
-                painter.note([_arrow("allowed" if given is None else "allowed, as changed")])
+                asker.tell([_arrow("allowed" if given is None else "allowed, as changed")])
                 return Decision("allow", updated_input=given)
-            case "n" | "no":
-                reason = await painter.read_line("Why? The agent is told. Enter: no reason")
-                words = (reason or "").strip()
-                painter.note([_arrow(f"denied: {words}" if words else "denied")])
-                return Decision("deny", words or None)
             case "a" | "always" if request.suggestions and given is None:
-                painter.note([_arrow(f"always allowed: {rules_of(request.suggestions)}")])
+                asker.tell([_arrow(f"always allowed: {rules_of(request.suggestions)}")])
                 return Decision("allow", remember=request.suggestions)
             case "e" | "edit":
-                given = await _edit(painter, request, given)
+                given = await _edit(asker, request, given)
             case _:
-                painter.note([Text("Please answer with one of the letters.", "yellow")])
+                asker.note([Text("Please answer with one of the letters.", "yellow")])
+
+
+async def _deny(asker: Asker, words: str) -> Decision:
+    """With the reason that stands behind the letter, or else is asked for."""
+    if not words.strip():
+        words = await asker.read_line("Why? The agent is told. Enter: no reason") or ""
+    words = words.strip()
+    asker.tell([_arrow(f"denied: {words}" if words else "denied")])
+    return Decision("deny", words or None)
 
 
 def _choices(request: OpenRequest, given: Any) -> str:
     words = ["y: allow", "n: deny"]
     if request.suggestions and given is None:
         words.append(f"a: always ({rules_of(request.suggestions)})")
-    return "  ".join([*words, "e: edit", "Ctrl-D: stop"])
+    return "  ".join([*words, "e: edit"])
 
 
-async def _edit(painter: TerminalPainter, request: OpenRequest, given: Any) -> Any:
+async def _edit(asker: Asker, request: OpenRequest, given: Any) -> Any:
     """The input as JSON, until it is JSON; what comes of it is shown before it is allowed."""
     text = msgspec.json.encode(request.input if given is None else given).decode()
     while True:
-        line = await painter.read_line("The input, as JSON", text)
+        line = await asker.read_line("The input, as JSON", text)
         if line is None or not line.strip():
             return given
         try:
             changed = msgspec.json.decode(line)
         except msgspec.DecodeError as problem:
-            painter.note([Text(f"This is not JSON: {plain(str(problem))}", "yellow")])
+            asker.note([Text(f"This is not JSON: {plain(str(problem))}", "yellow")])
             text = line
             continue
         call = Call(request.tool_use_id, request.tool_name, Voice(), changed)
         head = Text("Instead it would run with", "dim")
-        painter.note([head, *(Text.assemble("  ", part) for part in input_of(call, whole=True))])
+        asker.note([head, *(Text.assemble("  ", part) for part in input_of(call, whole=True))])
         return None if changed == request.input else changed
 
 

@@ -13,7 +13,16 @@ from turnwire.cli.visible import printed, runs, safe
 from turnwire.cli.words import counted, duration, plain
 from turnwire.core.content import TextContent
 
-__all__ = ["Call", "Voice", "head_of", "input_of", "output_of", "plan_of", "result_of"]
+__all__ = [
+    "Call",
+    "Voice",
+    "brief_of",
+    "head_of",
+    "input_of",
+    "output_of",
+    "plan_of",
+    "result_of",
+]
 
 _INPUT = 6  # lines of one value of a call's input
 _OUTPUT = 12  # lines of what a call gave back
@@ -58,6 +67,13 @@ class Call(Struct):
 
 def head_of(call: Call) -> Text:
     """`● Bash  List the files`; when it is over `✓` or `✗`, and how long it took."""
+    head = _title(call)
+    if call.elapsed is not None:
+        head.append(f"  {duration(call.elapsed)}", "dim")
+    return head
+
+
+def _title(call: Call) -> Text:
     if not call.is_over:
         mark, style = "●", "yellow"
     else:
@@ -65,9 +81,28 @@ def head_of(call: Call) -> Text:
     head = Text.assemble((mark, style), " ", (plain(call.name), "bold"))
     if call.about:
         head.append(f"  {call.about}")
-    if call.elapsed is not None:
-        head.append(f"  {duration(call.elapsed)}", "dim")
     return head
+
+
+def brief_of(call: Call) -> Text:
+    """A call in one line: `✓ Bash  List the files  $ ls -la  0.4 s  4 lines`."""
+    line = _title(call)
+    if not call.is_shown and (given := input_of(call)):
+        line.append("  ").append_text(given[0])
+    if call.elapsed is not None:
+        line.append(f"  {duration(call.elapsed)}", "dim")
+    lines = [each for each in _output(call).split("\n") if each.strip()]
+    if call.is_error:
+        line.append(f"  {plain(lines[0]) if lines else 'failed'}", "red")
+    elif call.is_over and len(lines) > 1:
+        line.append(f"  {counted(len(lines), 'line')}", "dim")
+    elif lines:
+        line.append(f"  {plain(lines[-1])}", "dim")
+    return line
+
+
+def _output(call: Call) -> str:
+    return printed(words_of(call.result) if call.is_over else call.printed[-8192:])
 
 
 def input_of(call: Call, *, whole: bool = False) -> list[Text]:

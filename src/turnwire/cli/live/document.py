@@ -51,6 +51,9 @@ class MarkdownPainter:
     def take_back(self, block_id: str) -> None:
         """It was never written."""
 
+    def cut(self, block_id: str, why: str) -> None:
+        """The same."""
+
     # --- around them --------------------------------------------------------------------------
 
     def run(self, call: Call) -> None:

@@ -14,7 +14,7 @@ __all__ = ["figures", "next_step", "receipt"]
 _REASONS = {
     "user": "you stopped it",
     "disconnect": "nobody was there",
-    "server_restart": "the process that ran it is gone",
+    "server_restart": "the process that ran it was killed",
     "server_stopped": "the program ended",
     "agent_lost": "the agent is gone",
     "agent": "the agent stopped by itself",
@@ -36,7 +36,7 @@ _NEXT = {
 def figures(end: TurnEnd) -> list[Text]:
     """`✓ 3.2 s · 412 tokens in, 96 out · $0.0012`, after the error if there was one."""
     lines: list[Text] = []
-    if end.error is not None:
+    if end.error is not None and not end.interrupted:  # of that the receipt tells
         words = plain(safe(end.error.message))
         lines.append(
             Text.assemble(("✗ ", "red"), (words, "red"), (f"  ({plain(end.error.code)})", "dim"))
@@ -63,25 +63,25 @@ def figures(end: TurnEnd) -> list[Text]:
 
 def next_step(end: TurnEnd) -> str | None:
     """What to do about a failure."""
-    if end.error is None:
+    if end.error is None or end.interrupted:
         return None
     return _NEXT.get(end.error.code, "What was said is kept. Say how to go on, or try again.")
 
 
-def receipt(stop: Interrupted) -> Text:
+def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
     """What came of a stop: who wanted it, whether the agent obeyed, which processes were ended."""
     why = _REASONS.get(stop.reason, plain(stop.reason))
+    if stop.reason == "user" and not by_us:
+        why = "somebody else stopped it"
+    parts = []
     if stop.forced:
-        how = "the agent did not obey and was ended by force"
+        parts.append("the agent did not obey and was ended by force")
     elif stop.acknowledged:
-        how = "the agent acknowledged it"
-    else:
-        how = "the agent is gone"
-    parts = [how] if how != why else []
+        parts.append("the agent acknowledged it")
     if stop.processes:
         names = [f"{plain(p.name or 'process')} {p.pid}" for p in stop.processes]
         parts.append(f"{_processes(len(names))} ended: {some(names, 5)}")
-    elif not stop.forced:
+    elif stop.acknowledged and not stop.forced:
         parts.append("no process had to be ended")
     return Text.assemble(("■ Interrupted", "yellow"), f": {'; '.join([why, *parts])}.")
 

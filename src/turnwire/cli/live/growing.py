@@ -25,6 +25,11 @@ class GrowingText:
         self._joins = False  # the rest goes on in the block that was handed out last
         self.begun = False  # something was handed out
 
+    @property
+    def text(self) -> str:
+        """All of it, as far as it has come."""
+        return "".join(self._pieces)
+
     def add(self, piece: str) -> None:
         """More of it."""
         self._pieces.append(piece)
@@ -69,7 +74,7 @@ class GrowingText:
 
     def finish(self, text: str, width: int) -> list[str]:
         """The rest of it. If the text is not what has grown, all of it once more."""
-        grown = "".join(self._pieces)
+        grown = self.text
         if text.startswith(grown):
             self._rest += text[len(grown) :]
         else:

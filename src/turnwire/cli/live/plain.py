@@ -68,6 +68,14 @@ class PlainPainter:
         if grown is not None and grown.begun:
             self._put(["(The agent took this back.)"], AGENT, "taken back")
 
+    def cut(self, block_id: str, why: str) -> None:
+        """What came of it is written, and that it breaks off."""
+        grown = self._growing.pop(block_id, None)
+        if grown is not None:
+            if grown.rest.strip():
+                self._write(block_id, f"{grown.rest}\n")
+            self._put([f"({why})"], AGENT, "cut")
+
     def _write(self, block_id: str, text: str) -> None:
         self._apart(block_id)
         self._file.write(text)

@@ -20,6 +20,7 @@ __all__ = [
     "Answer",
     "NotUnderstood",
     "answer_of",
+    "lines_of",
     "permission_lines",
     "question_lines",
     "read_answer",
@@ -151,6 +152,13 @@ def permission_lines(asked: PermissionAsked | OpenRequest) -> list[Text]:
     )
     lines += [Text.assemble("    ", line) for line in input_of(call, whole=True)]
     return lines
+
+
+def lines_of(request: OpenRequest) -> list[Text]:
+    """A question or a permission that is open."""
+    if request.kind == "question":
+        return question_lines(request.questions, request.input)
+    return permission_lines(request)
 
 
 def rules_of(suggestions: list[Any]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from rich.text import Text
 
-from turnwire.cli.live.ask import ask_permission, ask_question
+from turnwire.cli.live.ask import TOO_LATE, Decision, ask_permission, ask_question
 from turnwire.cli.live.view import StoryView, View
 from turnwire.cli.words import plain, some
 from turnwire.core.error_codes import Refused
@@ -20,14 +20,10 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
 from turnwire.engine.channel import FollowAgain
 
-__all__ = ["Left", "Session"]
+__all__ = ["Conversing", "Here", "Left", "Session"]
 
-# It has ended in another way. Whatever is refused otherwise stays open.
-_TOO_LATE = {
-    "DUPLICATE_INPUT_RESPONSE": "Somebody was faster: it is answered already.",
-    "INPUT_TIMEOUT": "That was too late: the time for an answer is over.",
-    "CONVERSATION_INTERRUPTED": "That was too late: the turn was stopped.",
-}
+T = TypeVar("T")
+
 _REPORT = 1.0  # seconds in which an agent begins to speak of background work that has ended
 
 
@@ -40,11 +36,77 @@ class Left(Exception):
         self.request = request
 
 
+class Conversing(Protocol):
+    """A conversation, in this process or on a server."""
+
+    @property
+    def id(self) -> str:
+        """Which one."""
+
+    @property
+    def is_here(self) -> bool:
+        """It is of this process: whoever leaves ends it."""
+
+    async def head(self) -> int:
+        """The number of its newest entry."""
+
+    def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
+        """Everything from here on. Raises FollowAgain where it has to be asked for again."""
+
+    async def send(self, content: str) -> tuple[int | None, str | None]:
+        """Say something: the turn that it starts, or its place in the queue."""
+
+    async def answer(self, question_id: str, answer: Any) -> None:
+        """Answer a question."""
+
+    async def decide(self, request_id: str, choice: Decision) -> None:
+        """Allow or deny."""
+
+    async def interrupt(self, turn_id: int) -> None:
+        """Stop a turn."""
+
+
+class Here:
+    """A conversation of an engine in this process."""
+
+    def __init__(self, engine: Engine, talk: Talk) -> None:
+        self._engine = engine
+        self._talk = talk
+        self.id = talk.id
+        self.is_here = True
+
+    async def head(self) -> int:
+        row = await self._engine.store.conversation(self._talk.id)
+        return row.head if row else 0
+
+    def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
+        epoch = self._engine.store.epoch
+        return self._talk.follow(last_sequence=after, epoch=epoch, client_id="terminal")
+
+    async def send(self, content: str) -> tuple[int | None, str | None]:
+        ack = (await self._talk.send(content)).ack
+        return ack.turn_id, ack.queue_id
+
+    async def answer(self, question_id: str, answer: Any) -> None:
+        await self._talk.answer(question_id, answer)
+
+    async def decide(self, request_id: str, choice: Decision) -> None:
+        await self._talk.decide(
+            request_id,
+            choice.decision,
+            reason=choice.reason,
+            updated_input=choice.updated_input,
+            remember=choice.remember,
+        )
+
+    async def interrupt(self, turn_id: int) -> None:
+        await self._talk.interrupt(turn_id)
+
+
 class Session:
     """Use it as `async with`: inside, frames are shown and Control-C stops the turn."""
 
-    def __init__(self, engine: Engine, talk: Talk, view: View) -> None:
-        self._engine = engine
+    def __init__(self, talk: Conversing, view: View) -> None:
         self._talk = talk
         self._view = view
         self._status: Status | None = None
@@ -70,8 +132,7 @@ class Session:
             loop.add_signal_handler(number, self._leave, 128 + number)
         if isinstance(self._view, StoryView):
             loop.add_signal_handler(signal.SIGWINCH, self._view.resized)
-        row = await self._engine.store.conversation(self._talk.id)
-        self._cursor = row.head if row else 0
+        self._cursor = await self._talk.head()
         self._spawn(self._follow())
         await self._until(lambda: self._status is not None)
         return self
@@ -89,13 +150,27 @@ class Session:
 
     async def say(self, words: str) -> TurnEnd:
         """Send a message and see its turn to the end."""
+        self._stops = 0
         self._view.status("Working")
-        answer = await self._talk.send(words)
-        item = answer.ack.queue_id
-        if answer.ack.turn_id is None and item is not None:  # something else goes first
+        turn_id, item = await self._talk.send(words)
+        if turn_id is None and item is not None:  # something else goes first
             await self._until(lambda: item in self._turn_of_item)
-        turn_id = answer.ack.turn_id or self._turn_of_item[item or ""]
-        return await self.see(turn_id)
+        return await self.see(turn_id or self._turn_of_item[item or ""])
+
+    async def heed(self, work: Coroutine[Any, Any, T]) -> T:
+        """Wait for something else, unless the person leaves first. Raises Left."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self._until(lambda: False))
+        try:
+            await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                leaving.result()
+            return working.result()
+        finally:
+            for task in (working, leaving):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Left):
+                    await task
 
     async def see(self, turn_id: int) -> TurnEnd:
         """Follow a turn to its end, and answer what it asks. Raises Left."""
@@ -179,17 +254,11 @@ class Session:
             if request.kind == "question":
                 await self._talk.answer(request.request_id, reply)
             else:
-                await self._talk.decide(
-                    request.request_id,
-                    reply.decision,
-                    reason=reply.reason,
-                    updated_input=reply.updated_input,
-                    remember=reply.remember,
-                )
+                await self._talk.decide(request.request_id, reply)
         except Refused as refused:
-            if refused.code not in _TOO_LATE:
+            if refused.code not in TOO_LATE:
                 raise
-            self._view.note([Text(_TOO_LATE[refused.code], "yellow")])
+            self._view.note([Text(TOO_LATE[refused.code], "yellow")])
         await self._until(lambda: not self._is_open(request))
 
     def _is_open(self, request: OpenRequest) -> bool:
@@ -221,9 +290,7 @@ class Session:
     async def _follow(self) -> None:
         """Show everything from here on. Whoever is too slow begins again where it was."""
         while True:
-            frames = self._talk.follow(
-                last_sequence=self._cursor, epoch=self._engine.store.epoch, client_id="terminal"
-            )
+            frames = self._talk.frames(self._cursor)
             with suppress(FollowAgain):
                 async with aclosing(frames):
                     async for frame in frames:

@@ -19,11 +19,12 @@ from turnwire.core.times import ms_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["Kind", "Painter", "Story"]
+__all__ = ["Kind", "Others", "Painter", "Story"]
 
 Kind: TypeAlias = Literal["text", "thinking"]
 
 AGENT = Voice()
+_CUT = "It breaks off here: the server died. These last words are not in the log."
 _PLAN_TOOLS = frozenset(["TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList"])
 
 
@@ -42,6 +43,9 @@ class Painter(Protocol):
     def take_back(self, block_id: str) -> None:
         """A block will never be whole."""
 
+    def cut(self, block_id: str, why: str) -> None:
+        """A block breaks off, and nobody knows how it would have gone on."""
+
     def run(self, call: Call) -> None:
         """A call runs: show it as it is now."""
 
@@ -58,14 +62,28 @@ class Painter(Protocol):
         """The plan, as it is now."""
 
 
-class Story:
-    """Feed it every frame of one connection, in order."""
+class Others(Protocol):
+    """Knows what was not done here, where several people are in a conversation."""
 
-    def __init__(self, painter: Painter, *, past: bool = False) -> None:
+    def answered_elsewhere(self, request_id: str) -> bool:
+        """Whether somebody else has answered this, while it was asked here."""
+
+    def stopped_elsewhere(self, turn_id: int | None) -> bool:
+        """Whether somebody else has stopped this turn."""
+
+
+class Story:
+    """Feed it every frame of a client, in order, over as many connections as there are."""
+
+    def __init__(
+        self, painter: Painter, *, past: bool = False, others: Others | None = None
+    ) -> None:
         self._painter = painter
-        self._past = past  # it is only looked at: what people said and answered is told as well
+        self._past = past  # what people said and answered is told as well
+        self._others = others
         self._calls: dict[str, Call] = {}
         self._grown: dict[str, int] = {}  # characters of each block that grows
+        self._unsure: set[str] = set()  # those that nothing was heard of on a new connection
         self._began: dict[str, int] = {}  # when, by call
         self._asked: dict[str, str] = {}  # the call that waits, by request
         self._backgrounded: set[str] = set()  # tasks that outlive their turn
@@ -101,6 +119,7 @@ class Story:
 
     def _words(self, frame: f.AssistantChunk | f.AssistantThinking) -> None:
         block = frame.payload
+        self._unsure.discard(block.block_id)
         kind: Kind = "text" if isinstance(block, p.Chunk) else "thinking"
         voice = self._voice(block.parent_tool_use_id)
         if not block.partial:
@@ -139,6 +158,7 @@ class Story:
 
     def _tool_call(self, frame: f.AssistantToolCall) -> None:
         told = frame.payload
+        self._unsure.discard(told.tool_use_id)
         call = self._calls.get(told.tool_use_id)
         if call is None:
             voice = self._voice(told.parent_tool_use_id)
@@ -206,17 +226,52 @@ class Story:
                 call.input = ended.updated_input
             self._show(call)
         if self._past:
-            voice = self._voice(ended.parent_tool_use_id)
-            self._painter.note([requests.resolved_line(ended)], voice)
+            line = requests.resolved_line(ended)
+            if (
+                self._others is not None
+                and ended.outcome == "answered"
+                and self._others.answered_elsewhere(ended.request_id)
+            ):
+                line.append("  answered elsewhere", "dim")
+            self._painter.note([line], self._voice(ended.parent_tool_use_id))
 
     # --- around it ----------------------------------------------------------------------------
 
     def _interrupted(self, frame: f.ConversationInterrupted) -> None:
-        self._painter.note([receipt(frame.payload)])
+        self._cut_off()
+        by_us = self._others is None or not self._others.stopped_elsewhere(frame.turn_id)
+        self._painter.note([receipt(frame.payload, by_us=by_us)])
 
     def _complete(self, frame: f.AssistantComplete) -> None:
-        if self._past:
-            self._painter.note(figures(frame.payload))
+        self._cut_off()
+        end = frame.payload
+        is_told = end.interrupted and end.duration_ms is None  # the receipt has said it all
+        if self._past and not is_told:
+            self._painter.note(figures(end))
+
+    def _connected(self, frame: f.SessionConnected | f.SessionResumed) -> None:
+        """What grew may never be heard of again."""
+        coming = (call.id for call in self._calls.values() if call.input is None)
+        self._unsure = {*self._grown, *coming}
+
+    def _reset(self, frame: f.SessionReset) -> None:
+        self._unsure = {*self._grown, *self._calls}
+        self._cut_off()
+        self._tell("The server has another log now. This is what is in it.")
+
+    def _state(self, frame: f.SessionState) -> None:
+        if frame.payload.turn_id is None:
+            self._cut_off()
+
+    def _cut_off(self) -> None:
+        """Of a turn that is over, blocks that a dead server had not written down will not come."""
+        for block_id in self._unsure:
+            call = self._calls.pop(block_id, None)
+            if call is not None:
+                self._painter.forget(call)
+            elif self._grown.pop(block_id, None) is not None:
+                self._painter.cut(block_id, _CUT)
+        self._unsure.clear()
 
     def _news(self, frame: f.SessionSystemEvent) -> None:
         news = frame.payload
@@ -265,5 +320,9 @@ _HANDLERS: dict[type, Callable[[Story, Any], None]] = {
     f.AssistantRequestResolved: Story._resolved,
     f.ConversationInterrupted: Story._interrupted,
     f.AssistantComplete: Story._complete,
+    f.SessionConnected: Story._connected,
+    f.SessionResumed: Story._connected,
+    f.SessionReset: Story._reset,
+    f.SessionState: Story._state,
     f.SessionSystemEvent: Story._news,
 }

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from turnwire.cli.live.terminal import TerminalPainter
     from turnwire.dialects.v2.frames import Frame
 
-__all__ = ["JsonView", "StoryView", "View", "is_terminal", "open_view"]
+__all__ = ["JsonView", "StoryView", "View", "can_type", "is_terminal", "open_view"]
 
 
 class View:
@@ -107,7 +107,7 @@ def open_view(*, as_json: bool) -> Iterator[View]:
     if as_json:
         yield JsonView()
         return
-    view = StoryView(asks=_can_type())
+    view = StoryView(asks=can_type())
     with ExitStack() as stack:
         stack.callback(view.stop)
         if view.keyboard is not None:
@@ -120,5 +120,6 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _can_type() -> bool:
+def can_type() -> bool:
+    """Whether somebody sits here who can be asked."""
     return sys.stdin is not None and sys.stdin.isatty() and is_terminal()

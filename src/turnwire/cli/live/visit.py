@@ -13,18 +13,18 @@ from rich.text import Text
 
 from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
-from turnwire.cli.live.requests import permission_lines, question_lines
-from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.requests import lines_of
+from turnwire.cli.live.session import Conversing, Left, Session
 from turnwire.cli.live.view import JsonView, View, is_terminal
 from turnwire.cli.visible import safe, visible
 from turnwire.cli.words import plain
 from turnwire.core.status import OpenRequest, TurnEnd
-from turnwire.engine import Engine, Talk
+from turnwire.engine import Engine
 
 if TYPE_CHECKING:
     from turnwire.ports import Store
 
-__all__ = ["open_engine", "visit"]
+__all__ = ["open_engine", "tell_open", "visit"]
 
 _PATIENCE = 2.0  # seconds that somebody who leaves waits for the agent to end
 
@@ -45,26 +45,26 @@ async def open_engine(store: Store, agent: str) -> AsyncIterator[Engine]:
                 await engine.stop()
 
 
-async def visit(engine: Engine, talk: Talk, view: View, home: Home, work: Work) -> int:
+async def visit(talk: Conversing, view: View, home: Home, work: Work) -> int:
     """Do something in a conversation and see it to its end; returns the exit code."""
     code = 0
     last: list[Text] = []
     try:
-        async with Session(engine, talk, view) as session:
+        async with Session(talk, view) as session:
             end = await work(session)
             if end is not None:
                 last = _last_words(end)
                 code = 1 if end.is_error else 130 if end.interrupted else 0
-            if session.has_background:
+            if talk.is_here and session.has_background:
                 view.note(last)
                 later = await session.see_background()
                 last = _last_words(later) if later is not None else []
     except Left as left:
         code = left.code
         if left.request is not None:
-            _tell_open(view, home, talk, left.request)
+            tell_open(view, home, talk, left.request)
             return code
-    command = home.command("run", "--conversation", talk.id)
+    command = home.command("run" if talk.is_here else "chat", "--conversation", talk.id)
     view.note([*last, Text.assemble(("Go on: ", "dim"), command)])
     return code
 
@@ -74,23 +74,24 @@ def _last_words(end: TurnEnd) -> list[Text]:
     return [*figures(end), *([Text(step)] if step else [])]
 
 
-def _tell_open(view: View, home: Home, talk: Talk, request: OpenRequest) -> None:
+def tell_open(view: View, home: Home, talk: Conversing, request: OpenRequest) -> None:
     """What stays open, in one line, with the command that answers it."""
+    if view.painter is None:
+        view.note(lines_of(request))
+    tool = plain(visible(request.tool_name))
+    again = home.command("run", "--conversation", talk.id)
     if request.kind == "question":
-        if view.painter is None:
-            view.note(question_lines(request.questions, request.input))
         words = plain(safe(" / ".join(q.question for q in request.questions))) or "a question"
         said = [f"Left open: {words}", f"Answer it: {home.command('answer', talk.id)}"]
+    elif not talk.is_here:
+        said = [f"Left open: whether {tool} may run."]
+        said.append(f"Answer it: {home.command('answer', talk.id)}")
+    elif view.painter is None:
+        said = [f"Nobody here can allow {tool}, so the turn stops."]
+        said.append(f"Go on at a terminal: {again}")
     else:
-        tool = plain(visible(request.tool_name))
-        again = home.command("run", "--conversation", talk.id)
-        if view.painter is None:
-            view.note(permission_lines(request))
-            said = [f"Nobody here can allow {tool}, so the turn stops."]
-            said.append(f"Go on at a terminal: {again}")
-        else:
-            said = [f"You have not decided: {tool} does not run, and the turn stops."]
-            said.append(f"Go on: {again}")
+        said = [f"You have not decided: {tool} does not run, and the turn stops."]
+        said.append(f"Go on: {again}")
     if isinstance(view, JsonView):
         click.echo(" ".join(said), file=sys.stderr)
     elif is_terminal():  # there a command on a line of its own is easier to copy

@@ -1,7 +1,7 @@
 """The RPC message format: messages as Claude's own SDK shapes them, for front ends."""
 
-from turnwire.dialects.rpc.bridge import RpcBridge, ToolProgressMode
+from turnwire.dialects.rpc.bridge import RpcBridge
 from turnwire.dialects.rpc.fold import Transcript
-from turnwire.dialects.rpc.messages import RpcMessage, decode, encode
+from turnwire.dialects.rpc.messages import RpcMessage, ToolProgressMode, decode, encode
 
 __all__ = ["RpcBridge", "RpcMessage", "ToolProgressMode", "Transcript", "decode", "encode"]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from turnwire.core import blocks as unified
 from turnwire.core import ui
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.ui import UiStreamEvent
 from turnwire.dialects.rpc import messages as rpc
-from turnwire.dialects.rpc.messages import RpcBlock, RpcMessage, RpcStreamEventData
+from turnwire.dialects.rpc.messages import (
+    RpcBlock,
+    RpcMessage,
+    RpcStreamEventData,
+    ToolProgressMode,
+)
 
 __all__ = ["RpcBridge", "ToolProgressMode", "to_rpc_block"]
-
-ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
 
 Messages = list[RpcMessage]
 
@@ -29,6 +32,7 @@ class RpcBridge:
     `system`: whether news about the session goes out as `system` messages.
     `stream_id`: goes into every stream event's uuid, `evt-{stream_id}-{n}`; by default the start
     of the session's id.
+    `provider`: what the agent is called here; by default what it calls itself.
     """
 
     def __init__(
@@ -37,10 +41,12 @@ class RpcBridge:
         tool_progress: ToolProgressMode = "off",
         system: bool = False,
         stream_id: str | None = None,
+        provider: str | None = None,
     ) -> None:
         self._tool_progress = tool_progress
         self._system = system
         self._stream_id = stream_id
+        self._provider = provider
         self._session_id: str | None = None
         self._uuid = ""  # all of a stream event's uuid but its number
         self._numbers = count(1)
@@ -79,7 +85,7 @@ class RpcBridge:
             self._meet(session_id)
         uuid = f"{self._uuid}{next(self._numbers)}"
         return rpc.RpcStreamEvent(
-            uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id
+            uuid, session_id, data, self._provider or e.provider, e.parent_tool_use_id, e.agent_id
         )
 
     def _meet(self, session_id: str) -> None:
@@ -94,7 +100,14 @@ class RpcBridge:
         data = rpc.RpcContentBlockDeltaEvent(e.index, rpc.RpcTextDelta(e.text))
         uuid = f"{self._uuid}{next(self._numbers)}"
         return [
-            rpc.RpcStreamEvent(uuid, session_id, data, e.provider, e.parent_tool_use_id, e.agent_id)
+            rpc.RpcStreamEvent(
+                uuid,
+                session_id,
+                data,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                e.agent_id,
+            )
         ]
 
     def _thinking_delta(self, e: ui.UiThinkingDelta) -> Messages:
@@ -140,14 +153,23 @@ class RpcBridge:
     def _tool_complete(self, e: ui.UiToolComplete) -> Messages:
         result = rpc.RpcToolResultBlock(e.tool_id, e.result, e.is_error)
         body = rpc.RpcMessageContent([result])
-        return [rpc.RpcUserMessage(body, e.provider, e.parent_tool_use_id, agent_id=e.agent_id)]
+        return [
+            rpc.RpcUserMessage(
+                body, self._provider or e.provider, e.parent_tool_use_id, agent_id=e.agent_id
+            )
+        ]
 
     def _assistant(self, e: ui.UiAssistantMessage) -> Messages:
         content = [to_rpc_block(block) for block in e.content]
         body = rpc.RpcMessageContent(content, e.message_id, e.model, e.index)
         return [
             rpc.RpcAssistantMessage(
-                body, e.provider, e.parent_tool_use_id, e.error, e.aborted, e.agent_id
+                body,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                e.error,
+                e.aborted,
+                e.agent_id,
             )
         ]
 
@@ -157,7 +179,13 @@ class RpcBridge:
         replay = True if e.origin == "replay" else None
         return [
             rpc.RpcUserMessage(
-                body, e.provider, e.parent_tool_use_id, synthetic, replay, e.uuid, e.agent_id
+                body,
+                self._provider or e.provider,
+                e.parent_tool_use_id,
+                synthetic,
+                replay,
+                e.uuid,
+                e.agent_id,
             )
         ]
 
@@ -170,7 +198,7 @@ class RpcBridge:
                 e.is_error,
                 e.num_turns,
                 e.session_id,
-                e.provider,
+                self._provider or e.provider,
                 e.total_cost_usd,
                 e.cost_usd,
                 e.usage,
@@ -184,12 +212,12 @@ class RpcBridge:
         ]
 
     def _error(self, e: ui.UiError) -> Messages:
-        return [rpc.RpcErrorMessage(e.message, e.provider, e.code)]
+        return [rpc.RpcErrorMessage(e.message, self._provider or e.provider, e.code)]
 
     def _system_message(self, e: ui.UiSystemMessage) -> Messages:
         if not self._system:
             return []
-        return [rpc.RpcSystemMessage(e.subtype, e.session_id, e.provider, e.data)]
+        return [rpc.RpcSystemMessage(e.subtype, e.session_id, self._provider or e.provider, e.data)]
 
 
 def to_rpc_block(block: ContentBlock) -> RpcBlock:

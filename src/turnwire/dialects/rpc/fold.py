@@ -51,8 +51,21 @@ class Transcript:
         """What a tool gave back, also where its call came before all of this."""
         return self._build.result_of(tool_use_id)
 
-    def apply(self, message: RpcMessage, sequence: int | None = None) -> None:
-        """One more message, and its number in the log where one stands beside it.
+    def connected(self, *, reset: bool = False) -> None:
+        """On another connection: what was half said is said again; `reset`: all of it is void."""
+        if reset:
+            self.__init__()  # type: ignore[misc]  # the same as a new one
+            return
+        self._build.forget_growing()
+        for message in self._streaming.values():
+            self._close(message)
+        self._streaming.clear()
+        self._last = None
+
+    def apply(
+        self, message: RpcMessage, sequence: int | None = None, turn_id: int | None = None
+    ) -> None:
+        """One more message, and its number in the log and its turn where they stand beside it.
 
         Section 5.1: each type has its handler; a type not known yet changes nothing.
         """
@@ -66,7 +79,7 @@ class Transcript:
             case rpc.RpcUserMessage():
                 self._user(message, sequence)
             case rpc.RpcResultMessage():
-                self._result(message)
+                self._result(message, turn_id)
             case rpc.RpcErrorMessage():
                 self._error = TurnError(message.code or "error", message.message)
             case rpc.RpcSystemMessage() | rpc.RpcUnknownMessage():
@@ -274,19 +287,23 @@ class Transcript:
 
     # --- the end of a turn ------------------------------------------------------------------------
 
-    def _result(self, result: rpc.RpcResultMessage) -> None:
-        """A turn is over. The same words again, when nothing new was said, are the same end."""
+    def _result(self, result: rpc.RpcResultMessage, turn_id: int | None) -> None:
+        """A turn is over, which counts once.
+
+        Where nobody says which turn: the same words again, when nothing new was said, are the same
+        end.
+        """
         error, self._error = self._error, None
         has_news, self._has_news = self._has_news, False
-        words = rpc.encode(result)
-        if words in self._results and not has_news:
-            return
-        self._results.add(words)
+        if turn_id is None:
+            words = rpc.encode(result)
+            if words in self._results and not has_news:
+                return
+            self._results.add(words)
+            turn_id = self._build.turns + 1
         interrupted = (result.terminal_reason or "").startswith("aborted")
-        if error is None and result.is_error:
+        if error is None and result.is_error and not interrupted:
             error = TurnError(result.subtype, "\n".join(result.errors or ()) or result.result or "")
-        if interrupted:
-            error = None
         end = TurnEnd(
             error is not None,
             interrupted,
@@ -297,7 +314,7 @@ class Transcript:
             result.cost_usd,
             result.duration_ms,
         )
-        self._build.end_turn(self._build.turns + 1, end)
+        self._build.end_turn(turn_id, end)
 
 
 _NAMELESS = "nameless-"  # no agent's own word, so that it is nobody's id

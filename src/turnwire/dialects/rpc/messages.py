@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -54,6 +54,7 @@ __all__ = [
     "RpcUnknownMessage",
     "RpcUnknownStreamEvent",
     "RpcUserMessage",
+    "ToolProgressMode",
     "decode",
     "encode",
 ]
@@ -340,6 +341,9 @@ RpcMessage: TypeAlias = (
     | RpcSystemMessage
     | RpcUnknownMessage
 )
+
+# What a connection chooses for the output of a running tool (section 4.2).
+ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
 
 encode = msgspec.json.Encoder().encode
 """An RPC message as JSON bytes."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Union, cast, get_args
 
 import msgspec
 from msgspec import Struct, ValidationError, structs
 
 from turnwire.core.error_codes import Refused
+from turnwire.core.faults import fault_in_words
 from turnwire.core.lenient import read_json, salvage
 from turnwire.dialects.v2.commands import ClientFrame
 from turnwire.dialects.v2.frames import Frame, MessageReplay, ServerFrame, UnknownFrame
@@ -136,24 +136,6 @@ def read_command(value: Any) -> ClientFrame:
     try:
         command = cast("ClientFrame", msgspec.convert(value, kind))
     except (ValidationError, RecursionError) as error:
-        said = f"{name}: {_in_words(str(error))}"
+        said = f"{name}: {fault_in_words(str(error))}"
         raise Refused("INVALID_PAYLOAD", said, client_message_id=known_id) from None
     return command
-
-
-_FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`", re.DOTALL)
-
-
-def _in_words(error: str) -> str:
-    """What msgspec says, with the field's name first and with what to do about it."""
-    fault, at, place = error.rpartition(" - at `$")
-    if not at:
-        fault, place = error, ""
-    place = place.strip(".`")
-    found = _FIELD.fullmatch(fault)
-    if found is None:
-        return f"`{place}`: {fault}" if place else fault
-    name = f"{place}.{found[2]}" if place else found[2]
-    if found[1] == "missing required":
-        return f"`{name}` is missing: add it"
-    return f"`{name}` is not known: correct its name, or leave it out"

@@ -10,23 +10,55 @@ from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["Start", "opening", "replayed", "start_of", "state_frame"]
+__all__ = [
+    "Start",
+    "hello",
+    "opening",
+    "replay_complete",
+    "replayed",
+    "start_of",
+    "state_frame",
+]
 
 
 class Start(Struct, frozen=True, gc=False):
     """Where in the log a connection begins."""
 
-    after: int  # the client has everything up to this number
+    after: int  # the client has everything up to this number, or wants nothing before it
     reset: p.ResetReason | None = None  # why the client's copy is void, if it is
+    resumed: bool = False  # the client's place was accepted
 
 
-def start_of(last_sequence: int, epoch: str | None, *, head: int, epoch_now: str) -> Start:
-    """What becomes of the place that a client names."""
+def start_of(
+    last_sequence: int, epoch: str | None, tail: int | None = None, *, head: int, epoch_now: str
+) -> Start:
+    """What becomes of the place that a client names (section 9)."""
+    start = max(head - tail, 0) if tail is not None else 0
     if epoch is not None and epoch != epoch_now:
-        return Start(0, "epoch")
+        return Start(start, "epoch")
+    if last_sequence <= 0:
+        return Start(start)
     if last_sequence > head:
-        return Start(0, "beyond_head")
-    return Start(max(last_sequence, 0))
+        return Start(start, "beyond_head")
+    if last_sequence < start:
+        return Start(start, "tail")
+    return Start(last_sequence, resumed=True)
+
+
+def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> list[f.Frame]:
+    """Who is there, and whether the client has to begin anew."""
+    here = (conversation_id, None, None, now, None)
+    kind = f.SessionResumed if start.resumed else f.SessionConnected
+    out: list[f.Frame] = [kind(*here, info)]
+    if start.reset is not None:
+        out.append(f.SessionReset(*here, p.Reset(start.reset, info.epoch, info.first)))
+    return out
+
+
+def replay_complete(conversation_id: str, through: int, now: str) -> f.Frame:
+    """The client has everything up to this number."""
+    here = (conversation_id, None, None, now, None)
+    return f.SessionReplayComplete(*here, p.ReplayComplete(through))
 
 
 def opening(
@@ -39,16 +71,9 @@ def opening(
     now: str,
 ) -> list[f.Frame]:
     """All of it in order; snapshots of what grows come after it. `missed` is in the log's order."""
-    here = (conversation_id, None, None, now, None)
-    out: list[f.Frame]
-    if start.after:
-        out = [f.SessionResumed(*here, info)]
-    else:
-        out = [f.SessionConnected(*here, info)]
-    if start.reset is not None:
-        out.append(f.SessionReset(*here, p.Reset(start.reset, info.epoch, info.first)))
+    out = hello(conversation_id, start, info, now)
     out += [replayed(frame, now) for frame in missed]
-    out.append(f.SessionReplayComplete(*here, p.ReplayComplete(info.head)))
+    out.append(replay_complete(conversation_id, info.head, now))
     out.append(state_frame(conversation_id, status, trace_id, now))
     return out
 

@@ -53,8 +53,8 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
     conversation_id = clean(new.conversation_id)
     db.execute(
         "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options,"
-        " parent_id, created_at, updated_at, head, unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        " parent_id, native_session_id, created_at, updated_at, head, unsettled, state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
@@ -63,6 +63,7 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
             clean(new.cwd),
             json_text(new.options),
             clean(new.parent_id),
+            clean(new.native_session_id),
             new.created_at,
             new.created_at,
             is_unsettled(state),
@@ -154,12 +155,28 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 # --- blobs --------------------------------------------------------------------------------------
 
 
-def put_blob(db: apsw.Cursor, blob_id: str, data: bytes, mime_type: str, at: str) -> None:
+def put_blob(
+    db: apsw.Cursor,
+    blob_id: str,
+    data: bytes,
+    mime_type: str,
+    at: str,
+    user: str | None,
+    conversation_id: str | None,
+) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
     db.execute(
-        "INSERT INTO blobs (blob_id, mime_type, data, created_at, sha256) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO NOTHING",
-        (clean(blob_id), clean(mime_type), data, at, hashlib.sha256(data).digest()),
+        "INSERT INTO blobs (blob_id, mime_type, data, created_at, user, conversation_id, sha256)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (
+            clean(blob_id),
+            clean(mime_type),
+            data,
+            at,
+            clean(user),
+            clean(conversation_id),
+            hashlib.sha256(data).digest(),
+        ),
     )
     if db.connection.changes():
         return

@@ -12,6 +12,7 @@ from turnwire.core.message_codec import decode_message
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.ports import (
     AuditRow,
+    BlobRow,
     ConversationRow,
     Damaged,
     Hit,
@@ -28,6 +29,7 @@ __all__ = [
     "find_abandoned",
     "find_audit",
     "find_blob",
+    "find_blob_row",
     "find_conversation",
     "find_conversations",
     "find_entries",
@@ -238,3 +240,13 @@ def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:
         "SELECT data, mime_type FROM blobs WHERE blob_id = ?", (clean(blob_id),)
     ).fetchone()
     return None if row is None else (row[0], row[1])
+
+
+def find_blob_row(db: apsw.Connection, blob_id: str) -> BlobRow | None:
+    """What is known of it."""
+    row = db.execute(
+        "SELECT blob_id, mime_type, length(data), user, conversation_id FROM blobs"
+        " WHERE blob_id = ?",
+        (clean(blob_id),),
+    ).fetchone()
+    return None if row is None else BlobRow(*row)

@@ -13,6 +13,7 @@ import apsw
 from turnwire.core.times import iso
 from turnwire.ports import (
     AuditRow,
+    BlobRow,
     Claim,
     Commit,
     Connection,
@@ -24,9 +25,11 @@ from turnwire.ports import (
     RequestRow,
     StoredEntry,
     StoredTurn,
+    Ticket,
+    Token,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import changes, connections, rows
+from turnwire.stores.sqlite import access, changes, connections, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -238,11 +241,47 @@ class SqliteStore:
     async def connections(self, conversation_id: str | None = None) -> list[Connection]:
         return await self._reader.read(lambda db: connections.find_connections(db, conversation_id))
 
-    async def put_blob(self, blob_id: str, data: bytes, mime_type: str, *, at: str) -> None:
-        await self._writer.call(lambda db: changes.put_blob(db, blob_id, data, mime_type, at))
+    async def put_blob(
+        self,
+        blob_id: str,
+        data: bytes,
+        mime_type: str,
+        *,
+        at: str,
+        user: str | None = None,
+        conversation_id: str | None = None,
+    ) -> None:
+        row = (blob_id, data, mime_type, at, user, conversation_id)
+        await self._writer.call(lambda db: changes.put_blob(db, *row))
 
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None:
         return await self._reader.read(lambda db: rows.find_blob(db, blob_id))
+
+    async def blob(self, blob_id: str) -> BlobRow | None:
+        return await self._reader.read(lambda db: rows.find_blob_row(db, blob_id))
+
+    # --- who may come in ------------------------------------------------------------------------
+
+    async def add_token(self, token: Token, digest: bytes) -> None:
+        await self._writer.call(lambda db: access.add_token(db, token, digest))
+
+    async def token(self, digest: bytes) -> Token | None:
+        return await self._reader.read(lambda db: access.find_token(db, digest))
+
+    async def tokens(self) -> list[Token]:
+        return await self._reader.read(access.find_tokens)
+
+    async def revoke_token(self, token_id: str, *, at: str) -> bool:
+        return await self._writer.call(lambda db: access.revoke_token(db, token_id, at))
+
+    async def forget_tokens(self, *, before: int) -> None:
+        await self._writer.call(lambda db: access.forget_tokens(db, before))
+
+    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None:
+        await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now))
+
+    async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
+        return await self._writer.call(lambda db: access.take_ticket(db, digest, kind, now))
 
     async def backup(self, path: str) -> str:
         return await self._reader.read(lambda db: copy_to(db, path))

@@ -169,7 +169,8 @@ def _make_note(m: Mending, entry: Entry, subtype: str, text: str) -> None:
 def mend_results(m: Mending) -> None:
     """A call without a result gets one that is an error, unless it may still get its own."""
     calls = _open_calls(m)
-    waited_for = {r.request_id for r in m.state.requests if r.kind == "question"}
+    # A permission is ended before its call: whoever takes the conversation over does both.
+    waited_for = {request.tool_use_id for request in m.state.requests}
     waited_for |= {reply.request_id for reply in m.state.replies}
     tools = dict(m.state.tools)
     for call_id, entry in calls.items():

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 from msgspec import Meta, Raw, Struct
 
+from turnwire.core.message import to_json
 from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
@@ -26,6 +27,7 @@ __all__ = [
     "blobs_in",
     "entry_of",
     "head_of",
+    "lines_of",
     "read_line",
     "told",
 ]
@@ -142,6 +144,24 @@ async def told(
     while end is not None and end.end.after_sequence <= row.head:
         yield end
         end = next(turns, None)
+
+
+async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
+    """Everything, line by line; what an entry refers to comes before it, once."""
+    yield head_of(row)
+    turns = 0
+    kept: set[str] = set()
+    async for item in told(store, row):
+        if isinstance(item, StoredTurn):
+            turns += 1
+        else:
+            for blob_id in blobs_in(to_json(item.entry)):
+                found = None if blob_id in kept else await store.get_blob(blob_id)
+                if found is not None:
+                    kept.add(blob_id)
+                    yield BlobLine(blob_id, found[1], found[0])
+        yield as_line(item)
+    yield EndLine(row.head, turns)
 
 
 def as_line(item: StoredEntry | StoredTurn) -> Line:

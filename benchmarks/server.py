@@ -1,0 +1,536 @@
+"""What the server costs, as processor time of this process; the clients are in another one.
+
+delta    a piece of a text from an agent's process to a socket, against copying its line
+fanout   a frame to 500 clients, against writing the same bytes to 500 sockets with uvloop
+idle     memory of a connection on which nothing happens
+slow     how late 199 clients hear a piece, with one among them that does not read, and without
+rpc      a piece of a text over the RPC door, against the same over v2
+storm    1,000 clients that come back for 50 messages, against a bare websockets server
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import json
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvloop
+from websockets.asyncio.server import ServerConnection, serve
+
+from benchmarks.engine import DELTAS, WHOSE, Talker, turn_of
+from benchmarks.store import judged
+from turnwire.agents.child import ChildAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.local import LocalSession
+from turnwire.agents.process import plain_environment
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.content import Content
+from turnwire.core.conversation.state import Reply
+from turnwire.engine import Talk
+from turnwire.ports import Agent, AgentSession, SessionStart
+from turnwire.server.app import create_app
+from turnwire.server.keys import owner_file
+from turnwire.server.listen import Server, address_of, bind
+from turnwire.settings import Settings
+
+ROUNDS = 3
+CLIENTS = 500
+IDLE = 1000
+STORM = 1000
+MESSAGES = 50
+_MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+
+class Serving:
+    """A server in this process."""
+
+    def __init__(self, url: str, token: str, service: Any) -> None:
+        self.url = url
+        self.token = token
+        self.engine = service.engine
+        self.hub = service.hub
+
+    def address(self, conversation_id: str) -> str:
+        """Where a conversation is followed."""
+        return f"{self.url}/ws/conversations/{conversation_id}?protocol=v2"
+
+
+@asynccontextmanager
+async def serving(folder: Path, agents: dict[str, Agent], **other: Any) -> AsyncIterator[Serving]:
+    """One that listens."""
+    settings = Settings(
+        data_dir=str(folder),
+        port=0,
+        protocol_v2=True,
+        on_disconnect="continue",
+        made_agents=agents,
+        ping_seconds=600,
+        **other,
+    )
+    listener = bind(settings, any_port=True)
+    app = create_app(settings)
+    ready = asyncio.Event()
+
+    async def announce() -> None:
+        ready.set()
+
+    server = Server(app, settings, listener, announce)
+    running = asyncio.create_task(server._serve([listener]))
+    await ready.wait()
+    try:
+        token = owner_file(folder).read_text().strip()
+        yield Serving(address_of(listener), token, await app.start())
+    finally:
+        server.should_exit = True
+        await running
+
+
+@asynccontextmanager
+async def sinks(
+    url: str,
+    token: str,
+    count: int,
+    words: str = "",
+    times: int = 1,
+    at_once: int = 0,
+    say: str = "",
+) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+    """Clients; each call waits for what they say next."""
+    given = [url, token, str(count), str(at_once), words, str(times), say]
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "benchmarks.sink", *given],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    stdout = process.stdout
+
+    async def told() -> str:
+        return (await stdout.readline()).decode().strip()
+
+    try:
+        yield told
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def raw_upgrade(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """The least that a client takes for a WebSocket with a first state on it."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    key = next(line for line in head.split(b"\r\n") if line.startswith(b"Sec-WebSocket-Key"))
+    accept = b64encode(hashlib.sha1(key.split(b": ")[1] + _MAGIC).digest())
+    writer.write(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n" + ws_frame(b'"session.state"')
+    )
+
+
+def ws_frame(payload: bytes) -> bytes:
+    """A text message, as a server sends it."""
+    size = len(payload)
+    if size < 126:
+        return bytes((0x81, size)) + payload
+    return bytes((0x81, 126)) + size.to_bytes(2, "big") + payload
+
+
+# --- delta ---------------------------------------------------------------------------------------
+
+_COPIED = """
+import sys, time
+line = b'{"type":"assistant.chunk","conversation_id":"' + b"x" * 230 + b'"}\\n'
+for n in range(int(sys.argv[1])):
+    sys.stdout.buffer.write(line)
+    sys.stdout.buffer.flush()
+    time.sleep(float(sys.argv[2]))
+print("the end", flush=True)
+sys.stdin.read()
+"""
+
+
+async def copied(pieces: int, pause: float) -> float:
+    """Processor time for a line that is read from a process and written to a socket."""
+    clients: list[asyncio.StreamWriter] = []
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await raw_upgrade(reader, writer)
+        clients.append(writer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, sinks(f"http://127.0.0.1:{port}/?", "", 1, "the end") as told:
+        assert await told() == "there"
+        child = await asyncio.create_subprocess_exec(
+            *[sys.executable, "-c", _COPIED, str(pieces), str(pause)],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        began = time.process_time()
+        assert child.stdout is not None
+        async for line in child.stdout:
+            clients[0].write(ws_frame(line[:-1]))
+            await clients[0].drain()
+            if line == b"the end\n":
+                break
+        taken = time.process_time() - began
+        assert await told() == "seen"
+        child.kill()
+        await child.wait()
+        clients[0].close()
+    return taken / pieces
+
+
+async def delta(folder: Path) -> bool:
+    """An agent in a process of its own talks to one client."""
+    met = [await _delta(folder / "many", "as they come", DELTAS, 0)]
+    met.append(await _delta(folder / "alone", "each by itself", 1000, 0.002))
+    return all(met)
+
+
+def _talker(pieces: int, pause: float) -> Agent:
+    """An agent in a process of its own that says so many pieces."""
+    env = {**plain_environment(), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    given = {"together": 1, "pieces": pieces, "pause": pause}
+    return ChildAgent("benchmarks.engine:Talker", env=env, **given)
+
+
+async def _delta(folder: Path, what: str, pieces: int, pause: float) -> bool:
+    ours, floor = [], []
+    async with serving(folder, {"talker": _talker(pieces, pause)}) as server:
+        for _ in range(ROUNDS):
+            talk = await server.engine.create("talker")
+            address = server.address(talk.id)
+            async with sinks(address, server.token, 1, "assistant.complete") as told:
+                assert await told() == "there"
+                began = time.process_time()
+                await talk.send("go")
+                assert await told() == "seen"
+                ours.append((time.process_time() - began) / pieces)
+            floor.append(await copied(pieces, pause))
+    mine, least = statistics.median(ours), statistics.median(floor)
+    print(f"  {what}: a line copied {least * 1e6:.1f} us, a piece {mine * 1e6:.1f} us")
+    return judged(what, mine / least, 2.5)
+
+
+# --- rpc -----------------------------------------------------------------------------------------
+
+
+async def rpc(folder: Path) -> bool:
+    """The same agent talks to one client of each door, turn about; as many frames to each."""
+    alone, together = _talker(1000, 0.002), Talker(10, DELTAS)
+    met = [await _rpc(folder / "alone", "each by itself", alone, 1000)]
+    met.append(await _rpc(folder / "many", "ten together", together, DELTAS))
+    return all(met)
+
+
+async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
+    taken: dict[str, list[float]] = {"v2": [], "rpc": []}
+    async with serving(folder, {"talker": agent}) as server:
+        for turn in range(4 * ROUNDS + 2):
+            door = ("v2", "rpc")[turn % 2]
+            talk = await server.engine.create("talker")
+            address, words, say = server.address(talk.id), "assistant.complete", ""
+            if door == "rpc":
+                address, words = f"{server.url}/ws/rpc?", '"type":"result"'
+                call = {"id": "1", "method": "connect", "params": {"conversation": talk.id}}
+                say = json.dumps(call)
+            async with sinks(address, server.token, 1, words, say=say) as told:
+                assert await told() == "there"
+                began = time.process_time()
+                await talk.send("go")
+                assert await told() == "seen"
+                if turn > 1:  # what is made once is made in the first
+                    taken[door].append((time.process_time() - began) / pieces)
+    # The least of many: whatever else runs on this machine only adds to it.
+    v2, over_rpc = min(taken["v2"]), min(taken["rpc"])
+    print(f"  {what}: a piece over v2 {v2 * 1e6:.1f} us, over RPC {over_rpc * 1e6:.1f} us")
+    return judged(what, over_rpc / v2, 1.2)
+
+
+# --- fanout --------------------------------------------------------------------------------------
+
+_FRAMES = 100
+
+
+class Speaker(Talker):
+    """Says a few pieces, each by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(1, _FRAMES, 0.02)
+
+
+async def raw_writes() -> float:
+    """Processor time for one frame to one of 500 sockets."""
+    clients: list[asyncio.StreamWriter] = []
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await raw_upgrade(reader, writer)
+        clients.append(writer)
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, backlog=1000)
+    port = server.sockets[0].getsockname()[1]
+    words = '{"type":"assistant.chunk",' + "x" * 340 + "}"
+    async with (
+        server,
+        sinks(f"http://127.0.0.1:{port}/?", "", CLIENTS, "assistant.chunk", _FRAMES) as told,
+    ):
+        assert await told() == "there"
+        frame = ws_frame(words.encode())
+        began = time.process_time()
+        for _ in range(_FRAMES):
+            for client in clients:
+                client.transport.write(frame)
+            await asyncio.sleep(0)
+        taken = time.process_time() - began
+        assert await told() == "seen"
+        for client in clients:
+            client.close()
+    return taken / _FRAMES / CLIENTS
+
+
+async def fanout(folder: Path) -> bool:
+    """100 frames to 500 clients."""
+    ours, floor = [], []
+    async with serving(folder, {"talker": Speaker()}) as server:
+        for _ in range(3):
+            talk = await server.engine.create("talker")
+            address = server.address(talk.id)
+            async with sinks(address, server.token, CLIENTS, '"assistant.complete"') as told:
+                assert await told() == "there"
+                began = time.process_time()
+                await talk.send("go")
+                assert await told() == "seen"
+                ours.append((time.process_time() - began) / _FRAMES / CLIENTS)
+            floor.append(await raw_writes())
+    print(f"  a raw write    {statistics.median(floor) * 1e6:6.1f} us")
+    print(f"  a frame        {statistics.median(ours) * 1e6:6.1f} us")
+    return judged("times", statistics.median(ours) / statistics.median(floor), 2.2)
+
+
+# --- idle ----------------------------------------------------------------------------------------
+
+
+def resident() -> int:
+    """Bytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+async def idle(folder: Path) -> bool:
+    """1,000 connections on which nothing happens."""
+    async with serving(folder, {"demo": DemoAgent()}) as server:
+        talk = await server.engine.create("demo")
+        address = server.address(talk.id)
+        async with sinks(address, server.token, 200) as told:  # what is made once is made now
+            await told()
+        gc.collect()
+        before = resident()
+        async with sinks(address, server.token, IDLE) as told:
+            assert await told() == "there"
+            gc.collect()
+            each = (resident() - before) / IDLE
+    return judged("KiB for each", each / 1024, 30)
+
+
+# --- slow ----------------------------------------------------------------------------------------
+
+_PIECES = 100
+_FILLER = "x" * 1500
+_BUFFER = 20_000  # bytes that may wait for a client: who does not read is cut off in the middle
+
+
+class Clocked(LocalSession):
+    """Says what time it is, again and again."""
+
+    native_session_id = "session-1"
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Talk."""
+        self._start(self._talk(turn_uuid))
+
+    async def _talk(self, message: str) -> None:
+        block = TextBlock("", "in_progress")
+        self._say(
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
+        )
+        for _ in range(_PIECES):
+            await asyncio.sleep(0.04)
+            text = f"{time.monotonic_ns()} {_FILLER}"
+            self._say(ev.ContentDelta(*WHOSE, message, 0, "text", text))
+            await self._let_read(0)
+        self._say(
+            ev.MessageDiscarded(*WHOSE, message, 0, "retry"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
+        )
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """It asks nothing."""
+
+    async def interrupt(self) -> None:
+        """It does not listen."""
+
+
+class Clock(Talker):
+    """See Clocked."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session."""
+        return Clocked()
+
+
+async def slow(folder: Path) -> bool:
+    """The same turn with 199 who read, and with one more who does not, turn about."""
+    late: dict[int, list[float]] = {0: [], 1: []}
+    async with serving(folder, {"talker": Clock(1)}, buffer_bytes=_BUFFER) as server:
+        for stalled in (0, 1) * ROUNDS:
+            talk = await server.engine.create("talker")
+            late[stalled].append(await _late(server, talk, 199, stalled))
+    without, beside = statistics.median(late[0]), statistics.median(late[1])
+    print(
+        f"  99 of 100 pieces come within {without:,.0f} us, beside a slow reader {beside:,.0f} us"
+    )
+    print(f"  {'times':<34}{beside / without:7.2f}")
+    return True
+
+
+async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
+    """Microseconds within which 99 of 100 pieces come."""
+    given = [server.address(talk.id), server.token, str(count), str(stalled)]
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "benchmarks.late", *given],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        told = await process.stdout.readline()
+        if stalled:
+            assert told == b"stalled\n"
+            await asyncio.to_thread(_until_there_are, 1, server)
+            _shrink(server)
+            process.stdin.write(b"\n")
+            told = await process.stdout.readline()
+        assert told == b"there\n"
+        await talk.send("go")
+        late, pieces = (await process.stdout.readline()).split()
+        assert int(pieces) == count * _PIECES, "nothing is lost"
+        await asyncio.to_thread(_until_there_are, count, server)  # and nobody else is cut
+        return float(late)
+    finally:
+        process.kill()
+        await process.wait()
+        await asyncio.to_thread(_until_there_are, 0, server)
+
+
+def _until_there_are(count: int, server: Serving) -> None:
+    """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
+    latest = time.monotonic() + 10
+    while len(server.hub) != count:
+        if time.monotonic() > latest:
+            raise TimeoutError(f"{len(server.hub)} are connected, not {count}")
+        time.sleep(0.01)
+
+
+def _shrink(server: Serving) -> None:
+    """Otherwise the kernel takes it all for a client that does not read."""
+    for connection in server.hub._connections:
+        line = connection._wire.transport.get_extra_info("socket")
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+
+# --- storm ---------------------------------------------------------------------------------------
+
+
+async def bare(frames: list[str]) -> float:
+    """Processor time of a server that has everything in memory."""
+
+    async def handle(socket: ServerConnection) -> None:
+        for frame in frames:
+            await socket.send(frame)
+        await socket.wait_closed()
+
+    async with serve(handle, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        url = f"http://127.0.0.1:{port}/?"
+        began = time.process_time()
+        async with sinks(url, "", STORM, '"session.state"', at_once=100) as told:
+            assert await told() == "seen"
+        return time.process_time() - began
+
+
+async def storm(folder: Path) -> bool:
+    """1,000 clients come back, 100 at once."""
+    ours, floor = [], []
+    async with serving(folder, {"demo": DemoAgent(delay=0)}) as server:
+        talk = await server.engine.create("demo")
+        while (await server.engine.open(talk.id)).row.head < MESSAGES:
+            await turn_of(talk, "hello")
+        frames = [f.decode() async for f in first_frames(server, talk.id)]
+        print(f"  {len(frames)} frames, {sum(map(len, frames)):,} bytes for each of {STORM}")
+        address = server.address(talk.id)
+        for _ in range(3):
+            began = time.process_time()
+            async with sinks(address, server.token, STORM, '"session.state"', at_once=100) as told:
+                assert await told() == "seen"
+            ours.append(time.process_time() - began)
+            floor.append(await bare(frames))
+    print(f"  a bare server  {statistics.median(floor):6.2f} s")
+    print(f"  this one       {statistics.median(ours):6.2f} s")
+    return judged("times", statistics.median(ours) / statistics.median(floor), 2.5)
+
+
+async def first_frames(server: Serving, conversation_id: str) -> AsyncIterator[bytes]:
+    """What a newcomer gets."""
+    from contextlib import aclosing
+
+    from turnwire.dialects.v2 import frames as f
+    from turnwire.engine.follow import Place
+
+    row = (await server.engine.open(conversation_id)).row
+    number = 0
+    async with aclosing(server.engine.follow(row, Place(), "bench")) as sent:
+        async for each in sent:
+            number += 1
+            yield each.encoded.at(number)
+            if isinstance(each.frame, f.SessionState):
+                return
+
+
+MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
+    "delta": delta,
+    "fanout": fanout,
+    "idle": idle,
+    "rpc": rpc,
+    "slow": slow,
+    "storm": storm,
+}
+
+
+async def run(names: list[str]) -> int:
+    """Those that were named, or all; 1 if a target is missed."""
+    met = []
+    for name in [name for name in MEASURES if not names or name in names]:
+        print(f"{name}:")
+        with tempfile.TemporaryDirectory() as folder:
+            met.append(await MEASURES[name](Path(folder)))
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(uvloop.run(run(sys.argv[1:])))

@@ -1,0 +1,118 @@
+"""Clients for the benchmarks, in a process of their own: they open sockets, and read what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import sys
+from typing import cast
+from urllib.parse import urlsplit
+
+import uvloop
+
+
+class Sink(asyncio.Protocol):
+    """Asks for a WebSocket and reads, until it has seen the words it waits for so many times."""
+
+    say = b""  # when it is open, where the server waits for that
+
+    def __init__(self, path: str, host: str, token: str, words: bytes, times: int) -> None:
+        key = base64.b64encode(os.urandom(16)).decode()
+        lines = [
+            f"GET {path} HTTP/1.1",
+            f"Host: {host}",
+            f"Authorization: Bearer {token}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            f"Sec-WebSocket-Key: {key}",
+        ]
+        self.request = ("\r\n".join(lines) + "\r\n\r\n").encode()
+        self.wait_for(words, times)
+
+    def wait_for(self, words: bytes, times: int) -> None:
+        """From now on, for these words."""
+        self.seen = asyncio.get_running_loop().create_future()
+        self._words = words
+        self._times = times
+        self._tail = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask."""
+        self.transport = cast("asyncio.Transport", transport)
+        self.transport.write(self.request)
+
+    def data_received(self, data: bytes) -> None:
+        """Read."""
+        if self.say:
+            self.transport.write(masked(self.say))
+            self.say = b""
+        read = self._tail + data
+        self._times -= read.count(self._words)
+        self._tail = read[-len(self._words) + 1 :]
+        if self._times <= 0 and not self.seen.done():
+            self.seen.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It should not have been."""
+        if not self.seen.done():
+            self.seen.set_exception(ConnectionError("the server hung up"))
+
+
+def masked(text: bytes) -> bytes:
+    """A text message, as a client sends it, with a mask that changes nothing."""
+    size = len(text)
+    head = bytes((0x81, 0x80 | size)) if size < 126 else b"\x81\xfe" + size.to_bytes(2, "big")
+    return head + bytes(4) + text
+
+
+async def connect(url: str, token: str, words: str, times: int, kind: type[Sink] = Sink) -> Sink:
+    """One client."""
+    place = urlsplit(url)
+    assert place.hostname is not None
+    assert place.port is not None
+    path = f"{place.path}?{place.query}"
+    _, sink = await asyncio.get_running_loop().create_connection(
+        lambda: kind(path, place.netloc, token, words.encode(), times),
+        place.hostname,
+        place.port,
+    )
+    return sink
+
+
+async def main(
+    url: str, token: str, count: str, at_once: str, words: str, times: str, say: str
+) -> None:
+    """`at_once` 0: all of them stay, and say when they are there, and when they have seen it.
+
+    `say`: what they say first, which is answered.
+    """
+    number = int(count)
+    if int(at_once):
+        gate = asyncio.Semaphore(int(at_once))
+
+        async def visit() -> None:
+            async with gate:
+                sink = await connect(url, token, words, int(times))
+                await sink.seen
+                sink.transport.abort()
+
+        await asyncio.gather(*(visit() for _ in range(number)))
+        print("seen", flush=True)
+        return
+    Sink.say = say.encode()
+    hello = '"connection_id"' if say else "session.state"
+    sinks = [await connect(url, token, hello, 1) for _ in range(number)]
+    await asyncio.gather(*(sink.seen for sink in sinks))
+    for sink in sinks:
+        sink.wait_for(words.encode(), int(times))
+    print("there", flush=True)
+    if words:
+        await asyncio.gather(*(sink.seen for sink in sinks))
+        print("seen", flush=True)
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(*sys.argv[1:]))

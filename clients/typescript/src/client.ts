@@ -1,0 +1,75 @@
+// A server, and who comes to it.
+import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
+import { Inbox } from "./inbox.js";
+import type { Transport } from "./line/transport.js";
+import { type RpcOptions, RpcSession } from "./rpc/session.js";
+import { Conversation, type ConversationOptions } from "./v2/conversation.js";
+
+export type ClientOptions = Credentials;
+
+/** Conversations that nobody looks at are kept, up to so many, so that coming back is quick. */
+const KEPT = 20;
+
+export class BaseClient {
+  readonly http: Http;
+  /** What waits for a person, in all conversations. */
+  readonly inbox: Inbox;
+  protected readonly transport: Transport;
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #sessions = new Set<RpcSession>();
+
+  constructor(url: string, options: ClientOptions, transport: Transport) {
+    this.http = new Http(url.replace(/\/+$/, ""), options);
+    this.inbox = new Inbox(this.http);
+    this.transport = transport;
+  }
+
+  /** One conversation: the same object for all who ask for it. It connects when it is used. */
+  conversation(id: string, options?: ConversationOptions): Conversation {
+    let found = this.#conversations.get(id);
+    if (found === undefined) {
+      this.#forgetSome();
+      found = new Conversation(id, this.http, this.transport, options);
+      this.#conversations.set(id, found);
+    }
+    return found;
+  }
+
+  /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
+  rpc(options?: RpcOptions): RpcSession {
+    const session = new RpcSession(this.http, this.transport, options);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** Begins a conversation: its id. */
+  async create(first: NewConversation = {}): Promise<string> {
+    return (await this.http.request<ConversationInfo>("POST", "/api/conversations", first)).id;
+  }
+
+  /** The newest conversations first. */
+  async list(limit = 50, offset = 0): Promise<ConversationInfo[]> {
+    const path = `/api/conversations?limit=${limit}&offset=${offset}`;
+    return (await this.http.request<{ conversations: ConversationInfo[] }>("GET", path)).conversations;
+  }
+
+  /** Anything else of the HTTP interface: its JSON. Rejects with Refused. */
+  request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    return this.http.request<T>(method, path, body);
+  }
+
+  /** Closes every conversation. */
+  close(): void {
+    for (const conversation of this.#conversations.values()) conversation.close();
+    this.#conversations.clear();
+    for (const session of this.#sessions) session.close();
+    this.#sessions.clear();
+  }
+
+  #forgetSome(): void {
+    for (const [id, conversation] of this.#conversations) {
+      if (this.#conversations.size < KEPT) return;
+      if (conversation.isIdle) this.#conversations.delete(id);
+    }
+  }
+}

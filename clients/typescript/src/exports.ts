@@ -1,0 +1,12 @@
+// What the package offers, besides Client, which is another one in browsers than in Node.js.
+export type { ClientOptions } from "./client.js";
+export { Closed, Refused, TurnwireError } from "./errors.js";
+export type * from "./generated/types.js";
+export type { ConversationInfo, InboxItem, NewConversation } from "./http.js";
+export type { Inbox, InboxSnapshot } from "./inbox.js";
+export type { RpcOptions, RpcResults, RpcSession, RpcSnapshot } from "./rpc/session.js";
+export { readRpcMessage, Transcript } from "./rpc/transcript.js";
+export type { RpcTurn } from "./rpc/turn.js";
+export type { Conversation, ConversationOptions, SentContent, Snapshot } from "./v2/conversation.js";
+export { readFrame } from "./v2/frames.js";
+export { ViewReducer } from "./v2/reducer.js";

@@ -1,0 +1,2284 @@
+// Generated from schema/ by tools/generate.mjs: `make schema` writes it anew. Do not edit.
+
+/** A client frame was taken, and what it asks for is durable. */
+export interface Accepted {
+  client_message_id?: string;
+  /** an answer: how the agent gets it */
+  delivered_as?: string;
+  /** this frame came before: the first answer again */
+  duplicate?: boolean;
+  /** user.rewind: the files that were put back */
+  files?: Array<string>;
+  /** user.message: the queue had been held, and goes on now */
+  held?: boolean;
+  /** session.set_permission_mode */
+  mode?: string;
+  /** session.set_model */
+  model?: string;
+  /** user.interrupt */
+  outcome?: "requested" | "already_ended" | (string & {});
+  /** user.message: it waits under this id; user.queue: the item */
+  queue_id?: string;
+  /** an answer: what it answers */
+  request_id?: string;
+  /** user.message: the turn that it started; user.interrupt: the turn */
+  turn_id?: number;
+}
+
+/** Any other block. Durable when finished. */
+export interface AssistantBlock {
+  type: "assistant.block";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: OtherBlock;
+}
+
+/** Text. Durable when finished. */
+export interface AssistantChunk {
+  type: "assistant.chunk";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Chunk;
+}
+
+/** The turn is over. Exactly one for each turn; kept with the turn. */
+export interface AssistantComplete {
+  type: "assistant.complete";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: TurnEnd;
+}
+
+/** Blocks that will never be finished. */
+export interface AssistantDiscarded {
+  type: "assistant.discarded";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Discarded;
+}
+
+/** A permission is asked for. Durable. */
+export interface AssistantPermissionRequest {
+  type: "assistant.permission_request";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: PermissionAsked;
+}
+
+/** A question. Durable. */
+export interface AssistantRequestInput {
+  type: "assistant.request_input";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: RequestInput;
+}
+
+/** A question or a permission has ended. Durable. */
+export interface AssistantRequestResolved {
+  type: "assistant.request_resolved";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: RequestResolved;
+}
+
+/** Reasoning. Durable when finished. */
+export interface AssistantThinking {
+  type: "assistant.thinking";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Thinking;
+}
+
+/** A tool call. Durable when finished. */
+export interface AssistantToolCall {
+  type: "assistant.tool_call";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ToolCall;
+}
+
+/** A tool runs. */
+export interface AssistantToolProgress {
+  type: "assistant.tool_progress";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ToolProgressed;
+}
+
+/** A tool's result. Durable. */
+export interface AssistantToolResult {
+  type: "assistant.tool_result";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ToolResult;
+}
+
+/** Work that goes on after the turn that started it. */
+export interface BackgroundTask {
+  task_id: string;
+  description?: string;
+  /** the agent's word: `agent`, `command`, ... */
+  kind?: string;
+  /** the agent's word: `running`, ... */
+  status?: string;
+  /** the call that started it */
+  tool_use_id?: string;
+  /** the turn that started it */
+  turn_id?: number;
+}
+
+/** Content that is kept beside the conversation, by reference. */
+export interface Blob {
+  blob_id: string;
+  /** the server always says; a client need not */
+  mime_type?: string;
+  /** bytes; the server always says, a client need not */
+  size?: number;
+}
+
+/** What this connection may ask for. A front end offers nothing else. */
+export interface Capabilities {
+  /** the agent's name: `claude`, `demo`, ... */
+  agent: string;
+  /** the client frames that will not be refused with NOT_SUPPORTED */
+  commands: Array<string>;
+  /** a user.message may hold pictures */
+  images?: boolean;
+  /** for session.set_model, where the agent lists them */
+  models?: Array<string>;
+  /** for session.set_permission_mode */
+  permission_modes?: Array<string>;
+}
+
+/** Text. */
+export interface Chunk {
+  /** the message's id and the index, or a tool call's id */
+  block_id: string;
+  /** the agent's id of the model message */
+  message_id: string;
+  /** the block's place in its message */
+  index: number;
+  /** true: a piece of a block that grows; false: the whole block, finished */
+  partial: boolean;
+  /** partial: what is new; snapshot: all so far; finished: all */
+  text: string;
+  /** cut short */
+  aborted?: boolean;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: Blob;
+  /** counts the pieces of a block from 1; on partials and snapshots */
+  chunk_seq?: number;
+  /** the sources the words rest on */
+  citations?: Array<unknown>;
+  /** the API failed and these words say so: `rate_limit`, ... */
+  error?: string;
+  /** on a finished block, always */
+  message_sequence?: number;
+  model?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  /** all so far, up to chunk_seq */
+  snapshot?: boolean;
+}
+
+/** A turn was stopped. Durable. */
+export interface ConversationInterrupted {
+  type: "conversation.interrupted";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Interrupted;
+}
+
+/** Something about the conversation changed. What is absent did not. */
+export interface ConversationNews {
+  /** empty: it has none any more */
+  title?: string;
+  totals?: Totals;
+}
+
+/** The title or the totals changed. */
+export interface ConversationUpdated {
+  type: "conversation.updated";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ConversationNews;
+}
+
+/** Blocks that were growing and will never be finished: take them away. */
+export interface Discarded {
+  block_ids: Array<string>;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the tool call whose sub-agent spoke */
+  parent_tool_use_id?: string;
+  /** abandoned, restarted, replaced, turn_ended, stream_ended */
+  reason?: string;
+}
+
+/** A client frame was refused, or the connection cannot go on. */
+export interface ErrorPayload {
+  code: "AGENT_ERROR" | "AGENT_UNAVAILABLE" | "CHAT_PROTOCOL_DISABLED" | "CONVERSATION_CLOSED" | "CONVERSATION_INTERRUPTED" | "CONVERSATION_NOT_FOUND" | "DUPLICATE_INPUT_RESPONSE" | "FORBIDDEN" | "HEARTBEAT_TIMEOUT" | "IDEMPOTENCY_CONFLICT" | "INPUT_REQUIRED" | "INPUT_TIMEOUT" | "INTERNAL_ERROR" | "INVALID_FORMAT" | "INVALID_PAYLOAD" | "INVALID_QUESTION_ID" | "NOT_SUPPORTED" | "NO_PENDING_INPUT" | "PAYLOAD_TOO_LARGE" | "PROTOCOL_VERSION_UNSUPPORTED" | "QUEUE_ITEM_NOT_FOUND" | "RATE_LIMITED" | "STORAGE_UNAVAILABLE" | "TURN_QUEUE_FULL" | "UNAUTHORIZED" | "UNKNOWN_MESSAGE_TYPE" | (string & {});
+  /** what happened, in words */
+  message: string;
+  /** the same frame, sent again later, may succeed */
+  retryable: boolean;
+  what_to_do: string;
+  /** the frame that was refused; absent: none in particular */
+  client_message_id?: string;
+  /** particulars, by code */
+  data?: Record<string, unknown>;
+}
+
+/** A file, named but not included. */
+export interface FileContent {
+  type: "file_ref";
+  path: string;
+  /** its content, where that was given along */
+  blob?: Blob;
+  mime_type?: string;
+  /** bytes */
+  size?: number;
+}
+
+/** The server is there. */
+export interface HeartbeatAck {
+  client_message_id?: string;
+}
+
+/** A picture: in a blob, inline, or by address. */
+export interface ImageContent {
+  type: "image";
+  blob?: Blob;
+  /** base64 */
+  data?: string;
+  mime_type?: string;
+  url?: string;
+}
+
+/** The answer is the question's one answer. */
+export interface InputResponseAck {
+  type: "user.input_response.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** The stop is on its way; conversation.interrupted says what came of it. */
+export interface InterruptAck {
+  type: "user.interrupt.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** A turn was stopped: what was asked for, and what came of it. */
+export interface Interrupted {
+  /** `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped` */
+  reason: string;
+  message_sequence: number;
+  /** the agent said that it stopped */
+  acknowledged?: boolean;
+  /** the user who stopped it */
+  by?: string;
+  /** it had to be ended */
+  forced?: boolean;
+  /** those that were ended */
+  processes?: Array<Process>;
+  /** what became of the messages that waited */
+  queue?: "hold" | "continue" | "clear" | (string & {});
+  /** ISO 8601, UTC */
+  requested_at?: string;
+}
+
+/** How much is too much. */
+export interface Limits {
+  /** of a client frame */
+  max_frame_bytes: number;
+  /** messages that may wait */
+  max_queue: number;
+  /** a client that is silent for longer than twice this is cut off */
+  heartbeat_seconds: number;
+}
+
+/** The message is in the log, or in the queue. */
+export interface MessageAck {
+  type: "user.message.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** Something this client missed. */
+export interface MessageReplay {
+  type: "message.replay";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Replay;
+}
+
+/** A question or a permission that waits for a person. */
+export interface OpenRequest {
+  /** a question's is its question_id */
+  request_id: string;
+  kind: "question" | "permission" | (string & {});
+  /** the tool call that waits */
+  tool_use_id: string;
+  tool_name: string;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** of a permission: the path that made the agent ask */
+  blocked_path?: string;
+  /** ISO 8601, UTC; absent: it waits for as long as it takes */
+  deadline_at?: string;
+  /** of a permission */
+  description?: string;
+  inbox_item_id?: string;
+  /** exactly what the agent sent, or wants to run */
+  input?: unknown;
+  /** where the log tells of it */
+  message_sequence?: number;
+  /** of a question: whatever the agent added */
+  metadata?: Record<string, unknown>;
+  /** the tool call whose sub-agent asks */
+  parent_tool_use_id?: string;
+  /** of a question */
+  questions?: Array<Question>;
+  /** of a permission: why the agent has to ask */
+  reason?: string;
+  /** of a question: an empty answer is refused */
+  required?: boolean;
+  /** of a permission: rules the agent offers to remember */
+  suggestions?: Array<unknown>;
+  /** of a permission */
+  title?: string;
+  /** the turn that waits */
+  turn_id?: number;
+}
+
+/** A block that is neither text nor thinking nor a tool call. */
+export interface OtherBlock {
+  /** the message's id and the index, or a tool call's id */
+  block_id: string;
+  /** the agent's id of the model message */
+  message_id: string;
+  /** the block's place in its message */
+  index: number;
+  /** true: a piece of a block that grows; false: the whole block, finished */
+  partial: boolean;
+  /** cut short */
+  aborted?: boolean;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the block as JSON, where it is too large to be here */
+  blob?: Blob;
+  /** a content block */
+  block?: unknown;
+  /** counts the pieces of a block from 1; on partials and snapshots */
+  chunk_seq?: number;
+  /** on a finished block, always */
+  message_sequence?: number;
+  model?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  /** all so far, up to chunk_seq */
+  snapshot?: boolean;
+}
+
+/** Content of a kind that has no name here, kept as it came. */
+export interface OtherContent {
+  type: "unknown";
+  /** the tag it came with */
+  originalType: string;
+  /** the whole object */
+  data: unknown;
+}
+
+/** The agent wants to run a tool and waits for leave. */
+export interface PermissionAsked {
+  request_id: string;
+  /** the call that waits */
+  tool_use_id: string;
+  tool_name: string;
+  /** exactly what would run */
+  input: unknown;
+  message_sequence: number;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the path that made the agent ask */
+  blocked_path?: string;
+  /** ISO 8601, UTC; then it is denied */
+  deadline_at?: string;
+  description?: string;
+  inbox_item_id?: string;
+  /** the tool call whose sub-agent asks */
+  parent_tool_use_id?: string;
+  /** why the agent has to ask */
+  reason?: string;
+  /** rules the agent offers to remember */
+  suggestions?: Array<unknown>;
+  title?: string;
+}
+
+/** The decision is the request's one decision. */
+export interface PermissionResponseAck {
+  type: "user.permission_response.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** A process that was ended. */
+export interface Process {
+  pid: number;
+  name?: string;
+  /** what ended it: `SIGTERM`, `SIGKILL` */
+  signal?: string;
+}
+
+/** One question of possibly several. */
+export interface Question {
+  /** the key its answer goes back under */
+  id: string;
+  question: string;
+  /** an answer in own words is welcome */
+  free_text?: boolean;
+  /** a word or two to label it */
+  header?: string;
+  /** several options may be chosen */
+  multi?: boolean;
+  options?: Array<QuestionOption>;
+}
+
+/** One answer a person may choose. */
+export interface QuestionOption {
+  label: string;
+  description?: string;
+}
+
+/** The queue was changed; session.state shows it. */
+export interface QueueAck {
+  type: "user.queue.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** Input that waits for its turn. */
+export interface QueueItem {
+  queue_id: string;
+  content: Array<Content>;
+  /** the user who sent it */
+  by?: string;
+  /** what its sender calls it */
+  client_message_id?: string;
+  /** ISO 8601, UTC */
+  created_at?: string;
+}
+
+/** Something that was sent before. */
+export interface Replay {
+  /** null: the end of a turn, which has no number */
+  message_sequence: number | null;
+  /** the frame as it was first sent, but for its sequence */
+  event: ServerFrame;
+}
+
+/** Everything that was missed has been sent. */
+export interface ReplayComplete {
+  /** the client has the log up to this number */
+  through: number;
+}
+
+/** The agent asks something. It takes the place of the tool call that asks. */
+export interface RequestInput {
+  /** the tool call's id */
+  question_id: string;
+  /** the first question */
+  question: string;
+  /** the first question's */
+  options: Array<QuestionOption>;
+  /** an empty answer is refused */
+  required: boolean;
+  /** whatever the agent added */
+  metadata: Record<string, unknown> | null;
+  inbox_item_id: string | null;
+  /** ISO 8601, UTC; null: it waits for as long as it takes */
+  deadline_at: string | null;
+  /** all of them */
+  questions: Array<Question>;
+  block_id: string;
+  message_id: string;
+  index: number;
+  message_sequence: number;
+  tool_name: string;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the tool call's arguments, as the agent sent them */
+  input?: unknown;
+  model?: string;
+  /** the tool call whose sub-agent asks */
+  parent_tool_use_id?: string;
+  tool_type?: string;
+}
+
+/** A question or a permission has ended. Each ends exactly once. */
+export interface RequestResolved {
+  /** a question's is its question_id */
+  request_id: string;
+  outcome: "answered" | "expired" | "cancelled" | (string & {});
+  message_sequence: number;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** of a question */
+  answer?: unknown;
+  /** the user who answered; `agent`, `deadline`, `interrupt`, ... otherwise */
+  by?: string;
+  /** of a permission */
+  decision?: "allow" | "deny" | (string & {});
+  /** how the agent gets it: `tool_result`, `decision`, `prompt` */
+  delivered_as?: string;
+  /** the tool call whose sub-agent asked */
+  parent_tool_use_id?: string;
+  /** why it was denied, or why it was cancelled */
+  reason?: string;
+  /** of a permission: the suggestions that were taken */
+  remembered?: Array<unknown>;
+  /** of a permission: what runs instead of what was shown */
+  updated_input?: unknown;
+}
+
+/** The client's copy is not a part of this log: drop all of it. */
+export interface Reset {
+  /** another log, no such number, too much missed */
+  reason: "epoch" | "beyond_head" | "tail" | (string & {});
+  /** the epoch to keep from now on */
+  epoch: string;
+  /** the number of the first entry that follows */
+  first: number;
+}
+
+/** The files were put back. */
+export interface RewindAck {
+  type: "user.rewind.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** The first frame: this connection starts without a place in the log. */
+export interface SessionConnected {
+  type: "session.connected";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: SessionInfo;
+}
+
+/** A refusal, or the reason why the connection closes. */
+export interface SessionError {
+  type: "session.error";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ErrorPayload;
+}
+
+/** The answer to session.heartbeat; the server also sends it by itself when it has been silent. */
+export interface SessionHeartbeatAck {
+  type: "session.heartbeat_ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: HeartbeatAck;
+}
+
+/** Where this connection stands. */
+export interface SessionInfo {
+  /** of this connection alone */
+  connection_id: string;
+  /** of this user's client, over its connections */
+  client_id: string;
+  /** this incarnation of the log */
+  epoch: string;
+  /** the number of the first entry that this connection will get */
+  first: number;
+  /** the number of the newest entry; 0: none yet */
+  head: number;
+  capabilities: Capabilities;
+  limits: Limits;
+}
+
+/** Everything that was missed has been sent. */
+export interface SessionReplayComplete {
+  type: "session.replay_complete";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: ReplayComplete;
+}
+
+/** The client's copy is void. */
+export interface SessionReset {
+  type: "session.reset";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Reset;
+}
+
+/** The first frame: this connection goes on after `last_sequence`. */
+export interface SessionResumed {
+  type: "session.resumed";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: SessionInfo;
+}
+
+/** The small state, whole. */
+export interface SessionState {
+  type: "session.state";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Status;
+}
+
+/** News about the session. Durable where it has a message_sequence. */
+export interface SessionSystemEvent {
+  type: "session.system_event";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: SystemNews;
+}
+
+/** The model was changed. */
+export interface SetModelAck {
+  type: "session.set_model.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** The permission mode was changed. */
+export interface SetPermissionModeAck {
+  type: "session.set_permission_mode.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
+/** All of it, small enough to be sent whole whenever it changes. */
+export interface Status {
+  state: "active" | "streaming" | "waiting_input" | "interrupted" | "error" | (string & {});
+  /** a live agent works on turn_id */
+  running: boolean;
+  /** in the order in which they will run */
+  queue: Array<QueueItem>;
+  /** oldest first */
+  requests: Array<OpenRequest>;
+  background_tasks?: Array<BackgroundTask>;
+  last_turn?: TurnEnd;
+  /** which turn that was */
+  last_turn_id?: number;
+  model?: string;
+  permission_mode?: string;
+  /** nothing starts until a person continues it */
+  queue_held?: boolean;
+  /** why it is in this state, where that needs saying */
+  reason?: string;
+  /** empty: it has none any more; absent: as it was told before */
+  title?: string;
+  totals?: Totals;
+  /** the turn that runs or waits */
+  turn_id?: number;
+}
+
+/** Something about the session rather than in it. */
+export interface SystemNews {
+  /** the agent's word: `init`, `status`, ...; ours: `plan`, `rewind` */
+  subtype: string;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the agent's own message */
+  data?: unknown;
+  /** absent: worth telling, not worth keeping */
+  message_sequence?: number;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  provider?: string;
+  /** for a person */
+  text?: string;
+}
+
+/** Words. */
+export interface TextContent {
+  type: "text";
+  text: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: Blob;
+  /** the sources the words rest on, as the agent gave them */
+  citations?: Array<unknown>;
+}
+
+/** Reasoning. */
+export interface Thinking {
+  /** the message's id and the index, or a tool call's id */
+  block_id: string;
+  /** the agent's id of the model message */
+  message_id: string;
+  /** the block's place in its message */
+  index: number;
+  /** true: a piece of a block that grows; false: the whole block, finished */
+  partial: boolean;
+  /** partial: what is new; snapshot: all so far; finished: all */
+  text: string;
+  /** cut short */
+  aborted?: boolean;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: Blob;
+  /** counts the pieces of a block from 1; on partials and snapshots */
+  chunk_seq?: number;
+  /** on a finished block, always */
+  message_sequence?: number;
+  model?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  /** reasoning that may only be handed back, not read */
+  redacted?: string;
+  /** proof of origin */
+  signature?: string;
+  /** all so far, up to chunk_seq */
+  snapshot?: boolean;
+}
+
+/** A call of a tool. */
+export interface ToolCall {
+  /** the message's id and the index, or a tool call's id */
+  block_id: string;
+  /** the agent's id of the model message */
+  message_id: string;
+  /** the block's place in its message */
+  index: number;
+  /** true: a piece of a block that grows; false: the whole block, finished */
+  partial: boolean;
+  /** the agent's own id of the call */
+  tool_use_id: string;
+  tool_name: string;
+  /** cut short */
+  aborted?: boolean;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the arguments, where they are too large to be here */
+  blob?: Blob;
+  /** counts the pieces of a block from 1; on partials and snapshots */
+  chunk_seq?: number;
+  /** finished: the arguments */
+  input?: unknown;
+  /** partial: more JSON text; finished: what is no JSON */
+  input_text?: string;
+  /** on a finished block, always */
+  message_sequence?: number;
+  model?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  /** all so far, up to chunk_seq */
+  snapshot?: boolean;
+  /** a family a front end can switch on: `CLAUDE_READ`, `MCP`, ... */
+  tool_type?: string;
+}
+
+/** A tool still runs. */
+export interface ToolProgressed {
+  tool_use_id: string;
+  /** that sub-agent's id */
+  agent_id?: string;
+  elapsed_seconds?: number;
+  /** what it printed since the last one */
+  output?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  tool_name?: string;
+}
+
+/** What a tool call, or a question, gave back. It joins the call by tool_use_id. */
+export interface ToolResult {
+  tool_use_id: string;
+  is_error: boolean;
+  /** text, a list of content, or an object */
+  content: unknown;
+  message_sequence: number;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the whole content, where `content` is only its beginning */
+  blob?: Blob;
+  /** the tool's structured result, where the agent gives one */
+  details?: unknown;
+  /** the details, where they are too large to be here */
+  details_blob?: Blob;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+}
+
+/** What a conversation has consumed in all. */
+export interface Totals {
+  cache_creation_input_tokens?: number;
+  cache_read_input_tokens?: number;
+  cost_usd?: number;
+  /** tokens read, without what came from a cache */
+  input_tokens?: number;
+  output_tokens?: number;
+}
+
+/** How a turn ended, and what it took. */
+export interface TurnEnd {
+  is_error: boolean;
+  interrupted: boolean;
+  /** the last number in the log when the turn ended */
+  after_sequence?: number;
+  /** this turn's */
+  cost_usd?: number;
+  duration_ms?: number;
+  /** where is_error */
+  error?: TurnError;
+  /** what had started it */
+  origin?: "user" | "agent" | "resume" | (string & {});
+  /** why the model stopped: `end_turn`, `tool_use`, ... */
+  stop_reason?: string;
+  /** this turn's tokens */
+  usage?: Usage;
+}
+
+/** Why a turn failed. */
+export interface TurnError {
+  /** `api_error`, `max_turns`, `agent_lost`, ... */
+  code: string;
+  message: string;
+}
+
+/** A turn begins, or goes on after its question was answered. */
+export interface TurnStart {
+  turn_id: number;
+  /** a message, the agent by itself, or an answer */
+  origin: "user" | "agent" | "resume" | (string & {});
+  /** what that message's sender calls it */
+  client_message_id?: string;
+  /** the queued message that it takes up */
+  queue_id?: string;
+}
+
+/** A turn begins, or goes on. */
+export interface TurnStarted {
+  type: "turn.started";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: TurnStart;
+}
+
+/** A frame of a type this version does not know. A client passes over it. */
+export interface UnknownFrame {
+  type: "unknown";
+  originalType: string;
+  data: unknown;
+}
+
+/** Tokens, named as the Messages API names them. A figure the agent did not give is absent. */
+export interface Usage {
+  /** tokens written into a prompt cache */
+  cache_creation_input_tokens?: number;
+  /** tokens read from a prompt cache */
+  cache_read_input_tokens?: number;
+  /** tokens read, without what came from a cache */
+  input_tokens?: number;
+  /** tokens written */
+  output_tokens?: number;
+}
+
+/** What was said to the agent. Durable. */
+export interface UserMessage {
+  type: "user.message";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: UserWords;
+}
+
+/** What was said to the agent, by a person or, marked so, by somebody else. */
+export interface UserWords {
+  content: Array<Content>;
+  message_sequence: number;
+  /** that sub-agent's id */
+  agent_id?: string;
+  /** the user who sent it */
+  by?: string;
+  /** what its sender calls it */
+  client_message_id?: string;
+  /** whose words these are */
+  origin?: "user" | "tool" | "synthetic" | "replay" | "interrupt" | "agent" | (string & {});
+  /** the tool call whose sub-agent was told this */
+  parent_tool_use_id?: string;
+}
+
+/** Nothing, but a sign of life. */
+export interface Beat {
+}
+
+/** A sign of life. */
+export interface Heartbeat {
+  type: "session.heartbeat";
+  client_message_id?: string | null;
+  payload?: Beat;
+}
+
+/** Answer a question. */
+export interface InputResponse {
+  type: "user.input_response";
+  payload: QuestionAnswer;
+  client_message_id?: string | null;
+}
+
+/** Stop the running turn. */
+export interface Interrupt {
+  type: "user.interrupt";
+  payload: Stop;
+  client_message_id?: string | null;
+}
+
+/** Use another model from the next turn on. */
+export interface ModelChoice {
+  /** null: the agent's default */
+  model: string | null;
+}
+
+/** Something to say to the agent. */
+export interface NewMessage {
+  /** words, or words, pictures and files in their order */
+  content: string | Array<SentText | SentImage | SentFile>;
+}
+
+/** Leave, or not. */
+export interface PermissionChoice {
+  request_id: string;
+  decision: "allow" | "deny";
+  /** deny: told to the agent */
+  reason?: string | null;
+  /** allow: those of the request's suggestions that hold from now on */
+  remember?: Array<unknown>;
+  /** allow: run this instead of what was shown */
+  updated_input?: unknown;
+}
+
+/** Ask more often, or less. */
+export interface PermissionModeChoice {
+  /** one of capabilities.permission_modes */
+  mode: string;
+}
+
+/** Allow or deny what the agent wants to run. */
+export interface PermissionResponse {
+  type: "user.permission_response";
+  payload: PermissionChoice;
+  client_message_id?: string | null;
+}
+
+/** The answer to a question. */
+export interface QuestionAnswer {
+  question_id: string;
+  /** words; or by question id, a list for several options */
+  answer: string | Record<string, string | Array<string>>;
+  /** wake the agent for it, if its process has ended */
+  resume_task?: boolean;
+}
+
+/** Change the queue. */
+export interface QueueChange {
+  action: "move" | "remove" | "replace" | "resume";
+  /** move: the message it goes before; absent: to the end */
+  before?: string | null;
+  /** replace: what it says now */
+  content?: string | Array<SentText | SentImage | SentFile> | null;
+  /** the message; not for resume */
+  queue_id?: string | null;
+}
+
+/** Remove, replace or move a message that waits, or let a held queue go on. */
+export interface QueueCommand {
+  type: "user.queue";
+  payload: QueueChange;
+  client_message_id?: string | null;
+}
+
+/** Put files back. */
+export interface Rewind {
+  type: "user.rewind";
+  payload: RewindTo;
+  client_message_id?: string | null;
+}
+
+/** Put the files back as they were before a message. The log is never cut. */
+export interface RewindTo {
+  /** of a user.message */
+  message_sequence: number;
+  /** only say which files would change */
+  dry_run?: boolean;
+}
+
+/** Say something to the agent. It starts a turn, or waits for its turn. */
+export interface SendMessage {
+  type: "user.message";
+  payload: NewMessage;
+  client_message_id?: string | null;
+}
+
+/** Content that was given to the server before, by reference. */
+export interface SentBlob {
+  blob_id: string;
+  /** the server always says; a client need not */
+  mime_type?: string | null;
+  /** bytes; the server always says, a client need not */
+  size?: number | null;
+}
+
+/** A file, named but not included. */
+export interface SentFile {
+  type: "file_ref";
+  path: string;
+  /** its content, where that is given along */
+  blob?: SentBlob | null;
+  mime_type?: string | null;
+  /** bytes */
+  size?: number | null;
+}
+
+/** A picture: in a blob, inline, or by address. */
+export interface SentImage {
+  type: "image";
+  blob?: SentBlob | null;
+  /** base64 */
+  data?: string | null;
+  mime_type?: string | null;
+  url?: string | null;
+}
+
+/** Words. */
+export interface SentText {
+  type: "text";
+  text: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: SentBlob | null;
+  /** the sources the words rest on, as the agent gave them */
+  citations?: Array<unknown> | null;
+}
+
+/** Choose the model. */
+export interface SetModel {
+  type: "session.set_model";
+  payload: ModelChoice;
+  client_message_id?: string | null;
+}
+
+/** Choose how much the agent may do without asking. */
+export interface SetPermissionMode {
+  type: "session.set_permission_mode";
+  payload: PermissionModeChoice;
+  client_message_id?: string | null;
+}
+
+/** Stop a turn. */
+export interface Stop {
+  /** a stop that comes late must not end the next turn */
+  turn_id: number;
+  /** what becomes of the messages that wait */
+  queue?: "clear" | "continue" | "hold";
+}
+
+/** A shell command the agent ran by itself. */
+export interface CommandExecutionBlock {
+  type: "command_execution";
+  id: string;
+  command: string;
+  status: "completed" | "failed" | "in_progress";
+  cwd?: string;
+  duration_ms?: number;
+  exit_code?: number;
+  /** standard output and standard error, as they came */
+  output?: string;
+}
+
+/** Something went wrong, told in the conversation itself. */
+export interface ErrorBlock {
+  type: "error";
+  message: string;
+  status: "completed" | "failed" | "in_progress";
+  code?: string;
+}
+
+/** One file in a change. */
+export interface FileChange {
+  path: string;
+  /** add, update, delete, ... */
+  kind: string;
+  /** as a unified diff */
+  diff?: string;
+}
+
+/** Files the agent changed. */
+export interface FileChangeBlock {
+  type: "file_change";
+  id: string;
+  changes: Array<FileChange>;
+  status: "completed" | "failed" | "in_progress";
+}
+
+/** A file, named but not included. */
+export interface FileRefBlock {
+  type: "file_ref";
+  path: string;
+  status: "completed" | "failed" | "in_progress";
+  mime_type?: string;
+  /** bytes */
+  size?: number;
+}
+
+/** A call of a tool on an MCP server, where the agent reports those apart. */
+export interface McpToolCallBlock {
+  type: "mcp_tool_call";
+  id: string;
+  /** the MCP server's name */
+  server: string;
+  tool_name: string;
+  arguments: unknown;
+  status: "completed" | "failed" | "in_progress";
+  error?: string;
+  result?: unknown;
+}
+
+/** One model's share of a turn. */
+export interface ModelUsage {
+  /** tokens written into a prompt cache */
+  cache_creation_input_tokens?: number;
+  /** tokens read from a prompt cache */
+  cache_read_input_tokens?: number;
+  /** what this model cost */
+  cost_usd?: number;
+  /** tokens read, without what came from a cache */
+  input_tokens?: number;
+  /** tokens written */
+  output_tokens?: number;
+  /** searches the model's provider ran */
+  web_search_requests?: number;
+}
+
+/** Finished blocks of a message. */
+export interface RpcAssistantMessage {
+  type: "assistant";
+  message: RpcMessageContent;
+  provider: string;
+  /** cut short by an interrupt */
+  aborted?: boolean;
+  /** the sub-agent's */
+  agent_id?: string;
+  /** the API failed and these words say so */
+  error?: string;
+  parent_tool_use_id?: string;
+}
+
+/** A block grows. */
+export interface RpcContentBlockDeltaEvent {
+  type: "content_block_delta";
+  index: number;
+  delta: RpcDelta;
+  /** where it is a tool's output: its message may be over by then */
+  tool_use_id?: string;
+}
+
+/** A block begins. */
+export interface RpcContentBlockStartEvent {
+  type: "content_block_start";
+  index: number;
+  content_block: RpcBlock;
+}
+
+/** A block ended. */
+export interface RpcContentBlockStopEvent {
+  type: "content_block_stop";
+  index: number;
+}
+
+/** Something failed. */
+export interface RpcErrorMessage {
+  type: "error";
+  message: string;
+  provider: string;
+  /** the agent's word for it: `api_error`, ... */
+  code?: string;
+}
+
+/** A picture. */
+export interface RpcImageBlock {
+  type: "image";
+  source: RpcImageSource;
+}
+
+/** Where a picture is, as the Messages API says it. */
+export interface RpcImageSource {
+  /** base64 or url */
+  type: string;
+  data?: string;
+  media_type?: string;
+  url?: string;
+}
+
+/** More of a tool's input, as JSON text. Never a tool's output. */
+export interface RpcInputJsonDelta {
+  type: "input_json_delta";
+  partial_json: string;
+}
+
+/** A message's body. `content` may be null or missing where a message only begins. */
+export interface RpcMessageContent {
+  content?: Array<RpcBlock>;
+  /** the agent's message id; frames with one id are one message */
+  id?: string;
+  /** the place of the first of these blocks in the whole message */
+  index?: number;
+  model?: string;
+}
+
+/** What changed about the message itself. */
+export interface RpcMessageDelta {
+  stop_reason: string | null;
+}
+
+/** The message's stop reason and usage; message_stop follows. */
+export interface RpcMessageDeltaEvent {
+  type: "message_delta";
+  delta: RpcMessageDelta;
+  usage?: Usage;
+}
+
+/** A message begins. */
+export interface RpcMessageStartEvent {
+  type: "message_start";
+  message?: RpcMessageContent;
+}
+
+/** A message ended. Its blocks from `discarded_from` on were abandoned: drop them. */
+export interface RpcMessageStopEvent {
+  type: "message_stop";
+  /** drop the blocks from this index on */
+  discarded_from?: number;
+}
+
+/** More of a tool's output, for connections that chose `tool_progress: output_delta`. */
+export interface RpcOutputDelta {
+  type: "output_delta";
+  output: string;
+}
+
+/** A turn's end and its figures. */
+export interface RpcResultMessage {
+  type: "result";
+  subtype: string;
+  duration_ms: number;
+  duration_api_ms: number;
+  is_error: boolean;
+  num_turns: number;
+  session_id: string;
+  provider: string;
+  /** this turn */
+  cost_usd?: number;
+  errors?: Array<string>;
+  /** this turn, by model */
+  model_usage?: Record<string, ModelUsage>;
+  result?: string;
+  stop_reason?: string;
+  structured_output?: unknown;
+  terminal_reason?: string;
+  /** since the agent process started */
+  total_cost_usd?: number;
+  /** this turn */
+  usage?: Usage;
+}
+
+/** A message as it grows. */
+export interface RpcStreamEvent {
+  type: "stream_event";
+  /** `evt-{stream}-{n}` */
+  uuid: string;
+  session_id: string;
+  event: RpcStreamEventData;
+  provider: string;
+  /** the sub-agent's */
+  agent_id?: string;
+  parent_tool_use_id?: string;
+}
+
+/** News about the session; only for a connection that asks for it. */
+export interface RpcSystemMessage {
+  type: "system";
+  subtype: string;
+  session_id: string;
+  provider: string;
+  /** the agent's own message, untouched */
+  data?: unknown;
+}
+
+/** Words. */
+export interface RpcTextBlock {
+  type: "text";
+  text: string;
+  citations?: Array<unknown>;
+}
+
+/** More text. */
+export interface RpcTextDelta {
+  type: "text_delta";
+  text: string;
+}
+
+/** Reasoning. */
+export interface RpcThinkingBlock {
+  type: "thinking";
+  thinking: string;
+  /** reasoning that may only be handed back, not read */
+  redacted?: string;
+  signature?: string;
+}
+
+/** More reasoning. */
+export interface RpcThinkingDelta {
+  type: "thinking_delta";
+  thinking: string;
+}
+
+/** What a tool gave back. */
+export interface RpcToolResultBlock {
+  type: "tool_result";
+  tool_use_id: string;
+  content: unknown;
+  is_error: boolean;
+}
+
+/** A call of a tool. */
+export interface RpcToolUseBlock {
+  type: "tool_use";
+  id: string;
+  toolName: string;
+  /** a family to switch on: `CLAUDE_READ`, `MCP`, ... */
+  toolType: string;
+  /** null while it still streams in */
+  input: unknown;
+  status: "completed" | "failed" | "in_progress";
+  /** the streamed input, where it is not valid JSON */
+  input_text?: string;
+}
+
+/** A delta of a kind this version does not know. */
+export interface RpcUnknownDelta {
+  type: "unknown";
+  /** the tag it came with */
+  originalType: string;
+  /** the whole object */
+  data: unknown;
+}
+
+/** A message of a type this version does not know. */
+export interface RpcUnknownMessage {
+  type: "unknown";
+  /** the tag it came with */
+  originalType: string;
+  /** the whole object */
+  data: unknown;
+}
+
+/** A stream event of a kind this version does not know. */
+export interface RpcUnknownStreamEvent {
+  type: "unknown";
+  /** the tag it came with */
+  originalType: string;
+  /** the whole object */
+  data: unknown;
+}
+
+/** Something said to the model; a tool's result comes as one of these, alone. */
+export interface RpcUserMessage {
+  type: "user";
+  message: RpcMessageContent;
+  provider: string;
+  /** the sub-agent's */
+  agent_id?: string;
+  /** said in an earlier turn */
+  isReplay?: boolean;
+  /** said by the agent, not a person */
+  isSynthetic?: boolean;
+  parent_tool_use_id?: string;
+  /** the agent's id of this very frame */
+  uuid?: string;
+}
+
+/** One line of the agent's plan. */
+export interface TodoItem {
+  content: string;
+  /** pending, in_progress, completed, or the agent's own word */
+  status: string;
+  /** how to say it while it runs: "Writing tests" */
+  active_form?: string;
+  /** where the agent numbers its tasks */
+  id?: string;
+}
+
+/** The agent's plan. */
+export interface TodoListBlock {
+  type: "todo_list";
+  items: Array<TodoItem>;
+  status: "completed" | "failed" | "in_progress";
+}
+
+/** A block of a kind this version does not know, kept as it came. One shape on every side. */
+export interface UnknownBlock {
+  type: "unknown";
+  /** the tag it came with */
+  originalType: string;
+  /** the whole object */
+  data: unknown;
+}
+
+/** A search on the web. */
+export interface WebSearchBlock {
+  type: "web_search";
+  id: string;
+  query: string;
+  status: "completed" | "failed" | "in_progress";
+  results?: unknown;
+}
+
+/** A picture that was given to the server before: too large for a frame, or used again. */
+export interface RpcBlobSource {
+  type: "blob";
+  blob_id: string;
+}
+
+/** Come into a conversation: one that exists, or a new one. */
+export interface RpcConnect {
+  /** one that exists; absent: a new one */
+  conversation?: string | null;
+  /** where the agent works */
+  cwd?: string | null;
+  /** the log that this number is of */
+  epoch?: string | null;
+  /** whether `stream_event` messages are sent */
+  include_partial_messages?: boolean;
+  /** of it, everything up to this number is known */
+  last_sequence?: number;
+  model?: string | null;
+  /** the agent's own */
+  options?: Record<string, unknown>;
+  permission_mode?: string | null;
+  /** the agent; absent: the server's usual one */
+  provider?: string | null;
+  /** go on with this session of the agent's own */
+  resume?: string | null;
+  /** whether `system` messages are sent */
+  system_messages?: boolean;
+  system_prompt?: string | null;
+  /** of it, no more than the newest so many entries */
+  tail?: number | null;
+  title?: string | null;
+  /** what becomes of a running tool's output */
+  tool_progress?: "off" | "output_delta" | "text_delta";
+}
+
+/** Leave the conversation. Whatever runs in it goes on; this connection can `connect` again. */
+export interface RpcDisconnect {
+}
+
+/** What may be asked of an agent. */
+export interface RpcGetCapabilities {
+  /** absent: of this conversation's, else of the usual one */
+  provider?: string | null;
+}
+
+/** The newest messages of this conversation. */
+export interface RpcGetHistory {
+}
+
+/** The conversations that there are, the newest first. */
+export interface RpcGetHistorySessions {
+  archived?: boolean;
+  limit?: number;
+  offset?: number;
+}
+
+/** How the agent's MCP servers are. */
+export interface RpcGetMcpStatus {
+}
+
+/** A picture. */
+export interface RpcGivenImage {
+  type: "image";
+  source: RpcInlineSource | RpcUrlSource | RpcBlobSource;
+}
+
+/** Words. */
+export interface RpcGivenText {
+  type: "text";
+  text: string;
+}
+
+/** A picture in the frame itself. */
+export interface RpcInlineSource {
+  type: "base64";
+  media_type: string;
+  /** base64 */
+  data: string;
+}
+
+/** Stop a turn. */
+export interface RpcInterrupt {
+  /** what becomes of what waits */
+  queue?: "clear" | "continue" | "hold";
+  /** absent: the one that runs now */
+  turn_id?: number | null;
+}
+
+/** A page of a conversation's messages. Without `after` and `before` the newest. */
+export interface RpcLoadHistory {
+  /** only those with a greater number */
+  after?: number | null;
+  /** only those with a smaller one */
+  before?: number | null;
+  /** absent: this one */
+  conversation?: string | null;
+  limit?: number;
+}
+
+/** The result of `requestPermission`. */
+export interface RpcPermissionReply {
+  decision: "allow" | "deny";
+  /** deny: told to the agent */
+  reason?: string | null;
+  /** allow: those of the request's suggestions that hold from now on */
+  remember?: Array<unknown>;
+  /** allow: run this instead of what was shown */
+  updated_input?: unknown;
+}
+
+/** Say something to the agent. Streams its turn: the `result` message comes last. */
+export interface RpcQuery {
+  prompt: string;
+  client_message_id?: string | null;
+}
+
+/** The same with words and pictures, in their order. */
+export interface RpcQueryWithContent {
+  content: Array<RpcGivenText | RpcGivenImage>;
+  client_message_id?: string | null;
+}
+
+/** The result of `askUserQuestion`. */
+export interface RpcQuestionReply {
+  /** words; or by question id, a list for several options */
+  answer: string | Record<string, string | Array<string>>;
+  /** wake the agent for it, if its process has ended */
+  resume_task?: boolean;
+}
+
+/** Connect the agent to one of its MCP servers again. */
+export interface RpcReconnectMcp {
+  server: string;
+}
+
+/** Put the files back as they were before a message. The log is never cut. */
+export interface RpcRewindFiles {
+  /** of a `user` message */
+  sequence: number;
+  /** only say which files would change */
+  dry_run?: boolean;
+}
+
+/** Think more, or less. */
+export interface RpcSetMaxThinkingTokens {
+  max_thinking_tokens: number | null;
+}
+
+/** Use another model from now on. */
+export interface RpcSetModel {
+  /** null: the agent's default */
+  model: string | null;
+}
+
+/** Ask more often, or less. */
+export interface RpcSetPermissionMode {
+  /** one of the capabilities' permission_modes */
+  mode: string;
+}
+
+/** A picture by its address. */
+export interface RpcUrlSource {
+  type: "url";
+  url: string;
+}
+
+/** The result of `query` and `queryWithContent`: what was said is safe. */
+export interface RpcAccepted {
+  /** this query came before, and was not taken twice */
+  duplicate?: boolean;
+  /** the queue had been held, and goes on now */
+  held?: boolean;
+  /** it waits under this id */
+  queue_id?: string;
+  /** the turn that it started */
+  turn_id?: number;
+}
+
+/** The one answer to a call. The one of the two that is not used is null. */
+export interface RpcAnswer {
+  /** null: no call in particular; the connection may be about to close */
+  id: string | null;
+  result: RpcCapabilities | RpcConnected | RpcAccepted | RpcStopped | RpcHistory | RpcSessions | unknown;
+  error: RpcError | null;
+}
+
+/** A call is taken back: somebody else has answered, or it does not matter any more. */
+export interface RpcCancel {
+  type: "cancel";
+  id: string;
+}
+
+/** What may be asked for. A front end offers nothing else. */
+export interface RpcCapabilities {
+  /** the agent */
+  provider: string;
+  /** those that will not be refused with NOT_SUPPORTED */
+  methods: Array<string>;
+  /** `queryWithContent` may hold pictures */
+  images?: boolean;
+  /** for `setModel`, where the agent lists them */
+  models?: Array<string>;
+  /** for `connect` */
+  options?: Array<string>;
+  /** for `setPermissionMode` */
+  permission_modes?: Array<string>;
+}
+
+/** No more comes under this id. */
+export interface RpcComplete {
+  type: "complete";
+  id: string;
+}
+
+/** The result of `connect`. */
+export interface RpcConnected {
+  conversation: string;
+  /** this incarnation of the log */
+  epoch: string;
+  /** the number of the first entry that this connection will get */
+  first: number;
+  /** the number of the newest entry; 0: none yet */
+  head: number;
+  /** `last_sequence` was accepted: what follows goes on from there */
+  resumed: boolean;
+  capabilities: RpcCapabilities;
+  /** as it is now */
+  status: Status;
+  /** of a client's frame */
+  max_frame_bytes: number;
+  /** messages that may wait */
+  max_queue: number;
+  /** the server is never silent for longer */
+  heartbeat_seconds: number;
+  connection_id: string;
+  /** why what the client has is void: drop all of it */
+  reset?: string;
+  /** the agent's own session, where it is known */
+  session_id?: string;
+}
+
+/** Why not. */
+export interface RpcError {
+  /** one of the error codes of protocol v2 */
+  code: string;
+  /** what happened, in words */
+  message: string;
+  /** the same call, made again later, may succeed */
+  retryable: boolean;
+  what_to_do: string;
+  /** particulars, by code */
+  data?: Record<string, unknown>;
+}
+
+/** The server is there; it says so when it has been silent. */
+export interface RpcHeartbeat {
+  type: "heartbeat";
+  id?: null;
+}
+
+/** The result of `getHistory` and `loadHistory`. */
+export interface RpcHistory {
+  messages: Array<RpcKept>;
+  /** the number of the newest entry */
+  head: number;
+  epoch: string;
+  /** the number of the first entry of this page; null: it is empty */
+  first: number | null;
+  /** that of the last one */
+  last: number | null;
+}
+
+/** A message of the log. */
+export interface RpcKept {
+  data: RpcMessage;
+  /** absent: the end of a turn, which has no number */
+  sequence?: number;
+  turn_id?: number;
+}
+
+/** The server calls the client: something waits for a person. */
+export interface RpcServerCall {
+  /** `srv-N` */
+  id: string;
+  method: "askUserQuestion" | "requestPermission";
+  params: OpenRequest;
+}
+
+/** A conversation in the list. */
+export interface RpcSessionSummary {
+  conversation: string;
+  provider: string;
+  created_at: string;
+  updated_at: string;
+  head: number;
+  state: string;
+  running: boolean;
+  archived?: boolean;
+  cwd?: string;
+  /** the agent's own session */
+  session_id?: string;
+  title?: string;
+}
+
+/** The result of `getHistorySessions`. */
+export interface RpcSessions {
+  sessions: Array<RpcSessionSummary>;
+}
+
+/** The result of `interrupt`. */
+export interface RpcStopped {
+  turn_id: number | null;
+  outcome: "already_ended" | "requested";
+}
+
+/** A message that a call led to. */
+export interface RpcStream {
+  type: "stream";
+  id: string;
+  data: RpcMessage;
+  /** its number in the log, where it is kept there */
+  sequence?: number;
+  /** on what is kept, and on a `result`: the turn that it is of */
+  turn_id?: number;
+}
+
+/** Something that happened, told between the messages. */
+export interface EventView {
+  type: "event";
+  id: string;
+  /** frozen: a piece is missing, the whole will come */
+  status: "aborted" | "complete" | "frozen" | "streaming";
+  /** `system` or `interrupted` */
+  name: string;
+  data?: unknown;
+  /** of `system`: the agent's word */
+  subtype?: string;
+  /** for a person */
+  text?: string;
+}
+
+/** A message. It keeps its id from its first piece to the end. */
+export interface MessageView {
+  id: string;
+  role: "assistant" | "system" | "user";
+  blocks: Array<BlockView>;
+  agent_id?: string;
+  /** the user who sent it */
+  by?: string;
+  /** what its sender calls it */
+  client_message_id?: string;
+  /** the API failed and these words say so */
+  error?: string;
+  model?: string;
+  /** of a user message: whose words these are, if not a person's */
+  origin?: string;
+  /** the tool call whose sub-agent speaks */
+  parent_tool_use_id?: string;
+  /** the number of its first entry in the log */
+  sequence?: number;
+  /** some block of it still grows */
+  streaming?: boolean;
+  /** of that entry */
+  timestamp?: string;
+  turn_id?: number;
+}
+
+/** Any other block or content. */
+export interface OtherView {
+  type: "block";
+  id: string;
+  /** frozen: a piece is missing, the whole will come */
+  status: "aborted" | "complete" | "frozen" | "streaming";
+  block: unknown;
+  blob?: Blob;
+}
+
+/** What a tool call waited for, or waits for. */
+export interface RequestView {
+  request_id: string;
+  kind: "question" | "permission" | (string & {});
+  answer?: unknown;
+  /** the user who answered, or what ended it */
+  by?: string;
+  /** of a permission: allow, deny */
+  decision?: string;
+  /** absent: it still waits */
+  outcome?: "answered" | "expired" | "cancelled" | (string & {});
+  reason?: string;
+  /** of a permission: what ran instead of what was shown */
+  updated_input?: unknown;
+}
+
+/** What a tool gave back. */
+export interface ResultView {
+  content: unknown;
+  is_error: boolean;
+  /** the whole content, where `content` is only its beginning */
+  blob?: Blob;
+  /** the tool's structured result, where the agent gives one */
+  details?: unknown;
+  details_blob?: Blob;
+}
+
+/** Words. */
+export interface TextView {
+  type: "text";
+  id: string;
+  /** frozen: a piece is missing, the whole will come */
+  status: "aborted" | "complete" | "frozen" | "streaming";
+  text: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: Blob;
+  /** the sources the words rest on */
+  citations?: Array<unknown>;
+}
+
+/** Reasoning. */
+export interface ThinkingView {
+  type: "thinking";
+  id: string;
+  /** frozen: a piece is missing, the whole will come */
+  status: "aborted" | "complete" | "frozen" | "streaming";
+  text: string;
+  /** the whole text, where `text` is only its beginning */
+  blob?: Blob;
+  /** reasoning that may only be handed back, not read */
+  redacted?: string;
+  /** proof of origin */
+  signature?: string;
+}
+
+/** A tool's card: the call, what it waits for, what it prints, what it gave back. */
+export interface ToolView {
+  type: "tool";
+  id: string;
+  /** frozen: a piece is missing, the whole will come */
+  status: "aborted" | "complete" | "frozen" | "streaming";
+  tool_name: string;
+  /** the arguments, where they are too large to be here */
+  blob?: Blob;
+  /** while it runs */
+  elapsed_seconds?: number;
+  input?: unknown;
+  /** while it streams, or where it is no JSON */
+  input_text?: string;
+  /** what its sub-agent says */
+  messages?: Array<MessageView>;
+  /** what it has printed; gone when the result is there */
+  output?: string;
+  /** the latest question or permission about it */
+  request?: RequestView;
+  /** absent: it still runs */
+  result?: ResultView;
+  tool_type?: string;
+}
+
+/** A turn that is over. */
+export interface TurnView {
+  turn_id: number;
+  end: TurnEnd;
+}
+
+/** Everything on the screen. */
+export interface View {
+  messages: Array<MessageView>;
+  /** those that are over, in order */
+  turns: Array<TurnView>;
+  /** an entry is missing: connect again with last_sequence = cursor */
+  behind?: boolean;
+  /** the number of the last one */
+  cursor?: number;
+  epoch?: string;
+  /** the number of the first entry shown */
+  first?: number;
+  /** the agent's to-do list, as it is now */
+  plan?: Array<unknown>;
+  /** absent: not told yet */
+  status?: Status;
+  title?: string;
+  totals?: Totals;
+}
+
+export type ServerFrame =
+  | SessionConnected
+  | SessionResumed
+  | SessionReset
+  | MessageReplay
+  | SessionReplayComplete
+  | SessionState
+  | SessionHeartbeatAck
+  | SessionError
+  | TurnStarted
+  | UserMessage
+  | AssistantChunk
+  | AssistantThinking
+  | AssistantToolCall
+  | AssistantBlock
+  | AssistantToolProgress
+  | AssistantToolResult
+  | AssistantDiscarded
+  | AssistantRequestInput
+  | AssistantPermissionRequest
+  | AssistantRequestResolved
+  | AssistantComplete
+  | ConversationInterrupted
+  | ConversationUpdated
+  | SessionSystemEvent
+  | MessageAck
+  | InputResponseAck
+  | PermissionResponseAck
+  | InterruptAck
+  | QueueAck
+  | RewindAck
+  | SetModelAck
+  | SetPermissionModeAck
+  | UnknownFrame;
+
+export type ClientFrame =
+  | SendMessage
+  | InputResponse
+  | PermissionResponse
+  | Interrupt
+  | QueueCommand
+  | Rewind
+  | SetModel
+  | SetPermissionMode
+  | Heartbeat;
+
+export type RpcMessage =
+  | RpcUserMessage
+  | RpcAssistantMessage
+  | RpcResultMessage
+  | RpcStreamEvent
+  | RpcErrorMessage
+  | RpcSystemMessage
+  | RpcUnknownMessage;
+
+export type RpcStreamEventData =
+  | RpcMessageStartEvent
+  | RpcContentBlockStartEvent
+  | RpcContentBlockDeltaEvent
+  | RpcContentBlockStopEvent
+  | RpcMessageDeltaEvent
+  | RpcMessageStopEvent
+  | RpcUnknownStreamEvent;
+
+export type RpcDelta =
+  | RpcTextDelta
+  | RpcThinkingDelta
+  | RpcInputJsonDelta
+  | RpcOutputDelta
+  | RpcUnknownDelta;
+
+export type RpcBlock =
+  | RpcTextBlock
+  | RpcThinkingBlock
+  | RpcToolUseBlock
+  | RpcToolResultBlock
+  | RpcImageBlock
+  | FileRefBlock
+  | CommandExecutionBlock
+  | FileChangeBlock
+  | McpToolCallBlock
+  | WebSearchBlock
+  | TodoListBlock
+  | ErrorBlock
+  | UnknownBlock;
+
+export type Content =
+  | TextContent
+  | ImageContent
+  | FileContent
+  | OtherContent;
+
+export type BlockView =
+  | TextView
+  | ThinkingView
+  | ToolView
+  | OtherView
+  | EventView;
+
+export type RpcServerFrame =
+  | RpcAnswer
+  | RpcStream
+  | RpcComplete
+  | RpcServerCall
+  | RpcCancel
+  | RpcHeartbeat;
+
+/** What each method of RPC is called with. */
+export interface RpcCalls {
+  connect: RpcConnect;
+  query: RpcQuery;
+  queryWithContent: RpcQueryWithContent;
+  interrupt: RpcInterrupt;
+  disconnect: RpcDisconnect;
+  setModel: RpcSetModel;
+  setPermissionMode: RpcSetPermissionMode;
+  setMaxThinkingTokens: RpcSetMaxThinkingTokens;
+  getHistory: RpcGetHistory;
+  loadHistory: RpcLoadHistory;
+  getHistorySessions: RpcGetHistorySessions;
+  getMcpStatus: RpcGetMcpStatus;
+  reconnectMcp: RpcReconnectMcp;
+  getCapabilities: RpcGetCapabilities;
+  rewindFiles: RpcRewindFiles;
+}

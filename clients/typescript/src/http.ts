@@ -1,0 +1,81 @@
+// The HTTP interface of a server: docs/http.md.
+import { Refused, TurnwireError } from "./errors.js";
+import type { ErrorPayload, OpenRequest, Status } from "./generated/types.js";
+import { isObject } from "./lenient.js";
+
+/** A conversation, as the server lists it. */
+export interface ConversationInfo {
+  id: string;
+  agent: string;
+  created_at: string;
+  updated_at: string;
+  /** The number of the newest entry of its log. */
+  head: number;
+  status: Status;
+  title?: string;
+  user?: string;
+  cwd?: string;
+  archived?: boolean;
+  parent_id?: string;
+}
+
+/** What a conversation begins with. All of it may be left out. */
+export interface NewConversation {
+  agent?: string;
+  title?: string;
+  cwd?: string;
+  model?: string;
+  permission_mode?: string;
+  options?: Record<string, unknown>;
+}
+
+/** A question or a permission that waits for somebody, in whatever conversation. */
+export interface InboxItem {
+  inbox_item_id: string;
+  conversation_id: string;
+  request: OpenRequest;
+  created_at?: string;
+}
+
+export interface Credentials {
+  /** Who this is. Keep tokens out of pages that others write. */
+  token?: string | undefined;
+  /** For pages without a cookie: fetches a ticket from your own server, for each connection. */
+  ticket?: (() => Promise<string>) | undefined;
+}
+
+/** Milliseconds until a request counts as lost. */
+const PATIENCE = 30_000;
+
+export class Http {
+  constructor(
+    /** Without a slash at the end. */
+    readonly url: string,
+    readonly credentials: Credentials,
+  ) {}
+
+  /** Anything of the interface: its JSON. Rejects with Refused, or with TurnwireError. */
+  async request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const headers: Record<string, string> = {};
+    if (this.credentials.token !== undefined) headers.Authorization = `Bearer ${this.credentials.token}`;
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    let answer: Response;
+    try {
+      const signal = AbortSignal.timeout(PATIENCE);
+      answer = await fetch(this.url + path, { method, headers, body: JSON.stringify(body) ?? null, signal });
+    } catch (error) {
+      throw new TurnwireError("UNREACHABLE", `The server at ${this.url} cannot be reached: ${error}`);
+    }
+    const told: unknown = await answer.json().catch(() => undefined);
+    if (answer.ok) return told as T;
+    const error = isObject(told) && isObject(told.error) ? (told.error as Partial<ErrorPayload>) : {};
+    const retryable = answer.status === 429 || answer.status >= 500;
+    throw new Refused({ message: `The server answered with ${answer.status}.`, retryable, ...error });
+  }
+
+  /** A ticket: opens one WebSocket, within a minute. */
+  async ticket(): Promise<string> {
+    if (this.credentials.ticket !== undefined) return this.credentials.ticket();
+    return (await this.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
+  }
+}

@@ -1,0 +1,97 @@
+// What waits for a person, in all conversations.
+import type { TurnwireError } from "./errors.js";
+import type { Accepted, PermissionChoice, QuestionAnswer } from "./generated/types.js";
+import type { Http, InboxItem } from "./http.js";
+import { newId } from "./ids.js";
+import { Updates } from "./line/updates.js";
+import { share } from "./view/sharing.js";
+
+export interface InboxSnapshot {
+  /** The oldest first. */
+  readonly items: readonly InboxItem[];
+  /** Whether the server has told it at all. */
+  readonly isLoaded: boolean;
+  /** Why the server could not be asked the last time. */
+  readonly error?: TurnwireError | undefined;
+}
+
+/** Milliseconds until the server is asked again. */
+const EVERY = 5_000;
+
+export class Inbox {
+  readonly #updates = new Updates(() => {});
+  #last: InboxSnapshot = { items: [], isLoaded: false };
+  #holders = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #asking: Promise<void> | undefined;
+
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** The same object until something has changed. */
+  get snapshot(): InboxSnapshot {
+    return this.#last;
+  }
+
+  /** Calls `listener` when something has changed. As long as somebody listens, the server is asked. */
+  readonly subscribe = (listener: () => void): (() => void) => {
+    const stop = this.#updates.subscribe(listener);
+    this.#holders += 1;
+    if (this.#holders === 1) void this.refresh();
+    return () => {
+      stop();
+      this.#holders -= 1;
+      if (this.#holders === 0) clearTimeout(this.#timer);
+    };
+  };
+
+  /** Asks the server now. */
+  readonly refresh = (): Promise<void> => {
+    clearTimeout(this.#timer);
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+      if (this.#holders) this.#timer = setTimeout(() => void this.refresh(), EVERY);
+    });
+    return this.#asking;
+  };
+
+  /** Answers a question. Rejects with Refused. */
+  readonly answer = (item: InboxItem, answer: QuestionAnswer["answer"]): Promise<Accepted> =>
+    this.#reply(item, { answer });
+
+  /** Allows or denies what an agent wants to run. Rejects with Refused. */
+  readonly decide = (
+    item: InboxItem,
+    decision: PermissionChoice["decision"],
+    more: Omit<PermissionChoice, "request_id" | "decision"> = {},
+  ): Promise<Accepted> => this.#reply(item, { ...more, decision });
+
+  async #reply(item: InboxItem, answer: object): Promise<Accepted> {
+    const path = `/api/inbox/${encodeURIComponent(item.inbox_item_id)}/answer`;
+    try {
+      return await this.#http.request("POST", path, { ...answer, client_message_id: newId() });
+    } finally {
+      void this.refresh(); // also where somebody else was quicker
+    }
+  }
+
+  async #ask(): Promise<void> {
+    try {
+      const { items } = await this.#http.request<{ items: InboxItem[] }>("GET", "/api/inbox");
+      this.#tell({ items, isLoaded: true });
+    } catch (error) {
+      this.#tell({ ...this.#last, error: error as TurnwireError });
+    }
+  }
+
+  #tell(now: InboxSnapshot): void {
+    const last = this.#last;
+    const items = share(last.items, now.items);
+    if (items === last.items && now.isLoaded === last.isLoaded && now.error === last.error) return;
+    this.#last = { ...now, items };
+    this.#updates.changed();
+  }
+}

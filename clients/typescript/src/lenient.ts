@@ -1,0 +1,175 @@
+// Reads what is nearly right: every part that fits is kept. The rules are those of the Python reader
+// (turnwire.core.lenient), and the table is made from schema/:
+//
+// - a field that is not known is passed over;
+// - a field of the wrong type is as good as absent; if it has to be there, its object does not fit;
+// - in a union, an object of an unknown tag, or one that does not fit, is kept as `unknown`;
+// - a field that equals its default is left out, so that it is either there or not.
+//
+// A field in the table is a kind (`string`, `integer`, `number`, `boolean`, `any`, `object`, the words
+// 'a''b' of a list, the name of an object or of a union; `[]` for a list of them) and a mark:
+// none or `|null` has to be there, `?` null by default, `=x` x by default, `*` absent by default.
+import { shapes, unions } from "./generated/table.js";
+
+type Reader = (value: unknown) => unknown;
+
+interface Field {
+  name: string;
+  read: Reader;
+  required: boolean;
+  /** Whether a value is the default, and so is left out. */
+  isDefault: (value: unknown) => boolean;
+}
+
+export type Json = Record<string, unknown>;
+
+/** What a reader gives back for a value that does not fit. */
+export const MISFIT = Symbol("misfit");
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function integer(value: unknown): number | undefined {
+  return Number.isInteger(value) ? (value as number) : undefined;
+}
+
+/** JSON, or nothing. */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Unions whose objects are content: one that does not fit in every field is kept whole, as it came. */
+const KEPT_WHOLE = new Set(["Content", "RpcBlock"]);
+
+const fieldsOf = new Map<string, Field[]>();
+
+/** Reads an object by the name of its shape. MISFIT: something that it needs is not there. */
+export function readShape<T>(name: string, value: unknown): T | typeof MISFIT {
+  return isObject(value) ? (readFields(fields(name), value) as T | typeof MISFIT) : MISFIT;
+}
+
+/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
+export function readUnion<T extends { type: string }>(name: string, value: unknown): T {
+  return variant(name, value) as T;
+}
+
+/** The reader for a table of fields, for what has no name in the table. */
+export function readerOf<T>(specs: Record<string, string>): (value: unknown) => T | typeof MISFIT {
+  const compiled = compile(specs);
+  return (value) => (isObject(value) ? (readFields(compiled, value) as T | typeof MISFIT) : MISFIT);
+}
+
+function readFields(compiled: Field[], value: Json): Json | typeof MISFIT {
+  const kept: Json = {};
+  let stray = false;
+  for (const field of compiled) {
+    const given = value[field.name];
+    if (given === undefined) {
+      if (field.required) return MISFIT;
+      continue;
+    }
+    const fitting = field.read(given);
+    if (fitting === MISFIT) {
+      if (field.required) return MISFIT;
+      stray = true;
+    } else if (!field.isDefault(fitting)) {
+      kept[field.name] = fitting;
+      if (isStray(fitting)) stray = true;
+    }
+  }
+  if (stray) strays.add(kept);
+  return kept;
+}
+
+/** Objects and lists of which a part did not fit, at whatever depth. */
+const strays = new WeakSet<object>();
+
+function isStray(value: unknown): boolean {
+  return typeof value === "object" && value !== null && strays.has(value);
+}
+
+function variant(name: string, value: unknown): Json {
+  const tag = isObject(value) && typeof value.type === "string" ? value.type : "";
+  const shape = unions[name]?.[tag];
+  if (shape !== undefined) {
+    const read = readFields(fields(shape), value as Json);
+    if (read !== MISFIT && !(KEPT_WHOLE.has(name) && isStray(read))) {
+      return { type: tag, ...read };
+    }
+  }
+  if (tag === "unknown" && isObject(value) && typeof value.originalType === "string" && "data" in value) {
+    return { type: tag, originalType: value.originalType, data: value.data };
+  }
+  return { type: "unknown", originalType: tag, data: value };
+}
+
+function fields(name: string): Field[] {
+  let compiled = fieldsOf.get(name);
+  if (compiled === undefined) {
+    compiled = compile(shapes[name] ?? {});
+    fieldsOf.set(name, compiled);
+  }
+  return compiled;
+}
+
+function compile(specs: Record<string, string>): Field[] {
+  return Object.entries(specs).map(([name, spec]) => {
+    const [, kind = "", mark = ""] = /^(.+?)(\?|\*|\|null|=.*)?$/.exec(spec) ?? [];
+    const read = reader(kind);
+    const nullable = mark === "?" || mark === "|null";
+    return {
+      name,
+      read: nullable ? (value) => (value === null ? null : read(value)) : read,
+      required: mark === "" || mark === "|null",
+      isDefault: isDefault(mark),
+    };
+  });
+}
+
+function isDefault(mark: string): (value: unknown) => boolean {
+  if (mark === "?") return (value) => value === null;
+  if (mark === "=[]") return (value) => (value as unknown[]).length === 0;
+  if (mark === "={}") return (value) => Object.keys(value as Json).length === 0;
+  if (mark.startsWith("=")) {
+    const standard: unknown = JSON.parse(mark.slice(1));
+    return (value) => value === standard;
+  }
+  return () => false;
+}
+
+function reader(kind: string): Reader {
+  if (kind.endsWith("[]")) return listReader(kind.slice(0, -2));
+  if (kind.startsWith("'")) return (value) => (kind.includes(`'${value}'`) ? value : MISFIT);
+  switch (kind) {
+    case "any":
+      return (value) => value;
+    case "integer":
+      return (value) => (Number.isInteger(value) ? value : MISFIT);
+    case "object":
+      return (value) => (isObject(value) ? value : MISFIT);
+    case "string":
+    case "number":
+    case "boolean":
+      return (value) => (typeof value === kind ? value : MISFIT);
+    default:
+      return kind in unions ? (value) => variant(kind, value) : (value) => readShape(kind, value);
+  }
+}
+
+function listReader(kind: string): Reader {
+  const read = reader(kind);
+  return (value) => {
+    // Content that came without its list is content all the same.
+    if (kind in unions && isObject(value)) return [read(value)];
+    if (!Array.isArray(value)) return MISFIT;
+    const items = value.map(read);
+    if (items.includes(MISFIT)) return MISFIT;
+    if (items.some(isStray)) strays.add(items);
+    return items;
+  };
+}

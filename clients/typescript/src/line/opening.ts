@@ -1,0 +1,30 @@
+// Where a WebSocket is opened, and as whom (docs/security.md).
+import type { Http } from "../http.js";
+import type { Opening } from "./line.js";
+import type { Transport } from "./transport.js";
+
+export type Query = Record<string, string | number | undefined>;
+
+/**
+ * In this order: a ticket of your own server; a token, in a header or, where there are none, for a
+ * ticket; the cookie, which a browser sends by itself.
+ */
+export async function openingOf(
+  http: Http,
+  transport: Transport,
+  subprotocol: string,
+  path: string,
+  query: Query = {},
+): Promise<Opening> {
+  const { token, ticket } = http.credentials;
+  const words = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) words.set(name, String(value));
+  }
+  const address = `${http.url.replace(/^http/, "ws")}${path}${words.size ? `?${words}` : ""}`;
+  if (ticket === undefined && (token === undefined || transport.sendsHeaders)) {
+    const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    return { address, protocols: [subprotocol], headers };
+  }
+  return { address, protocols: [subprotocol, `ticket.${await http.ticket()}`], headers: {} };
+}

@@ -1,0 +1,178 @@
+// What following a conversation is, whatever is spoken on the line: looking, waiting, being there.
+import { Closed } from "../errors.js";
+import type { ErrorPayload, View } from "../generated/types.js";
+import type { Http } from "../http.js";
+import { readJson } from "../lenient.js";
+import { Line, type Opening } from "./line.js";
+import { openingOf, type Query } from "./opening.js";
+import type { Transport } from "./transport.js";
+import { Updates } from "./updates.js";
+
+/** What a front end shows. It is made anew once per frame, and only where something has changed. */
+export interface TalkSnapshot {
+  readonly view: View;
+  /** `connected`: the line holds, and what was missed is here. */
+  readonly connection: "idle" | "connecting" | "connected" | "closed";
+  /** Why it was closed for good. */
+  readonly error?: Closed | undefined;
+}
+
+/** For so long a conversation that nobody looks at stays connected: pages come and go. */
+const LINGER = 1_000;
+
+export abstract class Talk<S extends TalkSnapshot> {
+  protected readonly line: Line;
+  protected connection: S["connection"] = "idle";
+  protected closedBy: Closed | undefined;
+  readonly #updates = new Updates(() => {
+    this.#last = this.look();
+  });
+  #last: S | undefined;
+  #lastError: Partial<ErrorPayload> | undefined;
+  #isPinned = false;
+  #holders = 0;
+
+  /** Where a WebSocket is opened, and as whom. */
+  protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
+
+  constructor(http: Http, transport: Transport) {
+    this.openingAt = (...where) => openingOf(http, transport, ...where);
+    this.line = new Line(transport, {
+      opening: () => this.opening(),
+      open: () => this.begin(),
+      message: (text) => {
+        this.hear(readJson(text));
+        this.changed();
+      },
+      lost: () => this.setConnection("connecting"),
+      closed: (code) => this.end(code),
+      beat: () => this.beat(),
+    });
+  }
+
+  /** Where to connect to. */
+  protected abstract opening(): Promise<Opening>;
+  /** The line is open. */
+  protected abstract begin(): void;
+  /** A frame came. */
+  protected abstract hear(value: unknown): void;
+  /** Says something that has an answer. */
+  protected abstract beat(): void;
+  /** What is to be seen now. */
+  protected abstract look(): S;
+  /** What was not answered never will be. */
+  protected abstract rejectAll(error: Closed): void;
+  /** Whether something was not answered yet. */
+  protected abstract get isWaiting(): boolean;
+
+  // --- looking --------------------------------------------------------------------------------------
+
+  /** What a front end shows: the same object until the next update. */
+  get snapshot(): S {
+    this.#last ??= this.look();
+    return this.#last;
+  }
+
+  /** What a person would see now, between two updates too. */
+  abstract view(): View;
+
+  /** Calls `listener` after each update, at most once per animation frame. */
+  readonly subscribe = (listener: () => void): (() => void) => this.#updates.subscribe(listener);
+
+  /** Waits until the view is as it should be. Rejects with Closed. */
+  until(isSo: (view: View) => boolean): Promise<View> {
+    this.connect();
+    this.#updates.flush();
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        const { view, connection, error } = this.snapshot;
+        try {
+          if (isSo(view)) resolve(view);
+          else if (connection === "closed" || connection === "idle") reject(error ?? closedHere());
+          else return;
+        } catch (failure) {
+          reject(failure);
+        }
+        stop();
+      };
+      const stop = this.subscribe(look);
+      look();
+    });
+  }
+
+  // --- being there ------------------------------------------------------------------------------------
+
+  /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
+  open(): this {
+    this.#isPinned = true;
+    this.connect();
+    return this;
+  }
+
+  /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
+  close(): void {
+    this.#isPinned = false;
+    this.line.close();
+    this.rejectAll(closedHere());
+    this.closedBy = undefined;
+    this.setConnection("idle");
+  }
+
+  /** Stays connected as long as somebody holds it. Returns how to let go. */
+  hold(): () => void {
+    this.#holders += 1;
+    this.connect();
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holders -= 1;
+      setTimeout(() => {
+        if (this.#holders === 0 && !this.#isPinned && !this.isWaiting) this.close();
+      }, LINGER);
+    };
+  }
+
+  /** Whether nobody is connected or about to be. */
+  get isIdle(): boolean {
+    return this.#holders === 0 && (this.connection === "idle" || this.connection === "closed");
+  }
+
+  protected connect(): void {
+    if (this.connection === "idle") {
+      this.setConnection("connecting");
+      this.line.open();
+    }
+  }
+
+  protected setConnection(connection: S["connection"]): void {
+    this.connection = connection;
+    this.changed();
+  }
+
+  /** There is something to tell. */
+  protected changed(): void {
+    this.#updates.changed();
+  }
+
+  /** An error that answers nothing: the connection may be about to end. */
+  protected note(error: Partial<ErrorPayload> | undefined): void {
+    this.#lastError = error;
+    const wait = error?.data?.retry_after;
+    if (error?.code === "RATE_LIMITED" && typeof wait === "number") this.line.waitAtLeast(wait);
+  }
+
+  /** It has ended for good. */
+  protected end(closeCode: number): void {
+    const { code, message } = this.#lastError ?? {};
+    const words = message ?? `The server closed the conversation (${closeCode}).`;
+    this.closedBy = new Closed(code ?? "CONVERSATION_CLOSED", words, closeCode);
+    this.line.close();
+    this.rejectAll(this.closedBy);
+    this.setConnection("closed");
+  }
+}
+
+function closedHere(): Closed {
+  return new Closed("CLOSED", "The conversation was closed here.", 1000);
+}

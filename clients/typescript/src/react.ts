@@ -1,0 +1,79 @@
+// React hooks. A component renders again at most once per animation frame, and a memoized child only
+// if its own part of the view has changed: what has not changed is the same object.
+import {
+  createContext,
+  createElement,
+  type ReactElement,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useMemo,
+  useSyncExternalStore,
+} from "react";
+import type { BaseClient } from "./client.js";
+import type { Inbox, InboxSnapshot } from "./inbox.js";
+import type { Conversation, ConversationOptions, Snapshot } from "./v2/conversation.js";
+
+const Context = createContext<BaseClient | undefined>(undefined);
+
+/** Below it, the hooks speak with this client's server. */
+export function TurnwireProvider(props: { client: BaseClient; children?: ReactNode }): ReactElement {
+  return createElement(Context.Provider, { value: props.client }, props.children);
+}
+
+/** The client of the nearest TurnwireProvider. */
+export function useTurnwire(): BaseClient {
+  const client = useContext(Context);
+  if (client === undefined)
+    throw new Error("There is no client: put <TurnwireProvider client={...}> around it.");
+  return client;
+}
+
+/** What a front end shows, and everything that a person can do in the conversation. */
+export type UsedConversation = Snapshot &
+  Pick<
+    Conversation,
+    "send" | "answer" | "decide" | "interrupt" | "changeQueue" | "rewind" | "setModel" | "setPermissionMode"
+  >;
+
+/** A conversation, connected as long as some component uses it. `options` of the first one count. */
+export function useConversation(id: string, options?: ConversationOptions): UsedConversation {
+  const client = useTurnwire();
+  const tail = options?.tail;
+  const conversation = useMemo(
+    () => client.conversation(id, tail === undefined ? {} : { tail }),
+    [client, id, tail],
+  );
+  const subscribe = useCallback(
+    (listener: () => void) => {
+      const stop = conversation.subscribe(listener);
+      const letGo = conversation.hold();
+      return () => {
+        stop();
+        letGo();
+      };
+    },
+    [conversation],
+  );
+  const look = () => conversation.snapshot;
+  const snapshot = useSyncExternalStore(subscribe, look, look);
+  return useMemo(() => {
+    const { send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode } =
+      conversation;
+    return { ...snapshot, send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode };
+  }, [conversation, snapshot]);
+}
+
+/** What waits for a person, in all conversations, and how to answer it. */
+export type UsedInbox = InboxSnapshot & Pick<Inbox, "answer" | "decide" | "refresh">;
+
+/** The inbox, kept up to date as long as some component uses it. */
+export function useInbox(): UsedInbox {
+  const { inbox } = useTurnwire();
+  const look = () => inbox.snapshot;
+  const snapshot = useSyncExternalStore(inbox.subscribe, look, look);
+  return useMemo(() => {
+    const { answer, decide, refresh } = inbox;
+    return { ...snapshot, answer, decide, refresh };
+  }, [inbox, snapshot]);
+}

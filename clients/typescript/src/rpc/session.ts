@@ -1,0 +1,337 @@
+// One conversation over RPC, over as many connections as it takes (docs/protocol/rpc.md, section 6).
+import { type Closed, Refused, TurnwireError } from "../errors.js";
+import type {
+  ErrorPayload,
+  OpenRequest,
+  RpcCalls,
+  RpcCapabilities,
+  RpcConnect,
+  RpcConnected,
+  RpcHistory,
+  RpcPermissionReply,
+  RpcQueryWithContent,
+  RpcQuestionReply,
+  RpcSessions,
+  RpcStopped,
+  View,
+} from "../generated/types.js";
+import type { Http } from "../http.js";
+import { newId } from "../ids.js";
+import { integer, isObject, type Json } from "../lenient.js";
+import type { Opening } from "../line/line.js";
+import { Talk, type TalkSnapshot } from "../line/talk.js";
+import type { Transport } from "../line/transport.js";
+import { defined } from "../view/defined.js";
+import { isSame } from "../view/drawing.js";
+import { readRpcMessage, Transcript } from "./transcript.js";
+import { RpcTurn } from "./turn.js";
+
+/** Which conversation, and what to see of it. Without a `conversation`, a new one. */
+export type RpcOptions = Omit<RpcConnect, "last_sequence" | "epoch">;
+
+export interface RpcSnapshot extends TalkSnapshot {
+  /** Its id, once it is known. */
+  readonly id?: string | undefined;
+  /** Questions and permissions that wait for an answer. */
+  readonly requests: readonly OpenRequest[];
+  /** What may be asked for. */
+  readonly capabilities?: RpcCapabilities | undefined;
+}
+
+/** What calls are answered with. */
+export interface RpcResults {
+  interrupt: RpcStopped;
+  getHistory: RpcHistory;
+  loadHistory: RpcHistory;
+  getHistorySessions: RpcSessions;
+  getCapabilities: RpcCapabilities;
+  setModel: { model: string | null };
+  setPermissionMode: { mode: string };
+  setMaxThinkingTokens: unknown;
+  getMcpStatus: unknown;
+  reconnectMcp: unknown;
+  rewindFiles: unknown;
+}
+
+interface Call {
+  method: string;
+  params: object;
+  accept(result: never): void;
+  refuse(error: Error): void;
+  /** Of a query. */
+  turn?: RpcTurn;
+}
+
+interface Asked {
+  request: OpenRequest;
+  /** The server's call on this connection. */
+  callId?: string;
+  reply?: { result: object; accept(): void; refuse(error: Error): void };
+}
+
+export class RpcSession extends Talk<RpcSnapshot> {
+  readonly #transcript = new Transcript();
+  readonly #calls = new Map<string, Call>();
+  readonly #asked = new Map<string, Asked>();
+  #connected: RpcConnected | undefined;
+  #connectId = "";
+  #count = 0;
+  /** The turn whose pieces come without saying so. */
+  #runningTurn: number | undefined;
+  #requests: readonly OpenRequest[] = [];
+
+  readonly #options: RpcOptions;
+
+  constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
+    super(http, transport);
+    this.#options = options;
+  }
+
+  /** The conversation's id, once it is known. */
+  get id(): string | undefined {
+    return this.#connected?.conversation ?? this.#options.conversation ?? undefined;
+  }
+
+  view(): View {
+    return this.#transcript.view();
+  }
+
+  // --- asking -------------------------------------------------------------------------------------------
+
+  /** Says something: iterate over what comes of it. It counts once, whatever happens to the line. */
+  readonly query = (
+    prompt: string | RpcQueryWithContent["content"],
+    clientMessageId: string = newId(),
+  ): RpcTurn => {
+    const turn = new RpcTurn();
+    const said = typeof prompt === "string" ? { prompt } : { content: prompt };
+    const method = typeof prompt === "string" ? "query" : "queryWithContent";
+    this.#make({
+      method,
+      params: { ...said, client_message_id: clientMessageId },
+      accept: (accepted) => turn.taken(accepted),
+      refuse: (error) => turn.end(error),
+      turn,
+    });
+    return turn;
+  };
+
+  /** Any other method. Rejects with Refused or Closed. */
+  readonly call = <M extends keyof RpcResults>(method: M, params: RpcCalls[M]): Promise<RpcResults[M]> =>
+    new Promise((accept, refuse) => this.#make({ method, params, accept, refuse }));
+
+  /** Stops a turn: the one that runs, unless another is named. */
+  readonly interrupt = (turnId?: number): Promise<RpcStopped> => {
+    const running = [...this.#calls.values()].find((call) => call.turn?.turnId !== undefined);
+    const turn_id = turnId ?? running?.turn?.turnId;
+    return this.call("interrupt", turn_id === undefined ? {} : { turn_id });
+  };
+
+  /** Answers a question. */
+  readonly answer = (requestId: string, answer: RpcQuestionReply["answer"]): Promise<void> =>
+    this.#reply(requestId, { answer });
+
+  /** Allows or denies what the agent wants to run. */
+  readonly decide = (
+    requestId: string,
+    decision: RpcPermissionReply["decision"],
+    more: Omit<RpcPermissionReply, "decision"> = {},
+  ): Promise<void> => this.#reply(requestId, { ...more, decision });
+
+  #make(call: Call): void {
+    if (this.closedBy) return call.refuse(this.closedBy);
+    this.connect();
+    this.#put(call);
+  }
+
+  /** Every connection has its own ids, and before `connect` is answered nothing else is asked. */
+  #put(call: Call): void {
+    this.#count += 1;
+    const id = `${this.#count}`;
+    this.#calls.set(id, call);
+    if (this.connection === "connected") this.#sendCall(id, call);
+  }
+
+  #sendCall(id: string, { method, params }: Pick<Call, "method" | "params">): void {
+    this.line.send(JSON.stringify({ id, method, params }));
+  }
+
+  #reply(requestId: string, result: object): Promise<void> {
+    const asked = this.#asked.get(requestId);
+    if (asked === undefined) {
+      return Promise.reject(new Refused({ code: "INVALID_QUESTION_ID", message: "Nobody asks that." }));
+    }
+    return new Promise((accept, refuse) => {
+      asked.reply = { result, accept, refuse };
+      this.#sendReply(asked);
+    });
+  }
+
+  #sendReply({ callId, reply }: Asked): void {
+    if (callId && reply) this.line.send(JSON.stringify({ id: callId, result: reply.result }));
+  }
+
+  // --- the line -----------------------------------------------------------------------------------------
+
+  protected opening(): Promise<Opening> {
+    return this.openingAt("turnwire.rpc", "/ws/rpc");
+  }
+
+  protected begin(): void {
+    this.#count += 1;
+    this.#connectId = `${this.#count}`;
+    this.#sendCall(this.#connectId, { method: "connect", params: this.#place() });
+  }
+
+  /** A new conversation is begun once; after that it is come back to, to see the same as before. */
+  #place(): RpcConnect {
+    const known = this.#connected;
+    if (known === undefined) return this.#options;
+    const { tail, tool_progress, system_messages, include_partial_messages } = this.#options;
+    return defined<RpcConnect>({
+      conversation: known.conversation,
+      last_sequence: this.#transcript.cursor,
+      epoch: known.epoch,
+      tail,
+      tool_progress,
+      system_messages,
+      include_partial_messages,
+    });
+  }
+
+  /** The server is never silent for long, and answers pings: nothing needs to be said. */
+  protected beat(): void {}
+
+  protected hear(frame: unknown): void {
+    if (!isObject(frame)) return;
+    const id = typeof frame.id === "string" ? frame.id : "";
+    if ("method" in frame) this.#called(id, frame.params);
+    else if (frame.type === "stream") this.#streamed(id, frame);
+    else if (frame.type === "complete" || frame.type === "cancel") this.#over(id, frame.type === "cancel");
+    else if ("error" in frame) this.#answered(id, frame);
+  }
+
+  #answered(id: string, { result, error }: Json): void {
+    const refused = isObject(error) ? (error as Partial<ErrorPayload>) : undefined;
+    if (id === this.#connectId) {
+      if (refused === undefined) return this.#come(result as RpcConnected);
+      this.note(refused);
+      return refused.retryable ? this.line.drop() : this.end(4500);
+    }
+    const call = this.#calls.get(id);
+    const asked = this.#askedBy(id);
+    if (call) {
+      if (refused || !call.turn) this.#calls.delete(id);
+      if (refused) call.refuse(new Refused(refused));
+      else call.accept(result as never);
+    } else if (asked) {
+      asked.reply?.refuse(new Refused(refused ?? {}));
+      delete asked.reply; // another answer may follow
+    } else {
+      this.note(refused);
+    }
+  }
+
+  /** In the conversation: what was half said will be said again, and what was not answered is asked again. */
+  #come(now: RpcConnected): void {
+    this.#connected = now;
+    this.#transcript.connected(Boolean(now.reset));
+    this.#runningTurn = now.status.turn_id;
+    this.line.expectEvery(now.heartbeat_seconds);
+    this.note(undefined);
+    this.connection = "connected";
+    this.#keepOpen(now.status.requests);
+    const waiting = [...this.#calls.values()];
+    this.#calls.clear();
+    for (const call of waiting) {
+      // Which turn runs by now nobody can know: a late stop must not end the next one.
+      if (call.method === "interrupt" && !("turn_id" in call.params)) call.refuse(lost());
+      else this.#put(call);
+    }
+  }
+
+  #streamed(id: string, { data, sequence: number, turn_id }: Json): void {
+    const message = readRpcMessage(data);
+    const [sequence, turnId] = [integer(number), integer(turn_id)];
+    this.#transcript.apply(message, sequence, turnId);
+    const own = this.#calls.get(id)?.turn;
+    // What was missed of a turn comes under another id, and so does what begins anew.
+    const meant = turnId ?? this.#runningTurn;
+    const calls = own ? [] : [...this.#calls.values()];
+    const turn = own ?? calls.find((call) => call.turn && call.turn.turnId === meant)?.turn;
+    turn?.tell(message, sequence, turnId);
+  }
+
+  // --- when the server calls ----------------------------------------------------------------------------
+
+  #called(callId: string, params: unknown): void {
+    const request = params as OpenRequest;
+    const asked = this.#asked.get(request.request_id) ?? { request };
+    asked.callId = callId;
+    this.#asked.set(request.request_id, asked);
+    this.#sendReply(asked);
+  }
+
+  /** No more comes under this id: of a turn, or because this answer is the one, or somebody else's. */
+  #over(id: string, isCancelled: boolean): void {
+    this.#calls.get(id)?.turn?.end();
+    this.#calls.delete(id);
+    const asked = this.#askedBy(id);
+    if (asked === undefined) return;
+    this.#asked.delete(asked.request.request_id);
+    if (isCancelled) asked.reply?.refuse(tooLate());
+    else asked.reply?.accept();
+  }
+
+  /** On a new connection the server calls again for what is still open. */
+  #keepOpen(requests: OpenRequest[]): void {
+    const open = new Map(requests.map((request) => [request.request_id, request]));
+    for (const [id, { reply }] of this.#asked) {
+      if (open.has(id)) continue;
+      reply?.refuse(lost());
+      this.#asked.delete(id);
+    }
+    for (const [id, request] of open) {
+      const { reply } = this.#asked.get(id) ?? {};
+      this.#asked.set(id, reply ? { request, reply } : { request });
+    }
+  }
+
+  #askedBy(callId: string): Asked | undefined {
+    return [...this.#asked.values()].find((asked) => callId && asked.callId === callId);
+  }
+
+  // --- the end ------------------------------------------------------------------------------------------
+
+  protected rejectAll(error: Closed): void {
+    for (const call of this.#calls.values()) call.refuse(error);
+    this.#calls.clear();
+    for (const { reply } of this.#asked.values()) reply?.refuse(error);
+    this.#asked.clear();
+  }
+
+  protected get isWaiting(): boolean {
+    return this.#calls.size > 0;
+  }
+
+  protected look(): RpcSnapshot {
+    const requests = [...this.#asked.values()].map((each) => each.request);
+    if (!isSame(requests, this.#requests)) this.#requests = requests;
+    return {
+      view: this.view(),
+      connection: this.connection,
+      error: this.closedBy,
+      id: this.id,
+      requests: this.#requests,
+      capabilities: this.#connected?.capabilities,
+    };
+  }
+}
+
+function lost(): TurnwireError {
+  return new TurnwireError("LOST", "The line broke before it was answered: look what came of it.");
+}
+
+function tooLate(): Refused {
+  return new Refused({ code: "DUPLICATE_INPUT_RESPONSE", message: "Somebody else has answered already." });
+}

@@ -1,0 +1,223 @@
+// One conversation over protocol v2, over as many connections as it takes: it resumes where it was,
+// and sends again, under the same id, what was not answered.
+import { type Closed, Refused } from "../errors.js";
+import type {
+  Accepted,
+  Capabilities,
+  ClientFrame,
+  Limits,
+  PermissionChoice,
+  QueueChange,
+  SentFile,
+  SentImage,
+  SentText,
+  ServerFrame,
+  SessionInfo,
+  Stop,
+  View,
+} from "../generated/types.js";
+import type { Http } from "../http.js";
+import { newId } from "../ids.js";
+import { integer, isObject } from "../lenient.js";
+import type { Opening } from "../line/line.js";
+import { Talk, type TalkSnapshot } from "../line/talk.js";
+import type { Transport } from "../line/transport.js";
+import { isSame } from "../view/drawing.js";
+import { type PayloadOf, readFrame } from "./frames.js";
+import { ViewReducer } from "./reducer.js";
+
+/** What is said: words, or words, pictures and files in their order. */
+export type SentContent = string | (SentText | SentImage | SentFile)[];
+
+export interface ConversationOptions {
+  /** The newest so many entries of the log are enough. */
+  tail?: number;
+}
+
+export interface Snapshot extends TalkSnapshot {
+  /** Sent, and not answered yet. */
+  readonly unanswered: readonly ClientFrame[];
+  /** What this conversation's agent can do. */
+  readonly capabilities?: Capabilities | undefined;
+  readonly limits?: Limits | undefined;
+}
+
+interface Waiting {
+  frame: ClientFrame;
+  raw: string;
+  accept(ack: Accepted): void;
+  refuse(error: Error): void;
+}
+
+export class Conversation extends Talk<Snapshot> {
+  readonly #reducer = new ViewReducer();
+  readonly #hearers = new Set<(frame: ServerFrame) => void>();
+  readonly #waiting = new Map<string, Waiting>();
+  #info: SessionInfo | undefined;
+  #unanswered: readonly ClientFrame[] = [];
+  /** Of the last frame of this connection. */
+  #sequence = 0;
+
+  readonly #options: ConversationOptions;
+
+  constructor(
+    readonly id: string,
+    http: Http,
+    transport: Transport,
+    options: ConversationOptions = {},
+  ) {
+    super(http, transport);
+    this.#options = options;
+  }
+
+  view(): View {
+    return this.#reducer.view();
+  }
+
+  /** Calls `hearer` with every frame as it comes; what was missed comes as it was first sent. */
+  onFrame(hearer: (frame: ServerFrame) => void): () => void {
+    this.#hearers.add(hearer);
+    return () => this.#hearers.delete(hearer);
+  }
+
+  // --- asking -------------------------------------------------------------------------------------------
+
+  /** Says something to the agent. Rejects with Refused or Closed; it never counts twice. */
+  readonly send = (content: SentContent, clientMessageId?: string): Promise<Accepted> =>
+    this.#ask("user.message", { content }, clientMessageId);
+
+  /** Answers a question. */
+  readonly answer = (
+    questionId: string,
+    answer: PayloadOf<"user.input_response">["answer"],
+  ): Promise<Accepted> => this.#ask("user.input_response", { question_id: questionId, answer });
+
+  /** Allows or denies what the agent wants to run. */
+  readonly decide = (
+    requestId: string,
+    decision: PermissionChoice["decision"],
+    more: Omit<PermissionChoice, "request_id" | "decision"> = {},
+  ): Promise<Accepted> => this.#ask("user.permission_response", { ...more, request_id: requestId, decision });
+
+  /** Stops a turn: the one that runs, unless another is named. */
+  readonly interrupt = async (turnId?: number, queue?: Stop["queue"]): Promise<Accepted> => {
+    const turn_id = turnId ?? this.view().status?.turn_id;
+    if (turn_id === undefined) return { outcome: "already_ended" };
+    return this.#ask("user.interrupt", queue === undefined ? { turn_id } : { turn_id, queue });
+  };
+
+  /** Removes, replaces or moves a message that waits, or lets a held queue go on. */
+  readonly changeQueue = (change: QueueChange): Promise<Accepted> => this.#ask("user.queue", change);
+
+  /** Puts files back as they were before a message. */
+  readonly rewind = (messageSequence: number, dryRun = false): Promise<Accepted> =>
+    this.#ask("user.rewind", { message_sequence: messageSequence, dry_run: dryRun });
+
+  /** Uses another model from the next turn on; null: the agent's default. */
+  readonly setModel = (model: string | null): Promise<Accepted> => this.#ask("session.set_model", { model });
+
+  /** Asks more often, or less. */
+  readonly setPermissionMode = (mode: string): Promise<Accepted> =>
+    this.#ask("session.set_permission_mode", { mode });
+
+  #ask<T extends ClientFrame["type"]>(
+    type: T,
+    payload: PayloadOf<T>,
+    clientMessageId: string = newId(),
+  ): Promise<Accepted> {
+    if (this.closedBy) return Promise.reject(this.closedBy);
+    this.connect();
+    const frame = { type, client_message_id: clientMessageId, payload } as ClientFrame;
+    const raw = JSON.stringify(frame);
+    return new Promise((accept, refuse) => {
+      this.#waiting.set(clientMessageId, { frame, raw, accept, refuse });
+      this.line.send(raw);
+      this.changed();
+    });
+  }
+
+  // --- the line -----------------------------------------------------------------------------------------
+
+  protected opening(): Promise<Opening> {
+    const { cursor, epoch } = this.#reducer;
+    const path = `/ws/conversations/${encodeURIComponent(this.id)}`;
+    const place = { protocol: "v2", last_sequence: cursor, epoch, tail: this.#options.tail };
+    return this.openingAt("turnwire.v2", path, place);
+  }
+
+  protected begin(): void {
+    this.#sequence = 0;
+    for (const { raw } of this.#waiting.values()) this.line.send(raw);
+  }
+
+  protected beat(): void {
+    this.line.send('{"type":"session.heartbeat"}');
+  }
+
+  protected hear(value: unknown): void {
+    const sequence = isObject(value) ? integer(value.sequence) : undefined;
+    if (sequence !== undefined && sequence > this.#sequence + 1) {
+      return this.line.drop(); // the connection itself has lost a frame
+    }
+    this.#sequence = sequence ?? this.#sequence + 1;
+    const frame = readFrame(value);
+    this.#reducer.apply(frame);
+    if (this.#reducer.behind) return this.line.drop();
+    this.#heard(frame);
+    const told = frame.type === "message.replay" ? frame.payload.event : frame;
+    for (const hearer of [...this.#hearers]) hearer(told);
+  }
+
+  #heard(frame: ServerFrame): void {
+    switch (frame.type) {
+      case "session.connected":
+      case "session.resumed":
+        this.#info = frame.payload;
+        this.note(undefined);
+        this.line.expectEvery(frame.payload.limits.heartbeat_seconds);
+        return;
+      case "session.state":
+        this.connection = "connected";
+        return;
+      case "session.error": {
+        const asked = this.#taken(frame.payload.client_message_id);
+        if (asked) asked.refuse(new Refused(frame.payload));
+        else this.note(frame.payload);
+        return;
+      }
+      default:
+        if (frame.type.endsWith(".ack")) {
+          const ack = (frame as { payload: Accepted }).payload;
+          this.#taken(ack.client_message_id)?.accept(ack);
+        }
+    }
+  }
+
+  #taken(clientMessageId: string | undefined): Waiting | undefined {
+    const asked = this.#waiting.get(clientMessageId ?? "");
+    this.#waiting.delete(clientMessageId ?? "");
+    return asked;
+  }
+
+  protected rejectAll(error: Closed): void {
+    for (const { refuse } of this.#waiting.values()) refuse(error);
+    this.#waiting.clear();
+  }
+
+  protected get isWaiting(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  protected look(): Snapshot {
+    const unanswered = [...this.#waiting.values()].map((each) => each.frame);
+    if (!isSame(unanswered, this.#unanswered)) this.#unanswered = unanswered;
+    return {
+      view: this.view(),
+      connection: this.connection,
+      error: this.closedBy,
+      unanswered: this.#unanswered,
+      capabilities: this.#info?.capabilities,
+      limits: this.#info?.limits,
+    };
+  }
+}

@@ -1,0 +1,255 @@
+// The client's side of protocol v2: how frames become what a person sees. The rules are those of
+// section 11 of docs/protocol/v2.md, and fixtures/reducer holds frames and what must come of them.
+import type { ServerFrame, View } from "../generated/types.js";
+import { integer, isObject } from "../lenient.js";
+import { ViewBuilder } from "../view/builder.js";
+import { defined } from "../view/defined.js";
+import type { FrameOf, KnownFrame } from "./frames.js";
+import * as shown from "./shown.js";
+
+type BlockFrame = FrameOf<
+  "assistant.chunk" | "assistant.thinking" | "assistant.tool_call" | "assistant.block"
+>;
+
+/** Apply every frame of every connection in order; `view` is what a person sees by then. */
+export class ViewReducer {
+  readonly #build = new ViewBuilder();
+  #connection: string | undefined;
+  /** Of the last frame of this connection. */
+  #sequence = 0;
+
+  /** Everything on the screen. What has not changed since the last time is the same object. */
+  view(): View {
+    return this.#build.view();
+  }
+
+  /** The log is here up to this number. */
+  get cursor(): number {
+    return this.#build.cursor;
+  }
+
+  /** The log that this number belongs to. */
+  get epoch(): string | undefined {
+    return this.#build.epoch;
+  }
+
+  /** An entry is missing: connect again. */
+  get behind(): boolean {
+    return this.#build.behind;
+  }
+
+  /** One more frame of the server, as `readFrame` gives it. */
+  apply(frame: ServerFrame): void {
+    if (frame.type === "unknown") {
+      this.#unknown(frame.data);
+    } else if (frame.type === "session.connected" || frame.type === "session.resumed") {
+      this.#connect(frame);
+    } else if (this.#isNew(frame.sequence)) {
+      this.#handle(frame);
+    }
+  }
+
+  #isNew(sequence: number | null): boolean {
+    if (sequence === null) return true;
+    if (sequence <= this.#sequence) return false;
+    this.#sequence = sequence;
+    return true;
+  }
+
+  #handle(frame: KnownFrame): void {
+    switch (frame.type) {
+      case "message.replay":
+        return this.#replay(frame);
+      case "session.reset":
+        return this.#begin(frame.payload.epoch, frame.payload.first);
+      case "session.state":
+        return this.#build.setStatus(frame.payload);
+      case "conversation.updated":
+        return this.#build.tell(frame.payload.title, frame.payload.totals);
+      case "assistant.tool_progress": {
+        const { tool_use_id, output, elapsed_seconds } = frame.payload;
+        return this.#build.progress(tool_use_id, output, elapsed_seconds);
+      }
+      case "assistant.discarded":
+        for (const blockId of frame.payload.block_ids) {
+          this.#build.discard(frame.payload.parent_tool_use_id, blockId);
+        }
+        return;
+      default:
+        return this.#kept(frame);
+    }
+  }
+
+  /** What may be told again in a replay. All other frames change nothing. */
+  #kept(frame: KnownFrame): void {
+    switch (frame.type) {
+      case "assistant.chunk":
+      case "assistant.thinking":
+      case "assistant.tool_call":
+      case "assistant.block":
+        return this.#block(frame);
+      case "user.message":
+        if (this.#takes(frame.payload.message_sequence)) this.#build.add(shown.userMessage(frame));
+        return;
+      case "assistant.tool_result":
+        return this.#toolResult(frame);
+      case "assistant.request_input":
+        return this.#requestInput(frame);
+      case "assistant.permission_request":
+        if (this.#takes(frame.payload.message_sequence)) {
+          this.#build.ask(shown.openPermission(frame.payload, frame.turn_id));
+        }
+        return;
+      case "assistant.request_resolved":
+        return this.#requestResolved(frame);
+      case "assistant.complete":
+        if (frame.turn_id !== null) this.#build.endTurn(frame.turn_id, frame.payload);
+        return;
+      case "conversation.interrupted":
+        if (this.#takes(frame.payload.message_sequence)) {
+          this.#build.add(shown.interruption(frame));
+        }
+        return;
+      case "session.system_event":
+        return this.#systemEvent(frame);
+    }
+  }
+
+  // --- connections and the log ----------------------------------------------------------------------
+
+  #connect(frame: FrameOf<"session.connected" | "session.resumed">): void {
+    const build = this.#build;
+    const { connection_id, epoch, first } = frame.payload;
+    if (connection_id === this.#connection) return; // a repeat of this connection's first frame
+    this.#connection = connection_id;
+    this.#sequence = frame.sequence ?? 0;
+    build.behind = false;
+    if (build.epoch !== undefined && build.epoch !== epoch) {
+      this.#begin(epoch, first);
+      return;
+    }
+    build.forgetGrowing();
+    build.epoch = epoch;
+    if (build.cursor === 0) {
+      // Nothing is here yet.
+      build.first = first;
+      build.cursor = first - 1;
+    }
+  }
+
+  #begin(epoch: string, first: number): void {
+    const build = this.#build;
+    build.clear();
+    build.epoch = epoch;
+    build.first = first;
+    build.cursor = first - 1;
+    build.behind = false;
+  }
+
+  #replay(frame: FrameOf<"message.replay">): void {
+    const { event, message_sequence } = frame.payload;
+    if (event.type === "unknown") this.#takes(message_sequence);
+    else this.#kept(event);
+  }
+
+  /** Nothing is known about it but its numbers: without them all that follows would be lost. */
+  #unknown(data: unknown): void {
+    const frame = isObject(data) ? data : {};
+    const payload = isObject(frame.payload) ? frame.payload : {};
+    if (this.#isNew(integer(frame.sequence) ?? null)) this.#takes(integer(payload.message_sequence));
+  }
+
+  /** Whether this entry of the log is the next one. A frame without a number always counts. */
+  #takes(number: number | null | undefined): boolean {
+    if (number === null || number === undefined) return true;
+    const build = this.#build;
+    if (number === build.cursor + 1) {
+      build.cursor = number;
+      return true;
+    }
+    build.behind ||= number > build.cursor;
+    return false;
+  }
+
+  // --- blocks -----------------------------------------------------------------------------------------
+
+  #block(frame: BlockFrame): void {
+    const block = frame.payload;
+    if (!block.partial) this.#finished(frame);
+    else if (block.snapshot) this.#snapshot(frame);
+    else this.#piece(frame);
+  }
+
+  #piece(frame: BlockFrame): void {
+    const { chunk_seq: number, index, message_id, parent_tool_use_id } = frame.payload;
+    if (number === undefined) return;
+    const begun = shown.begun(frame);
+    let grown = this.#build.find(parent_tool_use_id, message_id)?.blocks.get(index);
+    if (grown?.final) return;
+    if (grown === undefined || grown.whole.id !== begun.id) {
+      // An index may be used again.
+      grown = this.#build.start(this.#build.message(shown.about(frame)), index, begun);
+    } else if (grown.status === "frozen" || grown.whole.type !== begun.type) {
+      return;
+    }
+    if (number === grown.number + 1) {
+      grown.number = number;
+      if (frame.type === "assistant.block") grown.replace(begun, false);
+      else grown.append(pieceOf(frame));
+    } else if (number > grown.number) {
+      grown.setStatus("frozen");
+    }
+  }
+
+  #snapshot(frame: BlockFrame): void {
+    const { chunk_seq: number, index } = frame.payload;
+    if (number === undefined) return;
+    const message = this.#build.message(shown.about(frame));
+    const grown = message.blocks.get(index);
+    if (grown === undefined || !(grown.final || number < grown.number)) {
+      this.#build.start(message, index, shown.whole(frame)).number = number;
+    }
+  }
+
+  #finished(frame: BlockFrame): void {
+    const { message_sequence: number, index } = frame.payload;
+    if (!this.#takes(number)) return;
+    const error = frame.type === "assistant.chunk" ? frame.payload.error : undefined;
+    const about = shown.about(frame, number, error);
+    this.#build.finish(this.#build.message(about), index, shown.whole(frame), about);
+  }
+
+  // --- tools and requests -------------------------------------------------------------------------------
+
+  #toolResult(frame: FrameOf<"assistant.tool_result">): void {
+    const { tool_use_id, content, is_error, details, blob, details_blob, message_sequence } = frame.payload;
+    if (!this.#takes(message_sequence)) return;
+    this.#build.result(tool_use_id, defined({ content, is_error, details, blob, details_blob }));
+  }
+
+  #requestInput(frame: FrameOf<"assistant.request_input">): void {
+    const asked = frame.payload;
+    if (!this.#takes(asked.message_sequence)) return;
+    const about = shown.about(frame, asked.message_sequence);
+    this.#build.finish(this.#build.message(about), asked.index, shown.question(asked), about);
+    this.#build.ask(shown.openQuestion(asked, frame.turn_id));
+  }
+
+  #requestResolved(frame: FrameOf<"assistant.request_resolved">): void {
+    const { request_id, outcome, by, answer, decision, reason, updated_input, message_sequence } =
+      frame.payload;
+    if (!this.#takes(message_sequence)) return;
+    this.#build.resolve(request_id, defined({ outcome, by, answer, decision, reason, updated_input }));
+  }
+
+  #systemEvent(frame: FrameOf<"session.system_event">): void {
+    const { subtype, data, message_sequence: number } = frame.payload;
+    if (number === undefined || !this.#takes(number)) return;
+    if (subtype !== "plan") this.#build.add(shown.news(frame, number));
+    else if (isObject(data) && Array.isArray(data.items)) this.#build.plan = data.items;
+  }
+}
+
+function pieceOf(frame: Exclude<BlockFrame, FrameOf<"assistant.block">>): string {
+  return frame.type === "assistant.tool_call" ? (frame.payload.input_text ?? "") : frame.payload.text;
+}

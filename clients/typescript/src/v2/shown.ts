@@ -1,0 +1,230 @@
+// What the frames of the server are on a screen.
+import type {
+  BlockView,
+  Chunk,
+  Content,
+  MessageView,
+  OpenRequest,
+  OtherBlock,
+  OtherView,
+  PermissionAsked,
+  RequestInput,
+  TextView,
+  Thinking,
+  ThinkingView,
+  ToolCall,
+  ToolView,
+} from "../generated/types.js";
+import { defined } from "../view/defined.js";
+import type { BlockStatus } from "../view/drawing.js";
+import type { FrameOf } from "./frames.js";
+
+export type BlockPayload = Chunk | Thinking | ToolCall | OtherBlock;
+
+type BlockFrame = FrameOf<
+  "assistant.chunk" | "assistant.thinking" | "assistant.tool_call" | "assistant.block"
+>;
+
+// --- blocks ---------------------------------------------------------------------------------------
+
+/** A block that begins to grow: nothing of what it says is here yet. */
+export function begun(frame: BlockFrame): BlockView {
+  switch (frame.type) {
+    case "assistant.chunk":
+      return { type: "text", id: frame.payload.block_id, status: "streaming", text: "" };
+    case "assistant.thinking":
+      return { type: "thinking", id: frame.payload.block_id, status: "streaming", text: "" };
+    case "assistant.tool_call":
+      return toolCall(frame.payload, undefined);
+    case "assistant.block":
+      return other(frame.payload);
+  }
+}
+
+/** A block, finished or all so far. */
+export function whole(frame: BlockFrame): BlockView {
+  switch (frame.type) {
+    case "assistant.chunk":
+      return text(frame.payload);
+    case "assistant.thinking":
+      return thinking(frame.payload);
+    case "assistant.tool_call":
+      return toolCall(frame.payload, frame.payload.input_text);
+    case "assistant.block":
+      return other(frame.payload);
+  }
+}
+
+function text(block: Chunk): TextView {
+  return defined<TextView>({
+    type: "text",
+    id: block.block_id,
+    status: status(block),
+    text: block.text,
+    citations: block.citations,
+    blob: block.blob,
+  });
+}
+
+function thinking(block: Thinking): ThinkingView {
+  return defined<ThinkingView>({
+    type: "thinking",
+    id: block.block_id,
+    status: status(block),
+    text: block.text,
+    signature: block.signature,
+    redacted: block.redacted,
+    blob: block.blob,
+  });
+}
+
+function toolCall(block: ToolCall, inputText: string | undefined): ToolView {
+  return defined<ToolView>({
+    type: "tool",
+    id: block.tool_use_id,
+    status: status(block),
+    tool_name: block.tool_name,
+    tool_type: block.tool_type,
+    input: block.input,
+    input_text: inputText,
+    blob: block.blob,
+  });
+}
+
+function other(block: OtherBlock): OtherView {
+  return defined<OtherView>({
+    type: "block",
+    id: block.block_id,
+    status: status(block),
+    block: block.block ?? null,
+    blob: block.blob,
+  });
+}
+
+/** The call that asks. */
+export function question(asked: RequestInput): ToolView {
+  return defined<ToolView>({
+    type: "tool",
+    id: asked.question_id,
+    status: "complete",
+    tool_name: asked.tool_name,
+    tool_type: asked.tool_type,
+    input: asked.input,
+  });
+}
+
+function status(block: BlockPayload): BlockStatus {
+  if (block.partial) return "streaming";
+  return block.aborted ? "aborted" : "complete";
+}
+
+/** What a frame tells of the message that its block is in. */
+export function about(
+  frame: BlockFrame | FrameOf<"assistant.request_input">,
+  number?: number,
+  error?: string,
+): MessageView {
+  const block = frame.payload;
+  return defined<MessageView>({
+    id: block.message_id,
+    role: "assistant",
+    blocks: [],
+    turn_id: frame.turn_id ?? undefined,
+    sequence: number,
+    timestamp: number === undefined ? undefined : frame.timestamp,
+    model: block.model,
+    error,
+    parent_tool_use_id: block.parent_tool_use_id,
+    agent_id: block.agent_id,
+  });
+}
+
+// --- messages that are whole ------------------------------------------------------------------------
+
+/** What was said to the agent. */
+export function userMessage(frame: FrameOf<"user.message">): MessageView {
+  const said = frame.payload;
+  const name = `user-${said.message_sequence}`;
+  return defined<MessageView>({
+    id: name,
+    role: "user",
+    blocks: said.content.map((content, at) => contentBlock(`${name}:${at}`, content)),
+    turn_id: frame.turn_id ?? undefined,
+    sequence: said.message_sequence,
+    timestamp: frame.timestamp,
+    origin: said.origin,
+    by: said.by,
+    client_message_id: said.client_message_id,
+    parent_tool_use_id: said.parent_tool_use_id,
+    agent_id: said.agent_id,
+  });
+}
+
+function contentBlock(id: string, content: Content): BlockView {
+  return content.type === "text"
+    ? { ...content, id, status: "complete" }
+    : { type: "block", id, status: "complete", block: content };
+}
+
+/** Something about the session. */
+export function news(frame: FrameOf<"session.system_event">, number: number): MessageView {
+  const { subtype, text, data, parent_tool_use_id, agent_id } = frame.payload;
+  return happened(frame, number, { name: "system", subtype, text, data }, { parent_tool_use_id, agent_id });
+}
+
+/** A turn was stopped. */
+export function interruption(frame: FrameOf<"conversation.interrupted">): MessageView {
+  const { message_sequence, ...data } = frame.payload;
+  return happened(frame, message_sequence, { name: "interrupted", data }, {});
+}
+
+function happened(
+  frame: { turn_id: number | null; timestamp: string },
+  number: number,
+  event: { name: string; subtype?: string | undefined; text?: string | undefined; data?: unknown },
+  voice: { parent_tool_use_id?: string | undefined; agent_id?: string | undefined },
+): MessageView {
+  const name = `event-${number}`;
+  const block = defined<BlockView>({ type: "event", id: `${name}:0`, status: "complete", ...event });
+  return defined<MessageView>({
+    id: name,
+    role: "system",
+    blocks: [block],
+    turn_id: frame.turn_id ?? undefined,
+    sequence: number,
+    timestamp: frame.timestamp,
+    ...voice,
+  });
+}
+
+// --- requests -----------------------------------------------------------------------------------------
+
+/** A question that was asked, as the list of open requests has it. */
+export function openQuestion(asked: RequestInput, turnId: number | null): OpenRequest {
+  return defined<OpenRequest>({
+    request_id: asked.question_id,
+    kind: "question",
+    tool_use_id: asked.question_id,
+    tool_name: asked.tool_name,
+    input: asked.input,
+    turn_id: turnId ?? undefined,
+    message_sequence: asked.message_sequence,
+    inbox_item_id: asked.inbox_item_id ?? undefined,
+    deadline_at: asked.deadline_at ?? undefined,
+    questions: asked.questions.length ? asked.questions : undefined,
+    required: asked.required ? undefined : false,
+    metadata: asked.metadata ?? undefined,
+    parent_tool_use_id: asked.parent_tool_use_id,
+    agent_id: asked.agent_id,
+  });
+}
+
+/** A permission that was asked for. */
+export function openPermission(asked: PermissionAsked, turnId: number | null): OpenRequest {
+  return defined<OpenRequest>({
+    ...asked,
+    kind: "permission",
+    input: asked.input ?? undefined,
+    turn_id: turnId ?? undefined,
+  });
+}

@@ -1,0 +1,201 @@
+// The hooks, and the example, in Chromium.
+import type { Page as Tab } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client } from "../src/node.js";
+import { Browser, CHROMIUM, serving } from "./browser.js";
+import type { Page } from "./pages/hooks.js";
+import { Server } from "./server.js";
+import { say } from "./talking.js";
+
+declare const window: { page: Page };
+
+describe.skipIf(!CHROMIUM)("in Chromium", () => {
+  let server: Server;
+  let browser: Browser;
+  let client: Client;
+
+  beforeAll(async () => {
+    server = await Server.start();
+    browser = await Browser.start();
+    client = new Client(server.url, { token: server.token });
+  });
+
+  afterAll(async () => {
+    client?.close();
+    await browser?.stop();
+    await server?.stop();
+  });
+
+  /** A page of the server's own origin, signed in. */
+  async function enter(url: string): Promise<Tab> {
+    const tab = await browser.page();
+    await tab.goto(`${url}/enter?link=${new URL(server.link).searchParams.get("link")}`);
+    return tab;
+  }
+
+  describe("the hooks", () => {
+    let pages: Awaited<ReturnType<typeof serving>>;
+    let tab: Tab;
+
+    beforeAll(async () => {
+      await server.newLink();
+      pages = await serving("clients/typescript/test/pages", server.url);
+      tab = await enter(pages.url);
+      await tab.waitForFunction(() => window.page !== undefined);
+    });
+
+    afterAll(async () => {
+      await tab?.close();
+      await pages?.stop();
+    });
+
+    test("draw at most once per frame, and only the message that grows", async () => {
+      const id = await client.create({ options: { delay: 0.002 } });
+      const conversation = client.conversation(id);
+      await say(conversation, "hello");
+      await tab.evaluate((id) => window.page.show(id), id);
+      await tab.waitForFunction(() => document.querySelector("#turns")?.textContent === "1");
+      const before = await tab.evaluate(() => ({ ...window.page.drawn }));
+      const frames = tab.evaluate(
+        () =>
+          new Promise<number>((told) => {
+            let count = 0;
+            const next = () => {
+              count += 1;
+              if (document.querySelector("#turns")?.textContent === "2") told(count);
+              else requestAnimationFrame(next);
+            };
+            requestAnimationFrame(next);
+          }),
+      );
+      let pieces = 0;
+      const stop = conversation.onFrame(() => {
+        pieces += 1;
+      });
+      const view = await say(conversation, "long");
+      stop();
+      const after = await tab.evaluate(() => ({ ...window.page.drawn }));
+      const times = (name: string) => (after[name] ?? 0) - (before[name] ?? 0);
+      expect(pieces).toBeGreaterThan(50);
+      expect(times("chat")).toBeGreaterThan(1);
+      // React draws once more when it is told between two frames, by nobody else's fault.
+      expect(times("chat")).toBeLessThanOrEqual((await frames) + 2);
+      for (const message of view.messages.filter((message) => message.turn_id === 1)) {
+        expect(times(message.id), message.id).toBe(0);
+      }
+      expect(await tab.locator("p").count()).toBe(view.messages.length);
+    });
+
+    test("share one connection, also in strict mode, and let it go", async () => {
+      const id = await client.create({ options: { delay: 0 } });
+      const sockets: string[] = [];
+      const note = (socket: { url(): string }) => sockets.push(socket.url());
+      tab.on("websocket", note);
+      await tab.evaluate((id) => window.page.show(id, 3), id);
+      await tab.waitForFunction(() =>
+        [...document.querySelectorAll("#connection")].every((each) => each.textContent === "connected"),
+      );
+      expect(await tab.locator("#connection").count()).toBe(3);
+      expect(sockets.filter((url) => url.includes(id))).toHaveLength(1);
+      await tab.evaluate((id) => window.page.show(id, 0), id);
+      await tab.waitForFunction(
+        (id) => window.page.client.conversation(id).snapshot.connection === "idle",
+        id,
+      );
+      tab.off("websocket", note);
+    });
+
+    test("have an inbox, in which a question of any conversation is answered", async () => {
+      const id = await client.create({ options: { delay: 0 } });
+      const conversation = client.conversation(id);
+      await conversation.send("question and permission");
+      await conversation.until((view) => view.status?.requests.length === 1);
+      await tab.evaluate((id) => window.page.show(id, 1, true), id);
+      await tab.click("li button");
+      await conversation.until((view) => view.status?.requests[0]?.kind === "permission");
+      await tab.evaluate(() => window.page.client.inbox.refresh());
+      await tab.locator("li button", { hasText: "Bash" }).click();
+      await conversation.until((view) => view.turns.length === 1);
+      await tab.waitForFunction(() => document.querySelectorAll("li").length === 0);
+    });
+
+    test("come back by themselves when the server was killed", async () => {
+      const id = await client.create({ options: { delay: 0.02 } });
+      await tab.evaluate((id) => window.page.show(id), id);
+      const conversation = client.conversation(id);
+      await conversation.send("long");
+      await tab.waitForFunction(
+        () => (document.querySelector("p[data-id^=msg]")?.textContent?.length ?? 0) > 20,
+      );
+      await server.kill();
+      await tab.waitForFunction(() => document.querySelector("#connection")?.textContent === "connecting");
+      await server.restart();
+      const view = await say(conversation, "hello");
+      await tab.waitForFunction(() => document.querySelector("#turns")?.textContent === "2", undefined, {
+        timeout: 60_000,
+      });
+      const shown = await tab.evaluate((id) => window.page.client.conversation(id).view(), id);
+      expect(shown).toEqual(view);
+    }, 120_000);
+  });
+
+  test("a page from elsewhere comes in with tickets, over both protocols", async () => {
+    const pages = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
+    const strict = await Server.start({ TURNWIRE_ORIGINS: pages.url });
+    const owner = new Client(strict.url, { token: strict.token });
+    const tab = await browser.page();
+    let tickets = 0;
+    await tab.exposeFunction("ticket", async () => {
+      tickets += 1;
+      return (await owner.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
+    });
+    await tab.goto(`${pages.url}/?url=${encodeURIComponent(strict.url)}`);
+    await tab.waitForFunction(() => window.page !== undefined);
+    const id = await owner.create({ options: { delay: 0 } });
+    const seen = await tab.evaluate(async (id) => {
+      const { client } = window.page;
+      await client.conversation(id).send("hello");
+      const { turns } = await client.conversation(id).until((view) => view.turns.length === 1);
+      const result = await client.rpc({ conversation: id }).query("hello again").result();
+      return [turns.length, result?.subtype];
+    }, id);
+    expect(seen).toEqual([1, "success"]);
+    expect(tickets).toBe(2);
+    await tab.close();
+    await strict.stop();
+    await pages.stop();
+  });
+
+  test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
+    await server.newLink();
+    const pages = await serving("examples/react-chat", server.url);
+    const tab = await enter(pages.url);
+    const talk = async (words: string) => {
+      await tab.fill("input[name=words]", words);
+      await tab.click("button:text-is('Send')");
+    };
+    await talk("think, use a tool and want permission");
+    await tab.click("button:text-is('Allow')");
+    await tab.waitForSelector("text=Say `help` to see what else there is.");
+    await talk("question");
+    await tab.click("button:text-is('Blue')");
+    await tab.waitForSelector("text=it is. Thank you!");
+    await talk("long");
+    await tab.click("button:has-text('Stop'):enabled");
+    await tab.waitForSelector("text=interrupted");
+    const before = await tab.locator("section").allTextContents();
+    expect(before.length).toBeGreaterThan(5);
+    await tab.reload();
+    await tab.waitForFunction(
+      (count) => document.querySelectorAll("section").length === count,
+      before.length,
+    );
+    expect(await tab.locator("section").allTextContents()).toEqual(before);
+    await tab.close();
+    await pages.stop();
+  }, 60_000);
+
+  test("nothing went wrong in any page", () => {
+    expect(browser.errors).toEqual([]);
+  });
+});

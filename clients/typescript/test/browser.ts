@@ -1,0 +1,95 @@
+// Chromium, and pages for it.
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { createServer, type InlineConfig } from "vite";
+import { ROOT } from "./fixtures.js";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** Where Chromium is: named by CHROMIUM, or in one of the usual places. */
+export const CHROMIUM = process.env.CHROMIUM ?? PLACES.find((path) => existsSync(path)) ?? "";
+
+if (!CHROMIUM) {
+  const said =
+    "the tests of the TypeScript client in a browser: they need Chromium. Install it, or name it in CHROMIUM.";
+  if (process.env.CI) throw new Error(`Not run: ${said}`);
+  console.warn(`Not run: ${said}`);
+}
+
+export class Browser {
+  readonly #errors: string[] = [];
+  readonly #profile: string;
+
+  private constructor(
+    readonly context: BrowserContext,
+    profile: string,
+  ) {
+    this.#profile = profile;
+  }
+
+  static async start(): Promise<Browser> {
+    const profile = mkdtempSync(join(tmpdir(), "turnwire-chromium-"));
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath: CHROMIUM,
+      args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
+      ignoreDefaultArgs: ["--disable-extensions"],
+    });
+    return new Browser(context, profile);
+  }
+
+  async page(): Promise<Page> {
+    const page = await this.context.newPage();
+    page.on("pageerror", (error) => this.#errors.push(String(error)));
+    return page;
+  }
+
+  /** What went wrong in pages; nothing should. */
+  get errors(): string[] {
+    return this.#errors;
+  }
+
+  async stop(): Promise<void> {
+    await this.context.close();
+    rmSync(this.#profile, { recursive: true, force: true });
+  }
+}
+
+/** Serves a folder with pages, as `vite` does, and passes on to the server what is the server's. */
+export async function serving(folder: string, server: string, config: InlineConfig = {}) {
+  const modules = `${ROOT}clients/typescript/`;
+  const cache = mkdtempSync(join(tmpdir(), "turnwire-vite-"));
+  const vite = await createServer({
+    configFile: false,
+    root: ROOT + folder,
+    cacheDir: cache,
+    logLevel: "silent",
+    esbuild: { jsx: "automatic" },
+    ...config,
+    resolve: {
+      alias: [
+        { find: "@turnwire/client/react", replacement: `${modules}src/react.ts` },
+        { find: "@turnwire/client", replacement: `${modules}src/index.ts` },
+        { find: /^(react|react-dom)(\/.*)?$/, replacement: `${modules}node_modules/$1$2` },
+      ],
+    },
+    server: {
+      host: "127.0.0.1",
+      port: 0,
+      fs: { allow: [ROOT] },
+      proxy: Object.fromEntries(
+        ["/api", "/enter", "/ws"].map((path) => [path, { target: server, ws: path === "/ws" }]),
+      ),
+    },
+  });
+  await vite.listen();
+  const port = (vite.httpServer?.address() as { port: number } | undefined)?.port;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop(): Promise<void> {
+      await vite.close();
+      rmSync(cache, { recursive: true, force: true });
+    },
+  };
+}

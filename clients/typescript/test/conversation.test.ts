@@ -1,0 +1,236 @@
+// The client against a real server: sending, resuming, sending again, and what cannot be helped.
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { Client, Closed, type Conversation, Refused, type View } from "../src/node.js";
+import { Breaker } from "./breaker.js";
+import { reference, Server } from "./server.js";
+import { replyToAll, say, until } from "./talking.js";
+
+let server: Server;
+let client: Client;
+
+beforeAll(async () => {
+  server = await Server.start();
+});
+
+afterAll(async () => {
+  await server?.stop();
+});
+
+afterEach(() => client?.close());
+
+function newClient(url = server.url, token = server.token): Client {
+  client = new Client(url, { token });
+  return client;
+}
+
+async function begin(options: Record<string, unknown> = { delay: 0 }): Promise<Conversation> {
+  const client = newClient();
+  return client.conversation(await client.create({ agent: "demo", options }));
+}
+
+/** What the Python client shows of it now. */
+async function inPython(id: string): Promise<View> {
+  return (await reference<Record<string, View>>(["views", server.url, server.token, id]))[id] as View;
+}
+
+describe("a conversation", () => {
+  test("is what the log says, and every sender's words are there once", async () => {
+    const conversation = await begin();
+    replyToAll(conversation);
+    await say(conversation, "everything");
+    const view = await say(conversation, "hello");
+    expect(view).toStrictEqual(await inPython(conversation.id));
+    expect(view.messages.filter((message) => message.role === "user" && message.by)).toHaveLength(2);
+  });
+
+  test("is the same object for all who ask for it, and the same view until something changes", async () => {
+    const conversation = await begin();
+    expect(client.conversation(conversation.id)).toBe(conversation);
+    await say(conversation, "hello");
+    const { view } = conversation.snapshot;
+    expect(conversation.view()).toBe(view);
+    const after = await say(conversation, "hello again");
+    expect(after).not.toBe(view);
+    view.messages.forEach((message, at) => {
+      expect(after.messages[at]).toBe(message);
+    });
+  });
+
+  test("takes a message once, however often it is sent", async () => {
+    const conversation = await begin();
+    const first = await conversation.send("hello", "m-1");
+    const second = await conversation.send("hello", "m-1");
+    expect(second).toEqual({ ...first, duplicate: true });
+    await expect(conversation.send("other words", "m-1")).rejects.toMatchObject({
+      code: "IDEMPOTENCY_CONFLICT",
+      retryable: false,
+    });
+    const view = await conversation.until((view) => view.turns.length === 1);
+    expect(view.messages.filter((message) => message.role === "user")).toHaveLength(1);
+  });
+
+  test("tells what was refused, and goes on", async () => {
+    const conversation = await begin();
+    const refused = await conversation.answer("toolu_0", "blue").catch((error) => error);
+    expect(refused).toBeInstanceOf(Refused);
+    expect(refused).toMatchObject({
+      code: "NO_PENDING_INPUT",
+      whatToDo: expect.stringContaining("user.message"),
+    });
+    await say(conversation, "hello");
+  });
+
+  test("can be stopped, also when nothing runs", async () => {
+    const conversation = await begin({ delay: 0.01 });
+    expect(await conversation.interrupt()).toEqual({ outcome: "already_ended" });
+    await conversation.send("long");
+    await conversation.until((view) => view.messages.some((message) => message.streaming));
+    expect(await conversation.interrupt()).toMatchObject({ outcome: "requested" });
+    const view = await conversation.until((view) => view.turns.length === 1);
+    expect(view.turns[0]?.end.interrupted).toBe(true);
+  });
+
+  test("has a queue that can be changed", async () => {
+    const conversation = await begin({ delay: 0.01 });
+    await conversation.send("long");
+    const { queue_id } = await conversation.send("never said");
+    await conversation.changeQueue({ action: "remove", queue_id: queue_id as string });
+    await conversation.interrupt();
+    const view = await conversation.until((view) => view.turns.length === 1);
+    expect(JSON.stringify(view)).not.toContain("never said");
+  });
+
+  test("hears every frame, what was missed as it was first sent", async () => {
+    const conversation = await begin();
+    const heard: string[] = [];
+    await say(conversation, "hello");
+    conversation.close();
+    const again = newClient().conversation(conversation.id);
+    again.onFrame((frame) => heard.push(frame.type));
+    await again.until((view) => view.turns.length === 1);
+    expect(heard[0]).toBe("session.connected");
+    expect(heard).toContain("user.message");
+    expect(heard).toContain("assistant.complete");
+    expect(heard).not.toContain("message.replay");
+  });
+
+  test("may hold long words", async () => {
+    const conversation = await begin();
+    const words = "long ".repeat(60_000).trim();
+    const view = await say(conversation, words);
+    expect(view.messages[0]?.blocks[0]).toMatchObject({ type: "text", text: words });
+  });
+
+  test("may begin with its newest entries only", async () => {
+    const conversation = await begin();
+    await say(conversation, "hello");
+    await say(conversation, "hello");
+    const late = newClient().conversation(conversation.id, { tail: 2 });
+    const view = await late.until((view) => view.status !== undefined);
+    expect(view.first).toBe((view.cursor ?? 0) - 1);
+    expect(view.messages.length).toBeLessThan(conversation.view().messages.length);
+  });
+});
+
+describe("what connecting again cannot help", () => {
+  test("is a conversation that there is not", async () => {
+    const conversation = newClient().conversation("nowhere");
+    const closed = await conversation.send("hello").catch((error) => error);
+    expect(closed).toBeInstanceOf(Closed);
+    expect(closed).toMatchObject({ code: "CONVERSATION_NOT_FOUND", closeCode: 4504 });
+    await until(() => conversation.snapshot.connection === "closed");
+    expect(conversation.snapshot.error).toBe(closed);
+    await expect(conversation.until(() => false)).rejects.toBe(closed);
+  });
+
+  test("is a token that is not known", async () => {
+    const conversation = newClient(server.url, "tw_wrong").conversation("nowhere");
+    await expect(conversation.send("hello")).rejects.toMatchObject({ code: "UNAUTHORIZED", closeCode: 4502 });
+    await expect(client.create()).rejects.toMatchObject({ code: "UNAUTHORIZED" });
+  });
+
+  test("is a conversation that was closed here; it can be opened again", async () => {
+    const conversation = await begin();
+    await say(conversation, "hello");
+    const waiting = conversation.until((view) => view.turns.length === 2);
+    conversation.close();
+    await expect(waiting).rejects.toMatchObject({ code: "CLOSED" });
+    await say(conversation, "hello again");
+    expect(conversation.view().turns).toHaveLength(2);
+  });
+
+  test("is no server at all, for a request", async () => {
+    await expect(newClient("http://127.0.0.1:1").list()).rejects.toMatchObject({ code: "UNREACHABLE" });
+  });
+});
+
+// --- a line that breaks -----------------------------------------------------------------------------------
+
+describe("a line that breaks", () => {
+  test("at any moment loses nothing and doubles nothing", async () => {
+    const breaker = await Breaker.before(server.url);
+    const conversation = await begin({ delay: 0.005 });
+    const shaky = newClient(breaker.url).conversation(conversation.id);
+    let frames = 0;
+    shaky.onFrame((frame) => {
+      frames += 1;
+      // At once: also in the middle of a replay, of a block, of an answer. Then rarely, to get on.
+      if (frames % 37 === 0 && frame.type !== "session.connected") breaker.cut();
+    });
+    replyToAll(shaky);
+    await say(shaky, "think, use a tool, ask a question, send a helper and make a plan");
+    expect(breaker.connections).toBeGreaterThan(2);
+    expect(shaky.view()).toStrictEqual(await inPython(conversation.id));
+    breaker.close();
+  });
+
+  test("before an answer has come makes the client ask again under the same id", async () => {
+    const breaker = await Breaker.before(server.url);
+    const conversation = await begin();
+    const shaky = newClient(breaker.url).conversation(conversation.id);
+    await shaky.until((view) => view.status !== undefined);
+    breaker.swallows = true; // the server hears, and nobody hears the server
+    const sent = shaky.send("hello");
+    await conversation.until((view) => view.turns.length === 1);
+    const [unanswered] = shaky.snapshot.unanswered;
+    expect(unanswered).toMatchObject({ type: "user.message", payload: { content: "hello" } });
+    breaker.swallows = false;
+    breaker.cut();
+    expect(await sent).toMatchObject({ duplicate: true, turn_id: 1 });
+    const view = await shaky.until((view) => view.turns.length === 1);
+    expect(view).toStrictEqual(await inPython(conversation.id));
+    expect(view.messages.filter((message) => message.role === "user")).toHaveLength(1);
+    expect(shaky.snapshot.unanswered).toEqual([]);
+    breaker.close();
+  });
+
+  test("while nobody is there is waited for, and what was said meanwhile arrives", async () => {
+    const breaker = await Breaker.before(server.url);
+    const conversation = await begin();
+    const shaky = newClient(breaker.url).conversation(conversation.id);
+    await shaky.until((view) => view.status !== undefined);
+    breaker.cut();
+    await until(() => shaky.snapshot.connection === "connecting");
+    await say(shaky, "hello");
+    expect(shaky.snapshot.connection).toBe("connected");
+    breaker.close();
+  });
+});
+
+test("a line on which nothing is heard any more is given up, and another one taken", async () => {
+  const quick = await Server.start({ TURNWIRE_HEARTBEAT_SECONDS: "1", TURNWIRE_PING_SECONDS: "60" });
+  const breaker = await Breaker.before(quick.url);
+  const conversation = newClient(breaker.url, quick.token);
+  const id = await conversation.create();
+  const talk = conversation.conversation(id);
+  await talk.until((view) => view.status !== undefined);
+  const before = breaker.connections;
+  breaker.swallows = true;
+  await until(() => talk.snapshot.connection === "connecting");
+  breaker.swallows = false;
+  await talk.until(() => talk.snapshot.connection === "connected" && breaker.connections > before);
+  await say(talk, "hello");
+  breaker.close();
+  client.close();
+  await quick.stop();
+});

@@ -1,0 +1,194 @@
+// What a delta costs, what an update costs, and what stays the same object.
+import { describe, expect, test } from "vitest";
+import { Updates } from "../src/line/updates.js";
+import {
+  type MessageView,
+  readFrame,
+  readRpcMessage,
+  type ToolView,
+  Transcript,
+  type View,
+  ViewReducer,
+} from "../src/node.js";
+
+function frame(type: string, sequence: number, payload: Record<string, unknown>): Record<string, unknown> {
+  return {
+    type,
+    conversation_id: "conv-1",
+    turn_id: 1,
+    sequence,
+    timestamp: "2026-01-01T12:00:00.000Z",
+    trace_id: "0af7651916cd43dd8448eb211c80319c",
+    payload,
+  };
+}
+
+function piece(
+  number: number,
+  message = "msg_1",
+  more: Record<string, unknown> = {},
+): Record<string, unknown> {
+  const block = { block_id: `${message}:0`, message_id: message, index: 0, partial: true };
+  return frame("assistant.chunk", number, { ...block, text: "some words ", chunk_seq: number, ...more });
+}
+
+const hello = frame("session.connected", 0, {
+  connection_id: "c-1",
+  client_id: "web-1",
+  epoch: "e-1",
+  first: 1,
+  head: 0,
+  capabilities: { agent: "demo", commands: [] },
+  limits: { max_frame_bytes: 1048576, max_queue: 16, heartbeat_seconds: 15 },
+});
+
+function rpcDelta(number: number): Record<string, unknown> {
+  const event = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "some words " } };
+  return { type: "stream_event", uuid: `evt-x-${number}`, session_id: "s", event, provider: "demo" };
+}
+
+const rpcStart = [
+  { type: "message_start", message: { id: "msg_1", content: null } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+].map((event, at) => ({
+  type: "stream_event",
+  uuid: `evt-y-${at}`,
+  session_id: "s",
+  event,
+  provider: "demo",
+}));
+
+const SLICE = 100;
+
+/** Milliseconds for each slice of these. */
+function slices(raw: string[], take: (value: unknown) => void): number[] {
+  const costs: number[] = [];
+  for (let at = 0; at < raw.length; at += SLICE) {
+    const begun = performance.now();
+    for (const each of raw.slice(at, at + SLICE)) take(JSON.parse(each));
+    costs.push(performance.now() - begun);
+  }
+  return costs;
+}
+
+/** What so many deltas in one message cost, each of them looked at. */
+function v2Cost(deltas: number): number[] {
+  const reducer = new ViewReducer();
+  reducer.apply(readFrame(hello));
+  const raw = Array.from({ length: deltas }, (_, at) => JSON.stringify(piece(at + 1)));
+  return slices(raw, (value) => {
+    reducer.apply(readFrame(value));
+    reducer.view();
+  });
+}
+
+function rpcCost(deltas: number): number[] {
+  const transcript = new Transcript();
+  for (const message of rpcStart) transcript.apply(readRpcMessage(message));
+  const raw = Array.from({ length: deltas }, (_, at) => JSON.stringify(rpcDelta(at)));
+  return slices(raw, (value) => {
+    transcript.apply(readRpcMessage(value));
+    transcript.view();
+  });
+}
+
+function median(numbers: number[]): number {
+  return numbers.sort((one, other) => one - other)[Math.floor(numbers.length / 2)] as number;
+}
+
+describe.each([
+  ["v2", v2Cost],
+  ["RPC", rpcCost],
+])("over %s", (_, costOf) => {
+  test("10,000 deltas in one message cost at most 12 times 1,000", { retry: 3 }, () => {
+    costOf(5_000); // warm up
+    const [short, long]: [number[], number[]] = [[], []];
+    for (let round = 0; round < 5; round += 1) {
+      for (let message = 0; message < 10; message += 1) short.push(...costOf(1_000));
+      long.push(...costOf(10_000));
+    }
+    // The same work in both, and medians: the machine has other things to do, now and then.
+    expect((10 * median(long)) / median(short)).toBeLessThan(12);
+  });
+});
+
+describe("what has not changed is the same object", () => {
+  const reducer = new ViewReducer();
+  reducer.apply(readFrame(hello));
+  let sequence = 0;
+  const tell = (type: string, payload: Record<string, unknown>): View => {
+    sequence += 1;
+    reducer.apply(readFrame(frame(type, sequence, payload)));
+    return reducer.view();
+  };
+  const call = (id: string, number: number, parent?: string) => ({
+    block_id: id,
+    message_id: `msg_${id}`,
+    index: 0,
+    partial: false,
+    tool_use_id: id,
+    tool_name: "Agent",
+    message_sequence: number,
+    parent_tool_use_id: parent ?? null,
+  });
+  const changed = (before: View, after: View): string[] =>
+    after.messages.filter((message, at) => message !== before.messages[at]).map((message) => message.id);
+
+  test("beside a growing message, and under a sub-agent's card", () => {
+    tell("user.message", { content: [{ type: "text", text: "Hello" }], message_sequence: 1 });
+    tell("assistant.tool_call", call("one", 2));
+    tell("assistant.tool_call", call("two", 3));
+    const before = tell("assistant.tool_call", call("inner", 4, "one"));
+    const after = tell(
+      "assistant.chunk",
+      piece(1, "msg_deep", { parent_tool_use_id: "inner" }).payload as never,
+    );
+    expect(changed(before, after)).toEqual(["msg_one"]);
+    const again = tell(
+      "assistant.chunk",
+      piece(2, "msg_deep", { parent_tool_use_id: "inner" }).payload as never,
+    );
+    expect(changed(after, again)).toEqual(["msg_one"]);
+    const deep = (view: View) =>
+      ((view.messages[1] as MessageView).blocks[0] as ToolView).messages?.[0] as MessageView;
+    expect(deep(again).blocks[0]).toMatchObject({
+      id: "inner",
+      messages: [{ id: "msg_deep", streaming: true }],
+    });
+    const grown = tell("assistant.tool_progress", { tool_use_id: "two", output: "x" });
+    expect(changed(again, grown)).toEqual(["msg_two"]);
+  });
+
+  test("in a state that comes again, and when nothing comes that counts", () => {
+    const state = { state: "active", running: true, queue: [{ queue_id: "q", content: [] }], requests: [] };
+    const before = tell("session.state", state);
+    const after = tell("session.state", { ...state, running: false });
+    expect(after.status).not.toBe(before.status);
+    expect(after.status?.queue).toBe(before.status?.queue);
+    expect(after.messages).toBe(before.messages);
+    expect(tell("session.heartbeat_ack", {})).toBe(after);
+    expect(tell("session.state", { ...state, running: false })).toBe(after);
+  });
+});
+
+describe("updates", () => {
+  test("however much has come, listeners are told once per frame", async () => {
+    let refreshed = 0;
+    const updates = new Updates(() => {
+      refreshed += 1;
+    });
+    const told: string[] = [];
+    updates.subscribe(() => told.push("one"));
+    const stop = updates.subscribe(() => told.push("other"));
+    for (let number = 0; number < 1_000; number += 1) updates.changed();
+    expect(told).toEqual([]);
+    await new Promise<void>((next) => updates.subscribe(next));
+    expect(told).toEqual(["one", "other"]);
+    stop();
+    updates.changed();
+    updates.flush();
+    updates.flush();
+    expect(told).toEqual(["one", "other", "one"]);
+    expect(refreshed).toBe(2);
+  });
+});

@@ -1,0 +1,107 @@
+// What is published: how large it is, that its types are those of schema/, and that it works.
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ROOT } from "./fixtures.js";
+import { Server } from "./server.js";
+
+const run = promisify(execFile);
+const PACKAGE = `${ROOT}clients/typescript`;
+
+test("types and table are what schema/ says", async () => {
+  await run(process.execPath, [`${PACKAGE}/tools/generate.mjs`, "--check"]);
+});
+
+test("no address of a download is in the lock file, and nothing is depended on", () => {
+  expect(readFileSync(`${PACKAGE}/package-lock.json`, "utf8")).not.toMatch(/"resolved"|\.tgz/);
+  expect(JSON.parse(readFileSync(`${PACKAGE}/package.json`, "utf8")).dependencies).toBeUndefined();
+});
+
+test("all of it, without React, is at most 15 kB gzipped", async () => {
+  const { outputFiles } = await build({
+    entryPoints: [`${PACKAGE}/src/index.ts`],
+    bundle: true,
+    minify: true,
+    format: "esm",
+    target: "es2022",
+    write: false,
+  });
+  const size = gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length;
+  expect(size).toBeGreaterThan(1_000);
+  expect(size).toBeLessThanOrEqual(15_000);
+});
+
+describe("the package, installed into an empty project", () => {
+  const project = mkdtempSync(join(tmpdir(), "turnwire-project-"));
+  let server: Server;
+
+  beforeAll(async () => {
+    const packed = await run("npm", ["pack", "--silent", "--pack-destination", project], { cwd: PACKAGE });
+    const tarball = packed.stdout.trim().split("\n").at(-1) as string;
+    writeFileSync(`${project}/package.json`, '{"name": "empty", "private": true}');
+    await run("npm", ["install", "--silent", "--offline", "--no-audit", "--no-fund", tarball], {
+      cwd: project,
+    });
+    server = await Server.start();
+  }, 120_000);
+
+  afterAll(async () => {
+    await server?.stop();
+    rmSync(project, { recursive: true, force: true });
+  });
+
+  test("holds a conversation with the script of the docs, in 20 lines", async () => {
+    const docs = readFileSync(`${ROOT}docs/clients/typescript.md`, "utf8");
+    const script = /```js\n(\/\/ chat\.mjs[\s\S]*?)```/.exec(docs)?.[1] as string;
+    expect(script.trim().split("\n").length).toBeLessThanOrEqual(20);
+    writeFileSync(`${project}/chat.mjs`, script);
+    const args = ["chat.mjs", server.url, server.token, "think, use a tool and ask a question", "hello"];
+    const { stdout } = await run(process.execPath, args, { cwd: project });
+    expect(stdout).toContain("42");
+    expect(stdout).toContain("[Bash]");
+    expect(stdout).toContain("[request_input]");
+  });
+
+  test("can be required and imported, with the same names", async () => {
+    const names = "Object.keys(m).sort().join()";
+    const required = await run(
+      process.execPath,
+      ["-e", `const m = require("@turnwire/client"); console.log(${names})`],
+      {
+        cwd: project,
+      },
+    );
+    const imported = await run(
+      process.execPath,
+      ["--input-type=module", "-e", `import * as m from "@turnwire/client"; console.log(${names})`],
+      { cwd: project },
+    );
+    expect(required.stdout.replace("default,", "")).toBe(imported.stdout);
+    expect(imported.stdout).toContain("Client,");
+  });
+
+  test("has types for both", async () => {
+    const tsc = `${PACKAGE}/node_modules/typescript/bin/tsc`;
+    const words = 'import { Client, type View } from "@turnwire/client";\n';
+    const use = "export const look = (c: Client): View => c.conversation('x').snapshot.view;\n";
+    writeFileSync(`${project}/one.mts`, words + use);
+    writeFileSync(`${project}/other.cts`, words + use);
+    const options = [
+      "--noEmit",
+      "--strict",
+      "--module",
+      "nodenext",
+      "--skipLibCheck",
+      "false",
+      "--types",
+      "",
+    ];
+    const more = ["--lib", "es2022,dom,dom.iterable", "one.mts", "other.cts"];
+    await run(process.execPath, [tsc, ...options, ...more], { cwd: project });
+  });
+});

@@ -1,0 +1,80 @@
+// All recorded streams: through the reducers, and through a real server that plays them.
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Client, readFrame, readRpcMessage, Transcript, type View, ViewReducer } from "../src/node.js";
+import { reference, Server } from "./server.js";
+import { replyToAll, say } from "./talking.js";
+
+interface Recording {
+  name: string;
+  turns: number;
+  v2: unknown[];
+  view: unknown;
+  rpc: { data: unknown }[];
+  rpc_view: unknown;
+}
+
+const recordings = await reference<Recording[]>(["recordings"]);
+
+describe.each(recordings)("$name", (recording) => {
+  test("is shown as Python shows it, frame by frame and twice", () => {
+    for (const frames of [recording.v2, [...recording.v2, ...recording.v2]]) {
+      const reducer = new ViewReducer();
+      for (const frame of frames) {
+        reducer.apply(readFrame(frame));
+        reducer.view();
+      }
+      expect(reducer.view()).toStrictEqual(recording.view);
+    }
+  });
+
+  test("is shown as Python shows it over RPC, message by message and twice", () => {
+    for (const frames of [recording.rpc, [...recording.rpc, ...recording.rpc]]) {
+      const transcript = new Transcript();
+      for (const { data } of frames) {
+        transcript.apply(readRpcMessage(data));
+        transcript.view();
+      }
+      expect(transcript.view()).toStrictEqual(recording.rpc_view);
+    }
+  });
+});
+
+describe("played by a real server", () => {
+  let server: Server;
+  let client: Client;
+
+  beforeAll(async () => {
+    const agents = recordings.map(({ name }) => `played:${name}`);
+    server = await Server.start({ TURNWIRE_AGENTS: ["demo", ...agents].join() });
+    client = new Client(server.url, { token: server.token });
+  });
+
+  afterAll(async () => {
+    client?.close();
+    await server?.stop();
+  });
+
+  test("all recordings are shown as Python shows them, through both doors", async () => {
+    const seen: Record<string, View> = {};
+    const seenOverRpc: View[] = [];
+    const histories: { dialect: string; frames: unknown[] }[] = [];
+    for (const { name, turns } of recordings) {
+      const id = await client.create({ agent: name });
+      const conversation = client.conversation(id);
+      const session = client.rpc({ conversation: id, tool_progress: "output_delta" }).open();
+      const done = replyToAll(conversation);
+      for (let turn = 1; turn <= turns; turn += 1) await say(conversation, `turn ${turn}`);
+      done();
+      seen[id] = conversation.view();
+      conversation.close();
+      await session.until((view) => view.turns.length === seen[id]?.turns.length);
+      const { messages } = await session.call("getHistory", {});
+      histories.push({ dialect: "rpc", frames: messages });
+      seenOverRpc.push(session.view());
+      session.close();
+    }
+    const ids = Object.keys(seen);
+    expect(seen).toStrictEqual(await reference(["views", server.url, server.token, ...ids]));
+    expect(seenOverRpc).toStrictEqual(await reference(["fold"], histories));
+  }, 300_000);
+});

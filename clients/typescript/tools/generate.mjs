@@ -1,0 +1,225 @@
+// Writes src/generated: the types of all frames and views, and the table that the lenient reader
+// (src/lenient.ts) works from. Both come from schema/, so that they cannot say two things.
+//
+//   node tools/generate.mjs           writes the files
+//   node tools/generate.mjs --check   fails if they are not what it would write
+import { readFileSync, writeFileSync } from "node:fs";
+
+const here = (path) => new URL(path, import.meta.url);
+const schemaOf = (name) => JSON.parse(readFileSync(here(`../../../schema/${name}.schema.json`), "utf8"));
+
+const rpc = schemaOf("rpc");
+const view = schemaOf("view");
+
+// In the order in which they are written. The view comes last, because it says most exactly what is
+// here once a frame was read: content of an unknown kind, for example, is always wrapped by then.
+const schemas = {
+  server: schemaOf("v2"),
+  client: schemaOf("v2-client"),
+  rpc,
+  calls: prefixed(schemaOf("rpc-calls")),
+  frames: prefixed(schemaOf("rpc-frames")),
+  view,
+};
+
+/** The frames of RPC have names that those of protocol v2 have too: here they begin with Rpc. */
+function prefixed(schema) {
+  const renamed = (name) => (name in rpc.$defs || name in view.$defs ? name : `Rpc${name}`);
+  const text = JSON.stringify(schema).replace(/#\/\$defs\/(\w+)/g, (_, name) => `#/$defs/${renamed(name)}`);
+  const read = JSON.parse(text);
+  read.$defs = Object.fromEntries(Object.entries(read.$defs).map(([name, each]) => [renamed(name), each]));
+  return read;
+}
+
+// The unions of the schema have no names there; these are those that the Python code gives them.
+const unions = {
+  ServerFrame: schemas.server.anyOf,
+  ClientFrame: schemas.client.anyOf,
+  RpcMessage: schemas.rpc.anyOf,
+  RpcStreamEventData: schemas.rpc.$defs.RpcStreamEvent.properties.event.anyOf,
+  RpcDelta: schemas.rpc.$defs.RpcContentBlockDeltaEvent.properties.delta.anyOf,
+  RpcBlock: schemas.rpc.$defs.RpcContentBlockStartEvent.properties.content_block.anyOf,
+  Content: schemas.server.$defs.UserWords.properties.content.items.anyOf,
+  BlockView: schemas.view.$defs.MessageView.properties.blocks.items.anyOf,
+  RpcServerFrame: schemas.frames.anyOf,
+};
+
+const refName = (schema) => schema.$ref.replace("#/$defs/", "");
+const members = (variants) => variants.map(refName);
+const isNull = (schema) => schema.type === "null";
+const unionNames = new Map(Object.entries(unions).map(([name, variants]) => [keyOf(variants), name]));
+
+function keyOf(variants) {
+  return variants.every((variant) => variant.$ref) ? members(variants).sort().join() : "";
+}
+
+const defs = Object.assign({}, ...Object.values(schemas).map((schema) => schema.$defs));
+const sent = new Set([...Object.keys(schemas.client.$defs), ...Object.keys(schemas.calls.$defs)]);
+
+// --- types --------------------------------------------------------------------------------------
+
+function typeOf(schema) {
+  if (schema.$ref) return refName(schema);
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
+  if (schema.anyOf) {
+    const name = unionNames.get(keyOf(schema.anyOf));
+    return name ?? schema.anyOf.map(typeOf).join(" | ");
+  }
+  switch (schema.type) {
+    case "string":
+      // A word from a list that a later version may add to.
+      return schema.examples
+        ? `${schema.examples.map((word) => JSON.stringify(word)).join(" | ")} | (string & {})`
+        : "string";
+    case "integer":
+    case "number":
+      return "number";
+    case "boolean":
+    case "null":
+      return schema.type;
+    case "array":
+      return `Array<${schema.items ? typeOf(schema.items) : "unknown"}>`;
+    case "object":
+      return `Record<string, ${schema.additionalProperties ? typeOf(schema.additionalProperties) : "unknown"}>`;
+    default:
+      return "unknown";
+  }
+}
+
+function comment(words, indent = "") {
+  const said = words?.split("\n")[0].trim();
+  return said ? `${indent}/** ${said} */\n` : "";
+}
+
+function interfaceOf(name, schema) {
+  const required = new Set(schema.required);
+  const fields = ordered(schema).map(([field, value]) => {
+    let type = typeOf(value);
+    // Who reads leaves out what is null by default, so that a field is either there or not.
+    if (!required.has(field) && !sent.has(name)) type = type.replace(/ \| null$/, "");
+    const mark = required.has(field) ? "" : "?";
+    return `${comment(value.description, "  ")}  ${field}${mark}: ${type};\n`;
+  });
+  if (name === "UnknownFrame") {
+    return `${comment(schema.description)}export interface UnknownFrame {\n  type: "unknown";\n  originalType: string;\n  data: unknown;\n}\n`;
+  }
+  return `${comment(schema.description)}export interface ${name} {\n${fields.join("")}}\n`;
+}
+
+/** Required fields first, and the tag before all others: that is how people read them. */
+function ordered(schema) {
+  const required = schema.required ?? [];
+  const rest = Object.keys(schema.properties).filter((name) => !required.includes(name));
+  return [...required, ...rest].map((name) => [name, schema.properties[name]]);
+}
+
+function types() {
+  const unionTypes = Object.entries(unions).map(
+    ([name, variants]) =>
+      `export type ${name} =\n${members(variants)
+        .map((each) => `  | ${each}`)
+        .join("\n")};\n`,
+  );
+  const calls = schemas.calls.anyOf
+    .filter((call) => call.properties.method)
+    .map(({ properties }) => `  ${properties.method.const}: ${refName(properties.params)};\n`);
+  unionTypes.push(
+    `/** What each method of RPC is called with. */\nexport interface RpcCalls {\n${calls.join("")}}\n`,
+  );
+  const interfaces = Object.entries(defs).map(([name, schema]) => interfaceOf(name, schema));
+  return [...interfaces, ...unionTypes].join("\n");
+}
+
+// --- the reader's table ---------------------------------------------------------------------------
+
+/** A field as the reader's table has it; src/lenient.ts says what the marks mean. */
+function spec(schema, isRequired) {
+  if (!isRequired && !("default" in schema)) return "any*";
+  const { kind, nullable } = kindOf(schema);
+  if (isRequired) return kind + (nullable && kind !== "any" ? "|null" : "");
+  if (schema.default === null) return `${kind}?`;
+  return `${kind}=${JSON.stringify(schema.default)}`;
+}
+
+function kindOf(schema) {
+  if (schema.$ref) return { kind: refName(schema), nullable: false };
+  if (schema.enum) return { kind: schema.enum.map((word) => `'${word}'`).join(""), nullable: false };
+  if (schema.anyOf) {
+    const name = unionNames.get(keyOf(schema.anyOf));
+    if (name) return { kind: name, nullable: false };
+    const rest = schema.anyOf.filter((variant) => !isNull(variant));
+    if (rest.length !== 1) throw new Error(`no name for this union: ${JSON.stringify(schema)}`);
+    return { kind: kindOf(rest[0]).kind, nullable: rest.length < schema.anyOf.length };
+  }
+  if (schema.type === "array") return { kind: `${kindOf(schema.items ?? {}).kind}[]`, nullable: false };
+  return { kind: schema.type ?? "any", nullable: false };
+}
+
+const TAKEN = new Set(["Replay", "ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
+const ENVELOPE = ["conversation_id", "turn_id", "sequence", "timestamp", "trace_id"];
+
+function table() {
+  const shapes = {};
+  const named = {};
+  const frames = {};
+  const follow = (kind) => {
+    const name = kind.replace(/\[\]$/, "");
+    if (unions[name]) addUnion(name);
+    else if (defs[name]) addShape(name);
+  };
+  const addShape = (name) => {
+    if (shapes[name]) return;
+    const required = new Set(defs[name].required);
+    shapes[name] = {};
+    for (const [field, schema] of ordered(defs[name])) {
+      if (field === "type" && schema.enum?.length === 1) continue;
+      shapes[name][field] = spec(schema, required.has(field));
+      follow(kindOf(schema).kind);
+    }
+  };
+  const addUnion = (name) => {
+    if (named[name]) return;
+    named[name] = {};
+    for (const member of members(unions[name])) {
+      const tag = defs[member].properties.type.enum?.[0];
+      if (tag === "unknown") continue; // what the reader makes of all that is not here
+      named[name][tag] = member;
+      addShape(member);
+    }
+  };
+  for (const member of members(unions.ServerFrame)) {
+    const tag = defs[member].properties.type.enum?.[0];
+    if (tag === undefined) continue;
+    frames[tag] = refName(defs[member].properties.payload);
+    // A replay holds a frame: src/v2/frames.ts reads it. What no view is made of is taken as it comes.
+    if (!TAKEN.has(frames[tag])) addShape(frames[tag]);
+    else if (frames[tag] !== "Replay") frames[tag] = "";
+  }
+  addUnion("RpcMessage");
+  const envelope = Object.fromEntries(
+    ENVELOPE.map((field) => [field, spec(defs.AssistantChunk.properties[field], true)]),
+  );
+  const write = (name, doc, value) =>
+    `/** ${doc} */\nexport const ${name}: ${name === "frames" || name === "envelope" ? "Record<string, string>" : "Record<string, Record<string, string>>"} = ${JSON.stringify(value, null, 2).replace(/^( +)"(\w+)":/gm, "$1$2:")};\n`;
+  return [
+    write("envelope", "What every frame of the server has.", envelope),
+    write("frames", "The payload of each frame of the server.", frames),
+    write("unions", "Which object each tag of a union stands for.", named),
+    write("shapes", "The fields of each object.", shapes),
+  ].join("\n");
+}
+
+const HEAD =
+  "// Generated from schema/ by tools/generate.mjs: `make schema` writes it anew. Do not edit.\n\n";
+const written = { "types.ts": HEAD + types(), "table.ts": HEAD + table() };
+for (const [name, text] of Object.entries(written)) {
+  const path = here(`../src/generated/${name}`);
+  if (process.argv.includes("--check")) {
+    if (readFileSync(path, "utf8") !== text) {
+      console.error(`src/generated/${name} is not what schema/ says: run make schema.`);
+      process.exitCode = 1;
+    }
+  } else {
+    writeFileSync(path, text);
+  }
+}

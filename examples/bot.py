@@ -1,0 +1,23 @@
+"""A bot that answers every question of its conversation with "yes": python examples/bot.py URL TOKEN "hello" """
+
+import asyncio
+import sys
+
+from turnwire.client import Client
+from turnwire.dialects.v2 import frames as f
+
+
+async def main(url: str, token: str, prompt: str) -> None:
+    client = Client(url, token)
+    async with client.conversation(await client.create()) as talk:
+        await talk.send(prompt)
+        async for frame in talk:
+            if isinstance(frame, f.AssistantRequestInput):
+                await talk.answer(frame.payload.question_id, "yes")
+            elif isinstance(frame, f.AssistantChunk) and not frame.payload.partial:
+                print(frame.payload.text)
+            elif isinstance(frame, f.AssistantComplete):
+                return
+
+
+asyncio.run(main(*sys.argv[1:]))

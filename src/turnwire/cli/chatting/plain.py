@@ -1,0 +1,90 @@
+"""A conversation without a terminal: each line of standard input is a message."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextlib import suppress
+
+from rich.text import Text
+
+from turnwire.cli.home import Home
+from turnwire.cli.live.ending import figures, next_step
+from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.there import There
+from turnwire.cli.live.view import View, open_view
+from turnwire.cli.live.visit import tell_open
+from turnwire.cli.remote import tell_when_gone
+from turnwire.client import ClientConversation
+
+__all__ = ["plain_chat"]
+
+
+async def plain_chat(talk: ClientConversation, home: Home, name: str) -> int:
+    """Line after line, each to the end of its turn: the exit code of the last."""
+    there = There(name, talk)
+    tell_when_gone(talk)
+    with open_view(as_json=False) as view:
+        try:
+            async with Session(there, view) as session:
+                code = await _turns(session, view)
+        except Left as left:
+            if left.request is not None:
+                tell_open(view, home, there, left.request)
+                return left.code
+            code = left.code
+        view.note([Text(f"Go on: {home.command('chat', '--conversation', name)}")])
+    return code
+
+
+async def _turns(session: Session, view: View) -> int:
+    lines = _lines()
+    code = 0
+    turn_id = session.status.turn_id
+    while True:
+        if turn_id is not None:
+            end = await session.see(turn_id)
+        else:
+            words = await session.heed(lines.get())
+            if words is None:
+                return code
+            if not words.strip():
+                continue
+            end = await session.say(words)
+        turn_id = None
+        step = next_step(end)
+        view.note([*figures(end), *([Text(step)] if step else [])])
+        code = 1 if end.is_error else 130 if end.interrupted else 0
+
+
+def _lines() -> asyncio.Queue[str | None]:
+    """Standard input, read beside the loop: whoever sits at its other end may take their time."""
+    loop = asyncio.get_running_loop()
+    lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def tell(line: bytes | None) -> None:
+        words = None if line is None else line.decode(errors="replace")
+        loop.call_soon_threadsafe(lines.put_nowait, words)
+
+    def read() -> None:
+        rest = b""
+        with suppress(RuntimeError):  # the loop is gone, and nobody waits any more
+            # Not through sys.stdin: a thread that waits inside of it holds up the program's end.
+            while data := _read():
+                *whole, rest = (rest + data).split(b"\n")
+                for line in whole:
+                    tell(line)
+            if rest:
+                tell(rest)
+            tell(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
+def _read() -> bytes:
+    try:
+        return os.read(0, 65536)
+    except OSError:  # closed, or a terminal that is gone
+        return b""

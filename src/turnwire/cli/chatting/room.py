@@ -1,0 +1,243 @@
+"""One person at a terminal, in a conversation on a server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from rich.text import Text
+
+from turnwire.cli.chatting.bar import bar_of
+from turnwire.cli.chatting.painter import ChatPainter
+from turnwire.cli.chatting.requests import Requests
+from turnwire.cli.chatting.screen import ChatScreen
+from turnwire.cli.live.ending import next_step
+from turnwire.cli.live.pen import Pen
+from turnwire.cli.live.story import Story
+from turnwire.cli.live.there import There
+from turnwire.cli.visible import safe
+from turnwire.cli.words import plain
+from turnwire.client import ClientConversation, Closed
+from turnwire.core.content import Content, TextContent
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import QueueItem, Status
+from turnwire.dialects.v2 import frames as f
+
+__all__ = ["Room"]
+
+_SHOWN = 5  # messages of the queue
+_TICK = 0.2  # seconds between two looks at the clock, while something counts
+
+
+class Room:
+    """`stay` shows everything and hears the person, until they leave."""
+
+    def __init__(
+        self, name: str, talk: ClientConversation, pen: Pen, server: Callable[[], str | None]
+    ) -> None:
+        """`server` says how to start one, where none runs."""
+        self._talk = talk
+        self._server = server
+        self._screen = ChatScreen(pen, self)
+        self._painter = ChatPainter(pen, self._screen)
+        self._story = Story(self._painter, past=True, others=self)
+        self._requests = Requests(There(name, talk), self._screen, self._painter)
+        self.status: Status | None = None
+        self._agent = "the agent"
+        self._since = 0.0  # when the turn began
+        self._stopping: int | None = None  # the turn that is being stopped
+        self.unsent: list[str] = []  # words that the server has not acknowledged
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._leaving: asyncio.Future[int] | None = None
+
+    async def stay(self) -> int:
+        """Until the person leaves: the exit code. Raises Closed if there is no way back."""
+        loop = asyncio.get_running_loop()
+        self._leaving = loop.create_future()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            code = 0 if number == signal.SIGINT else 128 + number
+            loop.add_signal_handler(number, self._leave, code)
+        self._talk.on_line = self._screen.refresh
+        try:
+            async with self._screen.open():
+                for work in (self._follow(), self._requests.ask_all(), self._tick()):
+                    self._spawn(work)
+                try:
+                    return await self._leaving
+                finally:
+                    self._painter.stop()
+        finally:
+            self._talk.on_line = None
+            for task in list(self._tasks):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Refused, Closed):
+                    await task
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+
+    def note(self, lines: list[Text]) -> None:
+        """Something that is not in the frames."""
+        self._painter.note(lines)
+
+    # --- what the person does -----------------------------------------------------------------
+
+    def entered(self, text: str) -> None:
+        """A message; an empty line lets a held queue go on, or tries the line again."""
+        if text.strip():
+            self.unsent.append(text)
+            self._spawn(self._send(text))
+        elif self._talk.line.state == "offline":
+            self._talk.hurry()
+        elif self.status is not None and self.status.queue_held:
+            self._spawn(self._talk.change_queue("resume"))
+
+    def escaped(self) -> None:
+        """Stop the turn."""
+        turn_id = self.status.turn_id if self.status is not None else None
+        if turn_id is not None and self._stopping != turn_id:
+            self._stopping = turn_id
+            self._spawn(self._talk.interrupt(turn_id))
+            self._screen.refresh()
+
+    def left(self) -> None:
+        """Go."""
+        self._leave(0)
+
+    def reached_up(self) -> bool:
+        """Take the newest message back that waits."""
+        for item in reversed(self.status.queue if self.status is not None else []):
+            if all(isinstance(part, TextContent) for part in item.content):
+                self._spawn(self._take_back(item))
+                return True
+        return False
+
+    def bar(self) -> StyleAndTextTuples:
+        """How things stand."""
+        offline = self._talk.line.state == "offline"
+        return bar_of(
+            self._talk.line,
+            self.status,
+            agent=self._agent,
+            now=asyncio.get_running_loop().time(),
+            since=self._since,
+            is_asking=self._requests.is_asking,
+            is_stopping=self._stopping is not None,
+            start=self._server() if offline else None,
+        )
+
+    def invitation(self) -> str:
+        """What an empty line says."""
+        if self.status is None or self.status.turn_id is None:
+            return "Say something"
+        return "Say what comes next: it is queued"
+
+    def _leave(self, code: int) -> None:
+        if self._leaving is not None and not self._leaving.done():
+            self._leaving.set_result(code)
+
+    async def _send(self, text: str) -> None:
+        self._show_waiting()
+        try:
+            await self._talk.send(text)
+        except Refused as refused:
+            self.note([Text(refused.message, "yellow")])
+            self._screen.give_back(text)
+        self.unsent.remove(text)  # whoever leaves before is told of it
+        self._show_waiting()
+
+    async def _take_back(self, item: QueueItem) -> None:
+        await self._talk.change_queue("remove", item.queue_id)
+        self._screen.give_back(_words(item.content))
+
+    # --- what the conversation does -----------------------------------------------------------
+
+    async def _follow(self) -> None:
+        async for frame in self._talk:
+            if isinstance(frame, f.Frame):
+                self._story.feed(frame)
+                self._requests.hear(frame)
+                self._take(frame)
+
+    def _take(self, frame: f.Frame) -> None:
+        match frame:
+            case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
+                self._agent = plain(info.capabilities.agent)
+            case f.SessionState(payload=status):
+                if self.status is None or status.turn_id != self.status.turn_id:
+                    self._since = asyncio.get_running_loop().time()
+                self.status = status
+                if self._stopping != status.turn_id:
+                    self._stopping = None
+                self._show_waiting()
+            case f.AssistantComplete(payload=end):
+                self._painter.rest()
+                step = next_step(end)
+                self.note([Text(step)] if step else [])
+            case _:
+                pass
+
+    def answered_elsewhere(self, request_id: str) -> bool:
+        """Whether it was open here, and nobody here has answered it."""
+        return self._requests.answered_elsewhere(request_id)
+
+    def stopped_elsewhere(self, turn_id: int | None) -> bool:
+        """Whether it ran here, and nobody here has stopped it."""
+        running = self.status.turn_id if self.status is not None else None
+        return running == turn_id and self._stopping != turn_id
+
+    def _show_waiting(self) -> None:
+        """The queue, and what is on its way into it."""
+        lines: list[Text] = []
+        status = self.status
+        if status is not None:
+            word = "held" if status.queue_held else "queued"
+            lines += [_waiting(word, _words(item.content)) for item in status.queue[:_SHOWN]]
+            if (more := len(status.queue) - _SHOWN) > 0:
+                lines.append(Text(f"  and {more} more", "dim"))
+        lines += [_waiting("sending", text) for text in self.unsent]
+        if status is not None and status.queue:
+            keys = "Up takes the last one back"
+            if status.queue_held:
+                keys = f"Enter lets the queue go on · {keys}"
+            lines.append(Text(f"  {keys}", "dim"))
+        self._painter.waiting(lines)
+
+    async def _tick(self) -> None:
+        """While something counts, the bar does."""
+        server = self._server()
+        while True:
+            await asyncio.sleep(_TICK)
+            if self._talk.line.state == "offline":
+                there, server = server, self._server()
+                if there is not None and server is None:
+                    self._talk.hurry()  # it is back, and need not be waited for
+            if self._talk.line.state != "live" or (self.status and self.status.turn_id is not None):
+                self._screen.refresh()
+
+    # --- tasks --------------------------------------------------------------------------------
+
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        problem = None if task.cancelled() else task.exception()
+        if isinstance(problem, Refused):
+            self._stopping = None
+            self.note([Text(problem.message, "yellow")])
+        elif problem is not None and self._leaving is not None and not self._leaving.done():
+            self._leaving.set_exception(problem)
+
+
+def _words(content: list[Content]) -> str:
+    return "\n".join(part.text for part in content if isinstance(part, TextContent))
+
+
+def _waiting(word: str, text: str) -> Text:
+    return Text.assemble((f"  {word}: ", "dim"), plain(safe(text)))

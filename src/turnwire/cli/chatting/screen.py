@@ -1,0 +1,301 @@
+"""The screen of a chat: what stays, below it what changes, the prompt, and a bar in words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import (
+    BufferControl,
+    ConditionalContainer,
+    Dimension,
+    FormattedTextControl,
+    HSplit,
+    Layout,
+    Window,
+)
+from prompt_toolkit.layout.processors import AfterInput
+from prompt_toolkit.output import ColorDepth
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import Style
+
+from turnwire.cli.live.pen import Pen
+
+__all__ = ["ChatScreen", "Person"]
+
+_HOLD, _SHOW = "\x1b[?2026h", "\x1b[?2026l"  # drawn at once, where the terminal can
+_TALLEST = 8  # lines of the prompt; what is longer scrolls inside of it
+_QUIET = 0.7  # seconds without a key, after which nobody is in the middle of a word
+_ESCAPE = 0.05  # seconds after which Esc is the key, and not the beginning of another
+
+_STYLE = Style.from_dict(
+    {
+        "prompt": "bold ansicyan",
+        "hint": "ansimagenta",
+        "faint": "dim",
+        "good": "ansigreen",
+        "busy": "ansiyellow",
+        "bad": "ansired",
+    }
+)
+
+
+class Person(Protocol):
+    """Who hears what is typed."""
+
+    def entered(self, text: str) -> None:
+        """A line, although nothing was asked."""
+
+    def escaped(self) -> None:
+        """Esc."""
+
+    def left(self) -> None:
+        """Ctrl-C or Ctrl-D, with nothing in the line."""
+
+    def reached_up(self) -> bool:
+        """The arrow up in an empty line; false: it brings what was said before."""
+
+    def bar(self) -> StyleAndTextTuples:
+        """The last line of the screen."""
+
+    def invitation(self) -> str:
+        """What an empty line says."""
+
+
+class _Output(Vt100_Output):
+    """Writes several things as one, so that nothing flickers between them."""
+
+    is_held = False
+
+    def flush(self) -> None:
+        if not self.is_held:
+            super().flush()
+
+
+class ChatScreen:
+    """Lines go in with `show`, lines that are typed come out through the person."""
+
+    def __init__(self, pen: Pen, person: Person) -> None:
+        self._pen = pen
+        self._person = person
+        self._lines: list[str] = []
+        self._hint = ""
+        self._reading: asyncio.Future[str] | None = None
+        self._last_key = 0.0
+        self._size = pen.size
+        self.on_resize: Callable[[], None] | None = None
+        self._history = InMemoryHistory()
+        self._buffer = Buffer(history=self._history, multiline=True)
+        self._output = _Output(
+            pen.file,
+            self._measure,
+            term=os.environ.get("TERM"),
+            default_color_depth=ColorDepth.DEPTH_1_BIT if pen.console.no_color else None,
+            enable_cpr=False,
+        )
+        self._app: Application[None] = Application(
+            layout=self._layout(),
+            key_bindings=self._keys(),
+            style=_STYLE,
+            output=self._output,
+            erase_when_done=True,
+        )
+        self._app.ttimeoutlen = _ESCAPE
+        self._app.timeoutlen = 2 * _ESCAPE
+        self._app.key_processor.after_key_press += lambda _: self._pressed()
+        self._app.before_render += lambda _: self._look_at_size()
+
+    # --- running ------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Inside, the prompt is there; afterwards nothing of it is left."""
+        drawn = asyncio.Event()
+        self._app.after_render += lambda _: drawn.set()
+        run = self._app.run_async(handle_sigint=False, set_exception_handler=False)
+        running = asyncio.create_task(run)
+        running.add_done_callback(lambda _: self._person.left())  # where the terminal has gone
+        ready = asyncio.create_task(drawn.wait())
+        await asyncio.wait([running, ready], return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        try:
+            yield
+        finally:
+            if not running.done():
+                self._app.exit()
+            with suppress(EOFError):  # the terminal has gone
+                await running
+
+    def _measure(self) -> Size:
+        columns, rows = self._pen.size
+        return Size(rows=rows, columns=columns)
+
+    def _look_at_size(self) -> None:
+        if self._size != self._pen.size:
+            self._size = self._pen.size
+            if self.on_resize is not None:
+                self.on_resize()
+
+    # --- drawing ------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something can be drawn."""
+        return self._app.is_running
+
+    @property
+    def room(self) -> int:
+        """How many lines there are for what changes."""
+        typed = min(self._buffer.document.line_count + 1, _TALLEST)
+        return max(self._pen.size[1] - typed - 3, 2)
+
+    def show(self, above: list[str], lines: list[str]) -> None:
+        """Put lines above for good, and show these between them and the prompt."""
+        if not above and len(lines) >= len(self._lines):
+            if lines != self._lines:
+                self._lines = lines
+                self._app.invalidate()
+            return
+        self._lines = lines
+        out = self._output
+        out.is_held = True
+        try:
+            out.write_raw(_HOLD)
+            self._app.renderer.erase()
+            out.write_raw("".join(f"{line}\r\n" for line in above))
+            self._app.render_counter += 1  # or what is shown would be what was shown
+            with set_app(self._app):
+                self._app.renderer.render(self._app, self._app.layout)
+            out.write_raw(_SHOW)
+        finally:
+            out.is_held = False
+            out.flush()
+
+    def refresh(self) -> None:
+        """The bar has changed."""
+        self._app.invalidate()
+
+    def _layout(self) -> Layout:
+        changing = Window(
+            FormattedTextControl(lambda: ANSI("\n".join(self._lines))),
+            dont_extend_height=True,
+            always_hide_cursor=True,
+        )
+        hint = Window(
+            FormattedTextControl(lambda: [("class:hint", self._hint)]),
+            dont_extend_height=True,
+            wrap_lines=True,
+        )
+        prompt = Window(
+            BufferControl(self._buffer, input_processors=[AfterInput(self._placeholder)]),
+            height=Dimension(min=1, max=_TALLEST),
+            dont_extend_height=True,
+            wrap_lines=True,
+            get_line_prefix=self._prefix,
+        )
+        bar = Window(FormattedTextControl(self._person.bar), height=1, dont_extend_height=True)
+        parts = [
+            ConditionalContainer(changing, Condition(lambda: bool(self._lines))),
+            ConditionalContainer(hint, Condition(lambda: bool(self._hint))),
+            prompt,
+            bar,
+        ]
+        return Layout(HSplit(parts), focused_element=prompt)
+
+    @staticmethod
+    def _prefix(line: int, wrapped: int) -> StyleAndTextTuples:
+        return [("class:prompt", "› " if not line and not wrapped else "  ")]
+
+    def _placeholder(self) -> StyleAndTextTuples:
+        if self._buffer.text or self._reading is not None:
+            return []
+        return [("class:faint", self._person.invitation())]
+
+    # --- typing -------------------------------------------------------------------------------
+
+    def _pressed(self) -> None:
+        self._last_key = asyncio.get_running_loop().time()
+
+    @asynccontextmanager
+    async def aside(self) -> AsyncIterator[None]:
+        """For a question: what was being typed is put aside, and comes back.
+
+        Nothing that was typed for something else may become its answer, so this waits until nobody
+        is in the middle of a word.
+        """
+        loop = asyncio.get_running_loop()
+        while (left := self._last_key + _QUIET - loop.time()) > 0:  # noqa: ASYNC110 - it is time
+            await asyncio.sleep(left)
+        draft = self._buffer.document
+        self._buffer.document = Document()
+        try:
+            yield
+        finally:
+            self._buffer.document = draft
+            self._app.invalidate()
+
+    async def read_line(self, hint: str, text: str = "") -> str:
+        """A line that somebody types, as an answer."""
+        self._reading = asyncio.get_running_loop().create_future()
+        self._hint = hint
+        self._buffer.document = Document(text)
+        self._app.invalidate()
+        try:
+            return await self._reading
+        finally:
+            self._reading, self._hint = None, ""
+            self._buffer.document = Document()
+
+    def give_back(self, text: str) -> None:
+        """What could not be sent can be sent again."""
+        if not self._buffer.text:
+            self._buffer.document = Document(text)
+
+    def _enter(self, event: KeyPressEvent) -> None:
+        text = self._buffer.text
+        if self._reading is not None:
+            if not self._reading.done():
+                self._reading.set_result(text)
+            return
+        if text.strip():
+            self._history.append_string(text)
+        self._buffer.reset()
+        self._person.entered(text)
+
+    def _up(self, event: KeyPressEvent) -> None:
+        is_idle = not self._buffer.text and self._reading is None
+        if not (is_idle and self._person.reached_up()):
+            self._buffer.auto_up()
+
+    def _leave(self, event: KeyPressEvent) -> None:
+        """Ctrl-C empties the line first; in a line Ctrl-D deletes, as everywhere."""
+        if not self._buffer.text:
+            self._person.left()
+        elif event.key_sequence[0].key == "c-c":
+            self._buffer.reset()
+        else:
+            self._buffer.delete()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        keys.add("enter")(self._enter)
+        keys.add("escape", "enter")(lambda _: self._buffer.insert_text("\n"))
+        keys.add("c-j")(lambda _: self._buffer.insert_text("\n"))
+        keys.add("escape")(lambda _: self._person.escaped())
+        keys.add("up")(self._up)
+        keys.add("c-c")(self._leave)
+        keys.add("c-d")(self._leave)
+        keys.add("c-z")(lambda event: event.app.suspend_to_background())
+        return keys

@@ -1,0 +1,157 @@
+"""`turnwire doctor`: whether everything is in order, and what to do where it is not."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from turnwire import __version__
+from turnwire.cli.home import Home
+from turnwire.cli.serve import settings_of
+from turnwire.cli.words import counted
+
+if TYPE_CHECKING:
+    from turnwire.settings import Settings, Sourced
+
+__all__ = ["command"]
+
+_WIDTH = 90
+
+
+class _Report:
+    """Lines with a mark: in order, worth knowing, or to be mended."""
+
+    def __init__(self) -> None:
+        self.broken = 0
+
+    def head(self, words: str) -> None:
+        click.echo(words)
+
+    def fine(self, words: str) -> None:
+        self._line("ok", words)
+
+    def note(self, words: str) -> None:
+        self._line("note", words)
+
+    def bad(self, words: str) -> None:
+        self.broken += 1
+        self._line("MEND", words)
+
+    def _line(self, mark: str, words: str) -> None:
+        from textwrap import fill
+
+        margin = f"  {mark:<4}  "
+        click.echo(
+            fill(
+                words,
+                _WIDTH,
+                initial_indent=margin,
+                subsequent_indent=" " * len(margin),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+
+@click.command("doctor")
+@click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
+@click.pass_context
+def command(ctx: click.Context, *, data_dir: str | None) -> None:
+    """Check this machine, and show every setting.
+
+    The agents, the data directory, the server and its port, with what to do where something is
+    missing; then every setting that `turnwire serve` would have here, and who chose it.
+
+    Exit code: 1 if something has to be mended.
+    """
+    settings, told = settings_of(data_dir=data_dir)
+    home = Home(Path(data_dir) if data_dir else None)
+    report = _Report()
+    report.head(f"Turnwire {__version__}, Python {platform.python_version()}")
+    _agents(report, settings)
+    _data(report, settings.data_path)
+    _server(report, settings, home)
+    _settings(told, settings)
+    if report.broken:
+        click.echo(f"{counted(report.broken, 'thing')} to mend: see MEND above.")
+    else:
+        click.echo("Nothing has to be mended.")
+    ctx.exit(1 if report.broken else 0)
+
+
+def _agents(report: _Report, settings: Settings) -> None:
+    from turnwire.agents import registry
+
+    report.head("Agents")
+    reasons = registry.unavailable()
+    for name, why in reasons.items():
+        if why is None:
+            report.fine(
+                f"{name}, new conversations are with it" if name == settings.agent else name
+            )
+        elif name == settings.agent:
+            report.bad(f"{name}, which new conversations are with: {why}")
+        else:
+            report.note(f"{name} is not ready. {why}")
+
+
+def _data(report: _Report, path: Path) -> None:
+    from turnwire.server.keys import owner_file
+
+    report.head("Data")
+    database = path / "turnwire.db"
+    token = owner_file(path)
+    quoted = shlex.quote(str(path))
+    if not path.exists():
+        report.note(f"{path} is not there yet; it is made when something is to be kept")
+    elif not path.is_dir():
+        report.bad(f"{path} is a file. Remove it, or name another place: --data-dir DIR")
+    elif not os.access(path, os.W_OK | os.X_OK):
+        report.bad(f"{path} cannot be written: chmod u+rwx {quoted}, or use --data-dir DIR")
+    elif path.stat().st_mode & 0o077:
+        report.bad(f"{path} can be read by others: chmod 700 {quoted}")
+    elif token.exists() and token.stat().st_mode & 0o077:
+        report.bad(f"the owner's token can be read by others: chmod 600 {shlex.quote(str(token))}")
+    elif database.exists():
+        report.fine(f"{database}, {database.stat().st_size:,} bytes")
+    else:
+        report.fine(f"{path}, empty")
+
+
+def _server(report: _Report, settings: Settings, home: Home) -> None:
+    from turnwire.server.place import find_server
+
+    report.head("Server")
+    place = find_server(settings.data_path)
+    if place is not None:
+        report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
+        return
+    report.note(f"none runs on this data. Start one: {home.command('serve')}")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        where = f"{settings.host}:{settings.port}"
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            cause = error.strerror or str(error)
+            report.note(f"{where}: {cause}. A free port is taken instead, unless you name one")
+        else:
+            report.fine(f"{where} is free")
+
+
+def _settings(told: list[Sourced], settings: Settings) -> None:
+    click.echo("Settings")
+    for each in told:
+        value = ", ".join(each.value) if isinstance(each.value, list) else each.value
+        if each.name == "data_dir":
+            value = settings.data_path
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        shown = "-" if value in (None, "") else value
+        click.echo(f"  {each.name:<25} {shown!s:<20} {each.source}")

@@ -1,0 +1,54 @@
+"""A conversation on a server, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from turnwire.cli.live.ask import Decision
+from turnwire.client import ClientConversation
+from turnwire.dialects.v2.frames import Frame
+
+__all__ = ["There"]
+
+
+class There:
+    """See `Conversing`. The client reconnects by itself, so that its frames go on."""
+
+    def __init__(self, conversation_id: str, talk: ClientConversation) -> None:
+        self.id = conversation_id
+        self.is_here = False
+        self._talk = talk
+
+    async def head(self) -> int:
+        """Where the client begins."""
+        return self._talk.cursor
+
+    async def frames(self, after: int) -> AsyncGenerator[Frame, None]:
+        """Whatever comes; from `after` on the client has seen to itself."""
+        async for frame in self._talk:
+            if isinstance(frame, Frame):
+                yield frame
+
+    async def send(self, content: str) -> tuple[int | None, str | None]:
+        """Say something."""
+        ack = await self._talk.send(content)
+        return ack.turn_id, ack.queue_id
+
+    async def answer(self, question_id: str, answer: Any) -> None:
+        """Answer a question."""
+        await self._talk.answer(question_id, answer)
+
+    async def decide(self, request_id: str, choice: Decision) -> None:
+        """Allow or deny."""
+        await self._talk.decide(
+            request_id,
+            choice.decision,
+            reason=choice.reason,
+            updated_input=choice.updated_input,
+            remember=choice.remember,
+        )
+
+    async def interrupt(self, turn_id: int) -> None:
+        """Stop a turn."""
+        await self._talk.interrupt(turn_id)

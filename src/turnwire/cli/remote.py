@@ -1,0 +1,110 @@
+"""Where a conversation lives: on the server of its data directory, or in this process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from turnwire.cli.conversations import find, take_over, true_row
+from turnwire.cli.home import Home
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.cli.live.session import Conversing
+    from turnwire.client import Client, ClientConversation
+    from turnwire.core.status import OpenRequest
+    from turnwire.ports import ConversationRow, Store
+
+__all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
+
+_PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
+
+
+def client_of(home: Home) -> Client:
+    """A client of the server that runs here, as the owner. Raises TurnwireError if none does."""
+    from turnwire.client import Client
+    from turnwire.server.place import find_server
+
+    place = find_server(home.path)
+    if place is None or not _answers(place.url):
+        raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
+    try:
+        token = _token(home)
+    except OSError as failure:
+        cause = failure.strerror or str(failure)
+        raise TurnwireError(f"the owner's token cannot be read: {cause}.") from None
+
+    def find() -> tuple[str, str] | None:
+        """It may come back at another port."""
+        with suppress(OSError):
+            now = find_server(home.path)
+            return None if now is None else (now.url, _token(home))
+        return None
+
+    return Client(place.url, token, find=find)
+
+
+def _answers(url: str) -> bool:
+    """Whether somebody listens there; what a killed server wrote down may be out of date."""
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()
+    except OSError:
+        return False
+    return True
+
+
+async def place_of(home: Home, given: str) -> tuple[str, int]:
+    """The id of a conversation of which the first letters are given, and where its log ends."""
+    async with home.store() as store:
+        row = await find(store, given, home)
+        return row.conversation_id, row.head
+
+
+def _token(home: Home) -> str:
+    from turnwire.server.keys import owner_file
+
+    return owner_file(home.path).read_text(encoding="ascii").strip()
+
+
+def tell_when_gone(talk: ClientConversation) -> None:
+    """Say on standard error, where it is in nobody's way, that the server is waited for."""
+    was_live = False
+
+    def tell() -> None:
+        nonlocal was_live
+        if talk.line.state == "offline" and was_live:
+            click.echo("turnwire: the server is gone. Waiting for it.", err=True)
+        if talk.line.state in ("offline", "live"):
+            was_live = talk.line.state == "live"
+
+    talk.on_line = tell
+
+
+@asynccontextmanager
+async def come_in(
+    home: Home, store: Store, row: ConversationRow
+) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
+    """A conversation where it lives, and what is open in it.
+
+    That is the server of this data directory; without one it is this process.
+    """
+    from turnwire.cli.live.session import Here
+    from turnwire.cli.live.there import There
+    from turnwire.cli.live.visit import open_engine
+    from turnwire.server.place import find_server
+
+    name = row.conversation_id
+    if find_server(home.path) is not None:
+        async with client_of(home).conversation(name, last_sequence=row.head) as there:
+            yield There(name, there), true_row(row).state.requests
+        return
+    async with open_engine(store, row.agent) as engine:
+        talk = await engine.open(name)
+        status = await take_over(talk, home)
+        yield Here(engine, talk), status.requests

@@ -1,0 +1,132 @@
+"""`turnwire serve`: conversations over HTTP and WebSockets."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnwire.cli.home import Home
+from turnwire.errors import TurnwireError
+
+if TYPE_CHECKING:
+    from turnwire.settings import Settings, Sourced
+
+__all__ = ["command", "settings_of"]
+
+
+@click.command("serve")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on.  [default: 127.0.0.1]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: any.  [default: 7410]"
+)
+@click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Whom new conversations are with.  [default: claude where it can be used, else demo]",
+)
+@click.option(
+    "--open/--no-open",
+    "open_it",
+    default=None,
+    help="Open the link in a browser.  [default: if there is one]",
+)
+def command(
+    *,
+    host: str | None,
+    port: int | None,
+    data_dir: str | None,
+    agent: str | None,
+    open_it: bool | None,
+) -> None:
+    """Serve conversations over HTTP and WebSockets.
+
+    Only this machine can reach it unless --host says otherwise, and only with a token: the owner's
+    is in the data directory, `turnwire token create` makes others. If the usual port is taken, it
+    takes another.
+
+    Everything else can be set in turnwire.toml or the environment: see docs/server.md.
+    """
+    settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
+    chosen_port = next(each.source != "default" for each in told if each.name == "port")
+    home = Home(Path(data_dir) if data_dir else None)
+    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+
+
+def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
+    """What a server that is started here would do, and who chose it."""
+    from turnwire.agents import registry
+    from turnwire.settings import read_settings
+
+    usual = {
+        "agent": registry.default()[0],
+        "on_disconnect": "continue",
+        "protocol_v2": True,
+        "roots": [str(Path.cwd())],
+    }
+    return read_settings(flags, defaults=usual)
+
+
+def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
+    from turnwire.server.app import create_app
+    from turnwire.server.banner import banner
+    from turnwire.server.listen import Server, address_of, bind
+    from turnwire.server.place import find_server, forget_server, tell_server
+
+    other = find_server(settings.data_path)
+    if other is not None:
+        said = f"another server runs on this data already, at {other.url} (process {other.pid})"
+        click.echo(f"turnwire: {said}. What it has begun is only there.", err=True)
+    try:
+        listener = bind(settings, any_port=any_port)
+    except OSError as error:
+        cause = error.strerror or str(error)
+        place = f"{settings.host}:{settings.port}"
+        raise TurnwireError(f"cannot listen on {place}: {cause}. Try --port 0.") from None
+    url = address_of(listener)
+    app = create_app(settings)
+
+    async def announce() -> None:
+        service = await app.start()
+        assert service.owner is not None
+        link = f"{url}/enter?link={await service.keys.link(service.owner)}"
+        moved = any_port and settings.port != listener.getsockname()[1]
+        tell_server(settings.data_path, url)
+        agents = service.engine.agents
+        click.echo(banner(settings, url, link, agents, other_port=moved, command=home.command))
+        if open_it or (open_it is None and _has_browser()):
+            _open(link)
+
+    try:
+        _run(Server(app, settings, listener, announce))
+    finally:
+        forget_server(settings.data_path)
+
+
+def _run(server: Any) -> None:
+    try:
+        server.run()
+    except SystemExit:  # uvicorn has logged why
+        raise TurnwireError("the server could not start.") from None
+    if server.failure is not None:
+        raise server.failure
+
+
+def _has_browser() -> bool:
+    """Whether somebody sits here who could see one."""
+    if not sys.stdout.isatty():
+        return False
+    if sys.platform == "darwin":
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _open(link: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(link):
+        click.echo("No browser could be opened; open the link yourself.", err=True)

@@ -1,0 +1,15 @@
+"""A client that never loses its place: it reconnects, resumes, and sends again what was not answered.
+
+from turnwire.client import Client
+
+client = Client("http://127.0.0.1:7410", token)
+async with client.conversation(await client.create()) as talk:
+    await talk.send("Hello")
+    async for frame in talk:
+        ...
+"""
+
+from turnwire.client.conversation import ClientConversation, Closed, Line
+from turnwire.client.http import Client
+
+__all__ = ["Client", "ClientConversation", "Closed", "Line"]

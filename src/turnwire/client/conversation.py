@@ -1,0 +1,305 @@
+"""One conversation, over as many connections as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Literal, Self, cast
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from turnwire.core.error_codes import ERRORS, Refused
+from turnwire.core.view import View
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.close_codes import CLOSE_CODES, may_reconnect
+from turnwire.dialects.v2.codec import decode
+from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.errors import TurnwireError
+
+__all__ = ["ClientConversation", "Closed", "Line", "refusal"]
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts
+_LASTED = 5.0  # seconds after which a connection counts as a good one
+_WAITING = 10_000  # frames that may wait for whoever reads them
+
+
+class Line(Struct, frozen=True):
+    """How the connection is."""
+
+    state: Literal["connecting", "catching_up", "live", "offline"]
+    retry_at: float | None = (
+        None  # where it is offline: when it is tried again, by the loop's clock
+    )
+
+
+class Closed(TurnwireError):
+    """The server has closed the conversation for good. `code` says why."""
+
+    def __init__(self, close_code: int, error: p.ErrorPayload | None) -> None:
+        said = error.message if error else CLOSE_CODES.get(close_code, f"Closed: {close_code}.")
+        super().__init__(said, close_code=close_code)
+        self.code = error.code if error else "CONVERSATION_CLOSED"
+
+
+def refusal(error: Mapping[str, Any]) -> TurnwireError:
+    """What a server says was refused, as what can be raised."""
+    code, said, data = error["code"], error["message"], error.get("data") or {}
+    if code in ERRORS:
+        return Refused(code, said, **data)
+    refused = TurnwireError(said, **data)
+    refused.code = code
+    return refused
+
+
+class ClientConversation:
+    """Follows a conversation and talks in it. Iterate over it for its frames, each once."""
+
+    def __init__(
+        self,
+        address: str,
+        token: str,
+        *,
+        last_sequence: int = 0,
+        epoch: str | None = None,
+        tail: int | None = None,
+        find: Callable[[], tuple[str, str] | None] | None = None,
+    ) -> None:
+        """`find`, where it is given, is asked before each attempt: the address and token of today."""
+        self.cursor = last_sequence  # everything up to this number was seen
+        self.epoch = epoch
+        self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
+        self.line = Line("connecting")
+        self.on_line: Callable[[], None] | None = None  # called when that has changed
+        self._address = address
+        self._token = token
+        self._find = find
+        self._hurry = asyncio.Event()
+        self._tail = tail
+        self._socket: ClientConnection | None = None
+        self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
+        self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue(_WAITING)
+        self._reducer = ViewReducer()
+        self._ended: set[int] = set()  # turns whose end was seen
+        self._last_error: p.ErrorPayload | None = None
+        self._closed: Closed | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._attend())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+
+    async def __aiter__(self) -> AsyncIterator[f.ServerFrame]:
+        """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
+        while True:
+            frame = await self._frames.get()
+            if frame is None:
+                assert self._closed is not None
+                raise self._closed
+            yield frame
+
+    def view(self) -> View:
+        """What a person would see now."""
+        return self._reducer.view()
+
+    def hurry(self) -> None:
+        """Whoever waits to connect again does so now: something has changed."""
+        self._hurry.set()
+
+    # --- asking ---------------------------------------------------------------------------------
+
+    async def send(
+        self, content: str | list[c.SentContent], client_message_id: str | None = None
+    ) -> p.Accepted:
+        """Say something to the agent. Raises Refused, or Closed; never sends it twice."""
+        said = c.NewMessage(content)
+        return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
+
+    async def answer(
+        self, question_id: str, answer: str | dict[str, str | list[str]]
+    ) -> p.Accepted:
+        """Answer a question."""
+        return await self._ask(c.InputResponse(payload=c.QuestionAnswer(question_id, answer)))
+
+    async def decide(
+        self,
+        request_id: str,
+        decision: p.Decision,
+        *,
+        reason: str | None = None,
+        updated_input: Any = None,
+        remember: list[Any] | None = None,
+    ) -> p.Accepted:
+        """Allow or deny what the agent wants to run."""
+        choice = c.PermissionChoice(request_id, decision, reason, updated_input, remember or [])
+        return await self._ask(c.PermissionResponse(payload=choice))
+
+    async def interrupt(self, turn_id: int, queue: p.QueueFate = "hold") -> p.Accepted:
+        """Stop a turn."""
+        return await self._ask(c.Interrupt(payload=c.Stop(turn_id, queue)))
+
+    async def change_queue(
+        self,
+        action: Literal["remove", "replace", "move", "resume"],
+        queue_id: str | None = None,
+        *,
+        content: str | list[c.SentContent] | None = None,
+        before: str | None = None,
+    ) -> p.Accepted:
+        """Remove, replace or move what waits, or let a held queue go on."""
+        change = c.QueueChange(action, queue_id, content, before)
+        return await self._ask(c.QueueCommand(payload=change))
+
+    async def _ask(self, command: c.ClientFrame) -> p.Accepted:
+        if self._closed is not None:
+            raise self._closed
+        own_id = command.client_message_id or str(uuid.uuid4())
+        command = msgspec.structs.replace(command, client_message_id=own_id)
+        raw = msgspec.json.encode(command)
+        answered: asyncio.Future[p.Accepted] = asyncio.get_running_loop().create_future()
+        self._unanswered[own_id] = (raw, answered)
+        try:
+            if self._socket is not None:
+                with suppress(ConnectionClosed):  # then it is sent again
+                    await self._socket.send(raw.decode())
+            return await answered
+        finally:
+            self._unanswered.pop(own_id, None)
+
+    # --- the line -------------------------------------------------------------------------------
+
+    async def _attend(self) -> None:
+        """Connect, and again, until it cannot help any more."""
+        loop = asyncio.get_running_loop()
+        pause = 0.0
+        while self._closed is None:
+            began = loop.time()
+            code = await self._connect()
+            self.connected.clear()
+            self._socket = None
+            if not may_reconnect(code):
+                await self._end(Closed(code, self._last_error))
+                return
+            lasted = loop.time() - began > _LASTED
+            pause = 0.0 if lasted else min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
+            error = self._last_error
+            if error is not None and error.code == "RATE_LIMITED":
+                pause = max(pause, float(error.data.get("retry_after", 0)))
+            self._last_error = None
+            await self._pause(pause * random.uniform(0.5, 1.5))
+
+    async def _pause(self, seconds: float) -> None:
+        self._hurry.clear()
+        self._tell(Line("offline", asyncio.get_running_loop().time() + seconds))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        self._tell(Line("connecting"))
+
+    def _tell(self, line: Line) -> None:
+        self.line = line
+        if self.on_line is not None:
+            self.on_line()
+
+    async def _connect(self) -> int:
+        """One connection, to its end: the code that it was closed with."""
+        place: dict[str, Any] = {"protocol": "v2", "last_sequence": self.cursor}
+        if self.epoch is not None:
+            place["epoch"] = self.epoch
+        if self._tail is not None:
+            place["tail"] = self._tail
+        if self._find is not None:
+            self._address, self._token = self._find() or (self._address, self._token)
+        is_local = urlsplit(self._address).hostname in ("127.0.0.1", "localhost", "::1")
+        try:
+            async with connect(
+                f"{self._address}?{urlencode(place)}",
+                additional_headers={"Authorization": f"Bearer {self._token}"},
+                max_size=None,
+                compression=None,
+                proxy=None if is_local else True,
+            ) as socket:
+                self._socket = socket  # first: what is asked from now on goes out by itself
+                for raw, _ in list(self._unanswered.values()):
+                    await socket.send(raw.decode())
+                async for message in socket:
+                    if not await self._hear(decode(message)):
+                        return 1006  # something is missing: begin again from the last place
+        except ConnectionClosed as closed:
+            return closed.rcvd.code if closed.rcvd else 1006
+        except (OSError, WebSocketException):
+            return 1006
+        return 1000
+
+    async def _hear(self, frame: f.ServerFrame) -> bool:
+        """Take a frame. False: one before it is missing."""
+        self._reducer.apply(frame)
+        if isinstance(frame, f.MessageReplay):
+            frame = frame.payload.event
+        match frame:
+            case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
+                self._tell(Line("catching_up"))
+                if self.epoch not in (None, info.epoch):
+                    self.cursor = info.first - 1
+                self.epoch = info.epoch
+                if isinstance(frame, f.SessionConnected) and not self.cursor:
+                    self.cursor = info.first - 1
+            case f.SessionReset(payload=reset):
+                self.cursor = reset.first - 1
+                self._ended.clear()
+            case f.SessionState():
+                if not self.connected.is_set():
+                    self.connected.set()
+                    self._tell(Line("live"))
+            case f.SessionError(payload=error):
+                self._last_error = error
+                self._refused(error)
+            case f.AssistantComplete(turn_id=int(turn_id)):
+                if turn_id in self._ended:
+                    return True
+                self._ended.add(turn_id)
+            case _:
+                payload = getattr(frame, "payload", None)
+                if isinstance(payload, p.Accepted):
+                    self._accepted(payload)
+                number = getattr(payload, "message_sequence", None)
+                if number is not None:
+                    if number <= self.cursor:
+                        return True
+                    if number > self.cursor + 1:
+                        return False
+                    self.cursor = number
+        await self._frames.put(frame)
+        return True
+
+    def _accepted(self, ack: p.Accepted) -> None:
+        waiting = self._unanswered.get(ack.client_message_id or "")
+        if waiting is not None and not waiting[1].done():
+            waiting[1].set_result(ack)
+
+    def _refused(self, error: p.ErrorPayload) -> None:
+        waiting = self._unanswered.get(error.client_message_id or "")
+        if waiting is not None and not waiting[1].done():
+            told = cast("Mapping[str, Any]", msgspec.to_builtins(error))
+            waiting[1].set_exception(refusal(told))
+
+    async def _end(self, closed: Closed) -> None:
+        self._closed = closed
+        for _, answered in self._unanswered.values():
+            if not answered.done():
+                answered.set_exception(closed)
+        await self._frames.put(None)

@@ -1,0 +1,100 @@
+"""The HTTP interface of a server, for programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http.client import HTTPResponse
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+import msgspec
+
+from turnwire.client.conversation import ClientConversation, refusal
+from turnwire.errors import TurnwireError
+
+__all__ = ["Client"]
+
+_SECONDS = 30.0
+
+
+class Client:
+    """A server, and who comes to it."""
+
+    def __init__(
+        self, url: str, token: str, *, find: Callable[[], tuple[str, str] | None] | None = None
+    ) -> None:
+        """`url`: where the server is, `http://127.0.0.1:7410`.
+
+        `find` says where it is now, and the token, in case it comes back at another address.
+        """
+        self.url = url.rstrip("/")
+        self._token = token
+        self._find = find
+        local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+        self._opener = build_opener(ProxyHandler({})) if local else build_opener()
+
+    def conversation(
+        self,
+        conversation_id: str,
+        *,
+        last_sequence: int = 0,
+        epoch: str | None = None,
+        tail: int | None = None,
+    ) -> ClientConversation:
+        """One conversation, to be entered with `async with`; from this place in its log on."""
+        path = f"/ws/conversations/{quote(conversation_id, safe='')}"
+
+        def address(url: str) -> str:
+            return f"ws{url.removeprefix('http')}{path}"
+
+        def find() -> tuple[str, str] | None:
+            place = self._find() if self._find is not None else None
+            return None if place is None else (address(place[0]), place[1])
+
+        return ClientConversation(
+            address(self.url),
+            self._token,
+            last_sequence=last_sequence,
+            epoch=epoch,
+            tail=tail,
+            find=find,
+        )
+
+    async def create(self, agent: str | None = None, **more: Any) -> str:
+        """Begin a conversation: its id. `title`, `cwd`, `model`, `permission_mode`, `options`."""
+        given = {"agent": agent, **more} if agent is not None else more
+        begun = await self.request("POST", "/api/conversations", given)
+        return str(begun["id"])
+
+    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        """Anything else of the interface: its JSON. Raises TurnwireError."""
+        return await asyncio.to_thread(self._request, method, path, body, query)
+
+    def _request(self, method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
+        address = f"{self.url}{path}"
+        if query:
+            address += f"?{urlencode(query)}"
+        headers = {"Authorization": f"Bearer {self._token}"}
+        raw = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            raw = msgspec.json.encode(body)
+        request = Request(address, raw, headers, method=method)
+        try:
+            answer: HTTPResponse
+            with self._opener.open(request, timeout=_SECONDS) as answer:
+                return msgspec.json.decode(answer.read() or b"null")
+        except HTTPError as refused:
+            raise _refused(refused.read(), refused.code) from None
+        except OSError as failure:
+            raise TurnwireError(f"The server at {self.url} cannot be reached: {failure}.") from None
+
+
+def _refused(raw: bytes, status: int) -> TurnwireError:
+    try:
+        return refusal(msgspec.json.decode(raw)["error"])
+    except (KeyError, TypeError, msgspec.DecodeError):
+        return TurnwireError(f"The server answered with {status}.")

@@ -1,0 +1,111 @@
+"""Requests and answers of the HTTP interface: read strictly, written once, safe in a browser."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from turnwire.core.error_codes import Refused
+from turnwire.server.problems import STATUS, error_body
+
+__all__ = [
+    "SAFE_HEADERS",
+    "json_answer",
+    "not_found",
+    "number",
+    "problem",
+    "read_body",
+    "read_json",
+    "word",
+]
+
+T = TypeVar("T")
+
+# No page may show what comes from here, guess its type, or keep it.
+SAFE_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_answer(value: Any, status: int = 200) -> Response:
+    """This, as JSON."""
+    return Response(_encode(value), status, SAFE_HEADERS, "application/json")
+
+
+def problem(refused: Refused) -> Response:
+    """Why not."""
+    headers = dict(SAFE_HEADERS)
+    if refused.code == "UNAUTHORIZED":
+        headers["WWW-Authenticate"] = "Bearer"
+    if "retry_after" in refused.data:
+        headers["Retry-After"] = str(math.ceil(refused.data["retry_after"]))
+    status = STATUS[str(refused.code)]
+    return Response(error_body(refused), status, headers, "application/json")
+
+
+def not_found(message: str) -> Response:
+    """There is no such thing, or not for this user."""
+    return json_answer({"error": {"code": "NOT_FOUND", "message": message}}, 404)
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """All of it, unless it is too much. Raises Refused."""
+    too_much = Refused("PAYLOAD_TOO_LARGE", f"No more than {most} bytes.", max_bytes=most)
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > most:
+        raise too_much
+    read = bytearray()
+    try:
+        async for piece in request.stream():
+            read += piece
+            if len(read) > most:
+                raise too_much
+    except ClientDisconnect:
+        raise Refused("INVALID_FORMAT", "The request ended before its body did.") from None
+    return bytes(read)
+
+
+async def read_json(request: Request, kind: type[T], most: int) -> T:
+    """The body, which must be JSON of this kind. Raises Refused."""
+    # A page from elsewhere can send a form without being asked, but nothing that says it is JSON.
+    if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
+    raw = await read_body(request, most)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        raise Refused("INVALID_PAYLOAD", f"{error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise Refused("INVALID_FORMAT", f"The body is not JSON: {error}.") from None
+
+
+def number(
+    request: Request, name: str, usual: int | None, *, least: int = 0, most: int = 10**18
+) -> int | None:
+    """A number in the address. Raises Refused if it is none, or comes twice."""
+    given = word(request, name)
+    if given is None:
+        return usual
+    if not (given.isascii() and given.isdecimal() and len(given) <= 18):
+        raise Refused("INVALID_PAYLOAD", f"`{name}` is {given!r}: it has to be a number.")
+    if not least <= int(given) <= most:
+        raise Refused("INVALID_PAYLOAD", f"`{name}` is {given}: from {least} to {most}.")
+    return int(given)
+
+
+def word(request: Request, name: str) -> str | None:
+    """A parameter of the address. Raises Refused if it comes twice."""
+    given = request.query_params.getlist(name)
+    if len(given) > 1:
+        raise Refused("INVALID_PAYLOAD", f"`{name}` comes twice.")
+    return given[0] if given else None

@@ -1,0 +1,89 @@
+"""The application: mount it in any ASGI application, or let `turnwire serve` run it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.routing import Router
+
+from turnwire.server.http import make_router
+from turnwire.server.service import Service
+from turnwire.server.socket import serve_socket
+from turnwire.settings import Settings
+
+__all__ = ["App", "create_app"]
+
+
+def create_app(settings: Settings | None = None) -> App:
+    """An ASGI application with the WebSocket and the HTTP interface of Turnwire.
+
+    app = FastAPI(lifespan=chat.lifespan)
+    app.mount("/chat", chat)
+    """
+    return App(settings or Settings())
+
+
+class App:
+    """An ASGI application."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._service: Service | None = None
+        self._routes: tuple[Service, Router] | None = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
+        """For an application that this one is mounted in: frameworks start only their own."""
+        await self.start()
+        try:
+            yield
+        finally:
+            await self.stop()
+
+    async def start(self) -> Service:
+        """Open everything, once."""
+        async with self._opening:
+            if self._service is None:
+                self._service = await Service.open(self.settings)
+            return self._service
+
+    async def stop(self) -> None:
+        """Close everything."""
+        async with self._opening:
+            if self._service is not None:
+                service, self._service = self._service, None
+                await service.close()
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        service = self._service or await self.start()
+        if scope["type"] == "websocket":
+            await serve_socket(service, dict(scope), receive, send)
+        else:
+            await self._router(service)(scope, receive, send)
+
+    def _router(self, service: Service) -> Router:
+        if self._routes is None or self._routes[0] is not service:
+            self._routes = (service, make_router(service))
+        return self._routes[1]
+
+    async def _live(self, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.start()
+                except Exception as failure:
+                    await send({"type": "lifespan.startup.failed", "message": str(failure)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return

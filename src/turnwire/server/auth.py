@@ -1,0 +1,98 @@
+"""Who is there: a token in a header, a page's cookie, a ticket, or a user of the application."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.server.gate import Gate, header, headers_of
+from turnwire.server.keys import OWNER, Keys, Who
+from turnwire.settings import Authenticate
+
+__all__ = ["SUBPROTOCOLS", "Auth", "cookie_name"]
+
+SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc")
+_TICKET = "ticket."
+_SAFE = ("GET", "HEAD")
+
+
+class Auth:
+    """Lets people in, or says why not."""
+
+    def __init__(self, gate: Gate, keys: Keys, authenticate: Authenticate | None) -> None:
+        self._gate = gate
+        self._keys = keys
+        self._authenticate = authenticate
+
+    async def who(self, scope: dict[str, Any], host: str) -> Who:
+        """Who sent this request, or opens this WebSocket. Raises Refused."""
+        given = headers_of(scope, b"authorization")
+        if given:
+            who = await self._by_token(given)
+            self._gate.origin(scope, host, without=True)
+        elif ticket := _ticket_in(scope):
+            self._gate.origin(scope, host, without=False)
+            who = await self._keys.take_ticket(ticket)
+        else:
+            who = await self._by_page(scope, host)
+        if who is None:
+            raise Refused("UNAUTHORIZED")
+        return who
+
+    async def _by_token(self, given: list[str]) -> Who | None:
+        scheme, _, token = given[0].partition(" ")
+        if len(given) != 1 or scheme.lower() != "bearer":
+            return None
+        return await self._keys.holder(token.strip(), "token")
+
+    async def _by_page(self, scope: dict[str, Any], host: str) -> Who | None:
+        """A browser adds cookies by itself, so that it matters which page made it do so."""
+        who = None
+        cookie = cookie_in(scope, cookie_name(host))
+        if cookie is not None:
+            who = await self._keys.holder(cookie, "page")
+        if who is None and self._authenticate is not None:
+            user = await self._authenticate(scope)
+            if user is not None:
+                if not user or user == OWNER:
+                    raise Refused("FORBIDDEN", "No user of an application is called that.")
+                who = Who(user, f"user:{user}")
+        if who is not None:
+            self._gate.origin(scope, host, without=_reads_from_here(scope))
+        return who
+
+
+def _reads_from_here(scope: dict[str, Any]) -> bool:
+    """A page that reads from where it came from sends no Origin, but most say that it is so."""
+    if scope["type"] != "http" or scope["method"] not in _SAFE:
+        return False
+    return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
+
+
+def _ticket_in(scope: dict[str, Any]) -> str | None:
+    if scope["type"] != "websocket":
+        return None
+    match scope.get("subprotocols"):
+        case [first, second] if first in SUBPROTOCOLS and second.startswith(_TICKET):
+            return str(second).removeprefix(_TICKET)
+        case _:
+            return None
+
+
+def cookie_name(host: str) -> str:
+    """Cookies do not know ports, but several servers may run on one machine."""
+    _, _, port = host.rpartition("]")[2].partition(":")
+    return f"turnwire_{port}" if port else "turnwire"
+
+
+def cookie_in(scope: dict[str, Any], name: str) -> str | None:
+    """The value of a cookie."""
+    for line in headers_of(scope, b"cookie"):
+        try:
+            found = SimpleCookie(line).get(name)
+        except CookieError:
+            continue
+        if found is not None:
+            return found.value
+    return None

@@ -1,0 +1,63 @@
+"""What a person is told when the server has started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from textwrap import wrap
+
+from turnwire.ports import Agent
+from turnwire.server.gate import is_loopback
+from turnwire.settings import Settings
+
+__all__ = ["banner"]
+
+_WIDTH = 90
+
+
+def banner(
+    settings: Settings,
+    url: str,
+    link: str,
+    agents: Mapping[str, Agent],
+    *,
+    other_port: bool,
+    command: Callable[..., str],
+) -> str:
+    """A few lines: where it is, where the data is, whom one can talk to, how to stop it.
+
+    `command` makes of words what a person can type.
+    """
+    lines = [f"Turnwire is at {url}"]
+    if other_port:
+        lines[0] += f"  (port {settings.port} is taken)"
+    lines += [
+        f"  Open   {link}",
+        f"         good once, for 15 minutes; another one: {command('token link')}",
+        f"  Data   {settings.data_path}",
+    ]
+    reasons = {name: agent.unavailable() for name, agent in agents.items()}
+    ready = [name for name, why in reasons.items() if why is None]
+    ready.sort(key=lambda name: name != settings.agent)  # whom new conversations are with
+    lines.append(f"  Agents {', '.join(ready) or 'none is ready'}")
+    for name, why in reasons.items():
+        lines += _folded(f"not ready: {name}. {why}") if why else []
+    lines.append(f"  Talk   {command('chat')}  (in a second terminal)")
+    if not is_loopback(settings.host):
+        lines += [
+            f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",
+            "         Put something with TLS in front of it, or tokens can be read on the way.",
+        ]
+    lines.append("  Stop   Ctrl-C")
+    return "\n".join(lines)
+
+
+def _folded(words: str) -> list[str]:
+    margin = " " * 9
+    return wrap(
+        words,
+        _WIDTH,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,  # whoever copies a path wants it whole
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,134 @@
+"""A client's frame, carried out: what is asked of the conversation, and the answer as a frame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from turnwire.core.content import Content
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import commands as c
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.engine import Answer, Talk
+from turnwire.server.keys import Who
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
+
+__all__ = ["ack_of", "carry_out", "type_of"]
+
+_ACKS: dict[type, type[f.Frame]] = {
+    c.SendMessage: f.MessageAck,
+    c.InputResponse: f.InputResponseAck,
+    c.PermissionResponse: f.PermissionResponseAck,
+    c.Interrupt: f.InterruptAck,
+    c.QueueCommand: f.QueueAck,
+    c.SetModel: f.SetModelAck,
+    c.SetPermissionMode: f.SetPermissionModeAck,
+}
+
+
+def type_of(command: c.ClientFrame) -> str:
+    """The frame's name on the wire."""
+    return cast("str", command.__struct_config__.tag)
+
+
+def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: str) -> f.Frame:
+    """The one answer to a frame that was taken."""
+    ack = answer.ack
+    told = p.Accepted(
+        command.client_message_id,
+        answer.duplicate,
+        ack.turn_id,
+        ack.queue_id,
+        ack.held,
+        ack.request_id,
+        ack.delivered_as,
+        ack.outcome,
+        command.payload.model if isinstance(command, c.SetModel) else None,
+        ack.mode,
+    )
+    return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
+
+
+async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
+    """Ask the conversation for it. Raises Refused."""
+    offered = service.engine.capabilities(talk.row.agent)
+    name = type_of(command)
+    if name not in offered.commands:
+        raise Refused("NOT_SUPPORTED", type=name)
+    user, own_id = who.name, command.client_message_id
+    match command:
+        case c.SendMessage(payload=said):
+            content = await _content(said.content, offered, talk, who, service)
+            return await talk.send(content, user=user, client_message_id=own_id)
+        case c.InputResponse(payload=answer):
+            return await talk.answer(
+                answer.question_id,
+                answer.answer,
+                resume_task=answer.resume_task,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.PermissionResponse(payload=choice):
+            return await talk.decide(
+                choice.request_id,
+                choice.decision,
+                reason=choice.reason,
+                updated_input=choice.updated_input,
+                remember=choice.remember,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.Interrupt(payload=stop):
+            return await talk.interrupt(
+                stop.turn_id, queue=stop.queue, user=user, client_message_id=own_id
+            )
+        case c.QueueCommand(payload=change):
+            new: str | list[Content] | None = None
+            if change.content is not None:
+                new = await _content(change.content, offered, talk, who, service)
+            return await talk.change_queue(
+                change.action,
+                change.queue_id,
+                content=new,
+                before=change.before,
+                user=user,
+                client_message_id=own_id,
+            )
+        case c.SetModel(payload=model):
+            return await talk.set_model(model.model, user=user, client_message_id=own_id)
+        case c.SetPermissionMode(payload=mode):
+            return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
+        case _:  # an agent lists it, but conversations cannot do it
+            raise Refused("NOT_SUPPORTED", type=name)
+
+
+async def _content(
+    said: str | list[c.SentContent],
+    offered: p.Capabilities,
+    talk: Talk,
+    who: Who,
+    service: Service,
+) -> str | list[Content]:
+    """What was sent, if this user may refer to it and this agent can read it."""
+    if isinstance(said, str):
+        return said
+    for part in said:
+        if isinstance(part, c.SentImage) and not offered.images:
+            raise Refused("NOT_SUPPORTED", "This agent takes no pictures.", type="user.message")
+        if isinstance(part, c.SentFile):
+            _check_path(part.path, talk.row.cwd, service)
+        if part.blob is not None:
+            await service.readable_blob(part.blob.blob_id, who)
+    return cast("list[Content]", said)
+
+
+def _check_path(path: str, cwd: str | None, service: Service) -> None:
+    if "\0" in path:
+        raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
+    where = Path(cwd or ".", path)
+    if not any(where.resolve().is_relative_to(root) for root in service.roots):
+        said = f"{path!r} is not below a directory that agents may work in."
+        raise Refused("FORBIDDEN", said)

@@ -1,0 +1,175 @@
+"""Conversations over HTTP: begun, listed, changed, deleted, read and exported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import TypeAlias
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from turnwire.core.conversation.state import status_of
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import Status
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.project import frame_of
+from turnwire.engine.owners import has_died
+from turnwire.engine.record import lines_of
+from turnwire.engine.seen import as_it_is
+from turnwire.ports import ConversationRow, Store
+from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
+from turnwire.server.begin import NewConversation, begin
+from turnwire.server.keys import Who
+from turnwire.server.markdown import markdown_of
+from turnwire.server.service import Service
+
+__all__ = [
+    "change",
+    "conversation_json",
+    "create",
+    "delete",
+    "export",
+    "list_all",
+    "messages",
+    "show",
+]
+
+_MOST = 500  # in one answer
+
+
+class ConversationJson(Struct, frozen=True, omit_defaults=True):
+    """A conversation, as programs get it."""
+
+    id: str
+    agent: str
+    created_at: str
+    updated_at: str
+    head: int
+    status: Status
+    title: str | None = None
+    user: str | None = None  # whose it is; absent: the owner's of the data
+    cwd: str | None = None
+    archived: bool = False
+    parent_id: str | None = None
+
+
+class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is to change; what is absent stays."""
+
+    title: str | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+
+
+def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
+    """As it is: one whose process was killed seems to run, and does not."""
+    state = as_it_is(row, service.engine.clock.now(), has_died)
+    return ConversationJson(
+        row.conversation_id,
+        row.agent,
+        row.created_at,
+        row.updated_at,
+        row.head,
+        status_of(state),
+        row.title,
+        row.user,
+        row.cwd,
+        row.archived,
+        row.parent_id,
+    )
+
+
+async def create(service: Service, request: Request, who: Who) -> Response:
+    """POST /api/conversations"""
+    new = await read_json(request, NewConversation, service.settings.max_body_bytes)
+    talk = await begin(service, who, new)
+    return json_answer(conversation_json(service, talk.row), 201)
+
+
+async def list_all(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations"""
+    limit = number(request, "limit", 50, least=1, most=_MOST)
+    offset = number(request, "offset", 0)
+    archived = word(request, "archived") in ("true", "1")
+    rows = await service.store.conversations(
+        user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
+    )
+    return json_answer({"conversations": [conversation_json(service, row) for row in rows]})
+
+
+async def show(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    return json_answer(conversation_json(service, talk.row))
+
+
+async def change(service: Service, request: Request, who: Who) -> Response:
+    """PATCH /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    wanted = await read_json(request, ChangesJson, service.settings.max_body_bytes)
+    if wanted.title is not UNSET:
+        if not 0 < len(wanted.title.strip()) <= 500:
+            raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+        await talk.rename(wanted.title, user=who.name)
+    if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
+        await service.store.change(talk.id, archived=wanted.archived)
+        if wanted.archived:
+            service.cut(talk.id)
+            await service.engine.end(talk.id)
+        service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
+    changed = await service.talk(talk.id, who, closed=True)
+    return json_answer(conversation_json(service, changed.row))
+
+
+async def delete(service: Service, request: Request, who: Who) -> Response:
+    """DELETE /api/conversations/{id}"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    service.cut(talk.id)
+    await service.engine.remove(talk.id, by=who.name)
+    return Response(status_code=204, headers=SAFE_HEADERS)
+
+
+async def messages(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/messages: each as the payload of a message.replay."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    after = number(request, "after", 0) or 0
+    before = number(request, "before", None)
+    limit = number(request, "limit", 50, least=1, most=_MOST) or 50
+    # Without `after` the newest are wanted: those that a client with a tail puts before its own.
+    newest = word(request, "after") is None
+    found = await service.store.entries(
+        talk.id, after=after, before=before, limit=limit, newest=newest
+    )
+    events = [
+        f.Replay(each.sequence, frame_of(each.entry, each.sequence, talk.id, each.trace_id))  # type: ignore[arg-type]
+        for each in found
+    ]
+    head, epoch = talk.row.head, service.store.epoch
+    return json_answer({"messages": events, "head": head, "epoch": epoch})
+
+
+async def export(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/conversations/{id}/export: what `turnwire import` reads, or what people read."""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    form = word(request, "format") or "jsonl"
+    if form not in _EXPORTS:
+        known = ", ".join(_EXPORTS)
+        raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}; there is: {known}.")
+    write, media_type, name = _EXPORTS[form]
+    headers = {**SAFE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(write(service.store, talk.row), 200, headers, media_type)
+
+
+async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for line in lines_of(store, row):
+        yield msgspec.json.encode(line) + b"\n"
+
+
+_Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
+
+# By `format`: what writes it, its type, and the name of the file.
+_EXPORTS: dict[str, tuple[_Write, str, str]] = {
+    "jsonl": (_lines, "application/x-ndjson", "conversation.jsonl"),
+    "markdown": (markdown_of, "text/markdown; charset=utf-8", "conversation.md"),
+}

@@ -1,0 +1,104 @@
+"""Which names this server answers to, and which pages may use it.
+
+A browser sends whatever page is open to any address, with the cookies of that address. So every
+request has to name this server by a name of its own (Host), and a page has to be one of ours
+(Origin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from turnwire.core.error_codes import Refused
+
+__all__ = ["Gate", "header", "headers_of", "is_loopback"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Gate:
+    """The two lists, and the rules for them."""
+
+    def __init__(self, *, address: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
+        self._names = {name.lower().strip("[]") for name in (*_LOOPBACK, address, *hosts)}
+        # A page can give itself a name that leads here, but not a number: so any number will do.
+        self._numbers = not is_loopback(address)
+        self._origins = {origin.rstrip("/").lower() for origin in origins}
+
+    def host(self, scope: Mapping[str, Any]) -> str:
+        """The name that this request calls us by. Raises Refused if it is none of ours."""
+        given = headers_of(scope, b"host")
+        if len(given) != 1:
+            raise Refused("FORBIDDEN", "A request has one Host header.")
+        host = given[0].lower()
+        name = _name_of(host)
+        if name is None or not (name in self._names or (self._numbers and _is_number(name))):
+            said = f"This server is not called {given[0]!r}. Add the name to its setting `hosts`."
+            raise Refused("FORBIDDEN", said)
+        return host
+
+    def origin(self, scope: Mapping[str, Any], host: str, *, without: bool) -> None:
+        """Whether the page that asks is ours. `without`: what is no page may ask, too.
+
+        Raises Refused.
+        """
+        given = headers_of(scope, b"origin")
+        if not given:
+            if without:
+                return
+            raise Refused("FORBIDDEN", "A page has to say where it is from: there is no Origin.")
+        origin = given[0].lower()
+        if len(given) == 1:
+            if origin == "null" and without:
+                return
+            scheme, _, rest = origin.partition("://")
+            if scheme in ("http", "https") and rest == host:
+                return
+            if origin in self._origins:
+                return
+        said = f"Pages from {given[0]!r} may not use this server. Add it to the setting `origins`."
+        raise Refused("FORBIDDEN", said)
+
+
+def _name_of(host: str) -> str | None:
+    """The name without its port, and without the brackets of a number."""
+    try:
+        parts = urlsplit(f"//{host}")
+        if parts.username is not None or parts.path or parts.query or parts.fragment:
+            return None
+        _ = parts.port  # raises where it is none
+        return parts.hostname
+    except ValueError:
+        return None
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine can reach it."""
+    if address.lower() == "localhost":
+        return True
+    try:
+        return ip_address(address.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def headers_of(scope: Mapping[str, Any], name: bytes) -> list[str]:
+    """Every value of a header."""
+    return [value.decode("latin-1") for key, value in scope["headers"] if key.lower() == name]
+
+
+def header(scope: Mapping[str, Any], name: bytes) -> str | None:
+    """The value of a header that comes once; none: it is not there, or comes twice."""
+    values = headers_of(scope, name)
+    return values[0] if len(values) == 1 else None

@@ -1,0 +1,150 @@
+"""The HTTP interface: its addresses, and the door that every request goes through."""
+
+from __future__ import annotations
+
+import html
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route, Router
+
+from turnwire.core.error_codes import Refused
+from turnwire.errors import TurnwireError
+from turnwire.server import beside, conversations
+from turnwire.server.answers import SAFE_HEADERS, json_answer, not_found, problem
+from turnwire.server.auth import cookie_name
+from turnwire.server.keys import Who
+from turnwire.server.problems import refusal_of
+from turnwire.server.service import Service
+
+__all__ = ["make_router"]
+
+_log = logging.getLogger("turnwire")
+
+_Handler: TypeAlias = Callable[[Service, Request, Who], Awaitable[Response]]
+
+# Every address for those who are let in: the path, the method and what it does.
+API: list[tuple[str, str, _Handler]] = [
+    ("/api/conversations", "POST", conversations.create),
+    ("/api/conversations", "GET", conversations.list_all),
+    ("/api/conversations/{id}", "GET", conversations.show),
+    ("/api/conversations/{id}", "PATCH", conversations.change),
+    ("/api/conversations/{id}", "DELETE", conversations.delete),
+    ("/api/conversations/{id}/messages", "GET", conversations.messages),
+    ("/api/conversations/{id}/export", "GET", conversations.export),
+    ("/api/search", "GET", beside.search),
+    ("/api/inbox", "GET", beside.inbox),
+    ("/api/inbox/{item}/answer", "POST", beside.answer),
+    ("/api/agents", "GET", beside.agents),
+    ("/api/blobs", "POST", beside.put_blob),
+    ("/api/blobs/{blob_id}", "GET", beside.get_blob),
+    ("/api/tickets", "POST", beside.ticket),
+    ("/api/audit", "GET", beside.audit),
+]
+
+_PAGE_SECONDS = 30 * 24 * 3600
+
+
+def make_router(service: Service) -> Router:
+    """All addresses of one server."""
+    by_path: dict[str, dict[str, _Handler]] = {}
+    for path, method, handler in API:
+        by_path.setdefault(path, {})[method] = handler
+    routes = [
+        Route(path, _guarded(service, methods), methods=[*methods])
+        for path, methods in by_path.items()
+    ]
+    routes += [
+        Route("/healthz", _open(service, _health), methods=["GET"]),
+        Route("/readyz", _open(service, _ready), methods=["GET"]),
+        Route("/enter", _open(service, _enter), methods=["GET"]),
+        Route("/", _open(service, _front), methods=["GET"]),
+    ]
+    return Router(routes, default=_nowhere, redirect_slashes=False)
+
+
+def _guarded(service: Service, methods: dict[str, _Handler]) -> Any:
+    """For those who are let in. Nobody gets past this without being known."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            host = service.gate.host(request.scope)
+            who = await service.auth.who(dict(request.scope), host)
+            service.count_request(who)
+            method = "GET" if request.method == "HEAD" else request.method
+            return await methods[method](service, request, who)
+        except TurnwireError as error:
+            return problem(refusal_of(error))
+        except HTTPException:
+            raise
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.url.path)
+            return problem(Refused("INTERNAL_ERROR"))
+
+    return handle
+
+
+def _open(service: Service, handler: Callable[[Service, Request, str], Awaitable[Response]]) -> Any:
+    """For anybody who calls us by our name."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            return await handler(service, request, service.gate.host(request.scope))
+        except TurnwireError as error:
+            return problem(refusal_of(error))
+
+    return handle
+
+
+async def _nowhere(scope: Any, receive: Any, send: Any) -> None:
+    await not_found("There is nothing at this address.")(scope, receive, send)
+
+
+async def _health(service: Service, request: Request, host: str) -> Response:
+    """GET /healthz: the server answers."""
+    return json_answer({"status": "ok"})
+
+
+async def _ready(service: Service, request: Request, host: str) -> Response:
+    """GET /readyz: the store can be read and written."""
+    await service.store.take_ticket(b"", "none", now=0)
+    return json_answer({"status": "ready"})
+
+
+async def _enter(service: Service, request: Request, host: str) -> Response:
+    """GET /enter?link=: a link that was shown at the start becomes a cookie, once."""
+    entered = await service.keys.enter(request.query_params.get("link", ""))
+    if entered is None:
+        said = "This link was used, or its time is over. Get another: turnwire token link"
+        return _page("Not here", said, 403)
+    root = request.scope.get("root_path", "")
+    answer = RedirectResponse(f"{root}/", 303, SAFE_HEADERS)
+    answer.set_cookie(
+        cookie_name(host),
+        entered[0],
+        max_age=_PAGE_SECONDS,
+        path=f"{root}/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    service.write_down("entered", Who(entered[1].user, entered[1].token_id))
+    return answer
+
+
+async def _front(service: Service, request: Request, host: str) -> Response:
+    """GET /"""
+    said = "The server is here. Talk to an agent from a terminal: turnwire chat"
+    return _page("Turnwire", said, 200)
+
+
+def _page(title: str, said: str, status: int) -> Response:
+    body = (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p></html>"
+    )
+    return HTMLResponse(body, status, SAFE_HEADERS)

@@ -1,0 +1,106 @@
+"""Everyone who is connected: how many, whether they are still there, and who has to go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from turnwire.core.error_codes import Refused
+from turnwire.errors import TurnwireError
+from turnwire.server.keys import Keys, Who
+from turnwire.settings import Settings
+
+if TYPE_CHECKING:
+    from turnwire.server.client import Client
+
+__all__ = ["Hub"]
+
+_log = logging.getLogger("turnwire")
+_TICK = 1.0  # seconds
+_RETRY_AFTER = 5  # seconds, for those who find no place
+_PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
+
+
+class Hub:
+    """One for each server."""
+
+    def __init__(self, settings: Settings, keys: Keys) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._connections: set[Client] = set()
+        self._by_user: Counter[str] = Counter()
+        self._ticking: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def admit(self, who: Who) -> None:
+        """Raises Refused if there is no place left."""
+        if self._stopping:
+            raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
+        settings = self._settings
+        full = len(self._connections) >= settings.max_connections
+        if full or self._by_user[who.name] >= settings.max_connections_per_user:
+            said = "Too many connections, of this server or of this user."
+            raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
+
+    def add(self, connection: Client) -> None:
+        """Somebody has come."""
+        self._connections.add(connection)
+        self._by_user[connection.who.name] += 1
+        if self._ticking is None:
+            self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
+
+    def remove(self, connection: Client) -> None:
+        """They have gone."""
+        self._connections.discard(connection)
+        name = connection.who.name
+        self._by_user[name] -= 1
+        if not self._by_user[name]:
+            del self._by_user[name]
+
+    def close_all(self, code: int, error: Refused | None, that: Callable[[Client], bool]) -> None:
+        """Close those that fit."""
+        for connection in [each for each in self._connections if that(each)]:
+            connection.close(code, error)
+
+    async def stop(self) -> None:
+        """The server stops: everyone is told to come again."""
+        self._stopping = True
+        if self._ticking is not None:
+            self._ticking.cancel()
+        waiting = list(self._connections)
+        for connection in waiting:
+            connection.close(4000)
+        if waiting:
+            gone = [asyncio.create_task(each.gone.wait()) for each in waiting]
+            _, late = await asyncio.wait(gone, timeout=_PATIENCE)
+            for task in late:
+                task.cancel()
+
+    # --- every second -----------------------------------------------------------------------------
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            for connection in list(self._connections):
+                connection.tick()
+            try:
+                await self._look_for_revoked()
+            except TurnwireError as failure:  # the next look may see more
+                _log.warning("tokens cannot be looked at: %s", failure.message)
+
+    async def _look_for_revoked(self) -> None:
+        """Tokens may be revoked in another process, so that they have to be looked at."""
+        held = {each.who.token_id for each in self._connections}
+        held = {token_id for token_id in held if ":" not in token_id}  # of an application's user
+        if not held:
+            return
+        void = held - await self._keys.good_tokens()
+        if void:
+            error = Refused("UNAUTHORIZED", "The token was revoked, or its time is over.")
+            self.close_all(4502, error, lambda each: each.who.token_id in void)

@@ -1,0 +1,180 @@
+"""Tokens, cookies and tickets: how they are made, kept and recognized."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from turnwire.core.times import iso
+from turnwire.errors import TurnwireError
+from turnwire.ports import Clock, Store, Ticket, Token
+
+__all__ = ["OWNER", "Keys", "Who", "digest_of", "new_token", "owner_file"]
+
+OWNER = "owner"  # what the owner of the data is called in the log
+
+_TICKET_MS = 60_000
+_LINK_MS = 15 * 60_000
+_PAGE_MS = 30 * 24 * 3600_000
+_TRUSTED_MS = 1000  # for so long a token that was looked up is not looked up again
+_MOST_TRUSTED = 10_000
+_KEPT_MS = 30 * 24 * 3600_000  # for so long one that opens nothing any more is still listed
+
+
+class Who(Struct, frozen=True):
+    """Somebody who was let in."""
+
+    user: str | None  # none: the owner of the data, who may see everything
+    token_id: str  # what they came in with
+
+    @property
+    def name(self) -> str:
+        """What they are called in the log."""
+        return OWNER if self.user is None else self.user
+
+    @property
+    def client_id(self) -> str:
+        """The same over their connections, and tells nothing about them."""
+        return digest_of(f"{self.name}\n{self.token_id}").hex()[:16]
+
+    def may_see(self, user: str | None) -> bool:
+        """Whether they may see what belongs to this user."""
+        return self.user is None or self.user == user
+
+
+def new_token() -> str:
+    """256 bits that nobody can guess, in letters that may stand anywhere."""
+    return f"tw_{secrets.token_urlsafe(32)}"
+
+
+def digest_of(secret: str) -> bytes:
+    """What is kept of a token. It has no words in it, so one round is enough."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def owner_file(data_path: Path) -> Path:
+    """Where the owner's token is."""
+    return data_path / "owner-token"
+
+
+class Keys:
+    """The keys of one store."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._trusted: dict[bytes, tuple[Token, int]] = {}
+
+    # --- recognizing ----------------------------------------------------------------------------
+
+    async def holder(self, token: str, kind: str) -> Who | None:
+        """Who has this token; none: nobody, or it is no longer good."""
+        digest, now = digest_of(token), self._clock.now()
+        known, until = self._trusted.get(digest, (None, 0))
+        if known is None or not now < until <= now + _TRUSTED_MS:
+            known = await self._store.token(digest)
+            if known is not None:
+                if len(self._trusted) >= _MOST_TRUSTED:
+                    self._trusted.clear()
+                self._trusted[digest] = (known, now + _TRUSTED_MS)
+        if known is None or known.kind != kind or not is_good(known, now):
+            return None
+        return Who(known.user, known.token_id)
+
+    async def good_tokens(self) -> set[str]:
+        """The ids of all that still open something."""
+        now = self._clock.now()
+        return {token.token_id for token in await self._store.tokens() if is_good(token, now)}
+
+    async def forget(self) -> None:
+        """Delete what has opened nothing for long. The audit trail still tells of it."""
+        await self._store.forget_tokens(before=self._clock.now() - _KEPT_MS)
+
+    async def take_ticket(self, ticket: str) -> Who | None:
+        """Who was given this ticket, once."""
+        taken = await self._store.take_ticket(digest_of(ticket), "socket", now=self._clock.now())
+        return None if taken is None else Who(taken.user, taken.token_id)
+
+    # --- making ---------------------------------------------------------------------------------
+
+    async def make(self, name: str, user: str | None, kind: str = "token") -> tuple[str, Token]:
+        """A new token; what is returned first is seen only now."""
+        now = self._clock.now()
+        secret = new_token()
+        expires = now + _PAGE_MS if kind == "page" else None
+        token = Token(secrets.token_hex(4), name, kind, user, iso(now), expires)
+        await self._store.add_token(token, digest_of(secret))
+        return secret, token
+
+    async def ticket(self, who: Who) -> tuple[str, int]:
+        """A ticket for one WebSocket, and until when it is good."""
+        return await self._ticket("socket", who, _TICKET_MS)
+
+    async def link(self, who: Who) -> str:
+        """What a browser exchanges for a cookie, once."""
+        return (await self._ticket("link", who, _LINK_MS))[0]
+
+    async def _ticket(self, kind: str, who: Who, good_for: int) -> tuple[str, int]:
+        now = self._clock.now()
+        secret = secrets.token_urlsafe(32)
+        ticket = Ticket(kind, who.user, who.token_id, now + good_for)
+        await self._store.add_ticket(ticket, digest_of(secret), now=now)
+        return secret, ticket.expires_at
+
+    async def enter(self, link: str) -> tuple[str, Token] | None:
+        """A cookie for whoever has a link."""
+        taken = await self._store.take_ticket(digest_of(link), "link", now=self._clock.now())
+        if taken is None:
+            return None
+        return await self.make("browser", taken.user, "page")
+
+    # --- the owner ------------------------------------------------------------------------------
+
+    async def owner(self, data_path: Path) -> Who:
+        """The owner's token is in a file that only they can read; it is made if it is not there."""
+        file = owner_file(data_path)
+        for _ in range(2):
+            secret = _read_secret(file)
+            if secret is not None:
+                who = await self.holder(secret, "token")
+                if who is not None and who.user is None:
+                    return who
+                with suppress(FileNotFoundError):  # revoked, or of another log
+                    file.unlink()
+            secret, token = await self.make("owner", None)
+            if _write_secret(file, secret):
+                return Who(None, token.token_id)
+            await self._store.revoke_token(token.token_id, at=token.created_at)
+        raise TurnwireError(f"The owner's token cannot be kept in {file}. Remove that file.")
+
+
+def is_good(token: Token, now: int) -> bool:
+    """Whether it opens something."""
+    return token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
+
+
+def _read_secret(file: Path) -> str | None:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, encoding="ascii", errors="replace") as opened:
+        if os.fstat(descriptor).st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)  # a copy may have come with other rights
+        return opened.read().strip()
+
+
+def _write_secret(file: Path, secret: str) -> bool:
+    """False: another server was faster."""
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        return False
+    with os.fdopen(descriptor, "w", encoding="ascii") as opened:
+        opened.write(f"{secret}\n")
+    return True

@@ -1,0 +1,133 @@
+"""What an RPC client asks of a conversation, carried out as any other door's wishes are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.rpc import frames as r
+from turnwire.dialects.rpc import methods as m
+from turnwire.dialects.v2 import commands as c
+from turnwire.engine import Answer
+from turnwire.server.commands import carry_out
+
+if TYPE_CHECKING:
+    from turnwire.server.rpc.connection import RpcConnection
+    from turnwire.server.rpc.stay import Stay
+    from turnwire.server.service import Service
+
+__all__ = ["ask", "capabilities", "take_reply"]
+
+# What each method needs an agent to be able to do; none of the others needs anything.
+_NEEDS = {
+    "setModel": "session.set_model",
+    "setPermissionMode": "session.set_permission_mode",
+    "rewindFiles": "user.rewind",
+}
+_NOBODY_CAN = ("setMaxThinkingTokens", "getMcpStatus", "reconnectMcp")
+
+
+def capabilities(service: Service, agent: str | None) -> r.Capabilities:
+    """What may be asked for; little, of an agent that is not here."""
+    name = agent or service.settings.agent
+    known = service.engine.agents.get(name)
+    able = service.engine.capabilities(name)
+    methods = [
+        method
+        for method in m.METHODS
+        if method not in _NOBODY_CAN and _NEEDS.get(method, "user.message") in able.commands
+    ]
+    options = known.capabilities.options if known else []
+    return r.Capabilities(name, methods, able.images, able.models, able.permission_modes, options)
+
+
+async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
+    """Carry a call out, and answer it. Raises Refused."""
+    match call.params:
+        case m.Query(prompt=prompt, client_message_id=own_id):
+            await _query(call, prompt, own_id, stay, connection)
+        case m.QueryWithContent(content=content, client_message_id=own_id):
+            await _query(call, [_sent(each) for each in content], own_id, stay, connection)
+        case m.Interrupt(turn_id=turn_id, queue=queue):
+            turn_id = turn_id or (stay.status.turn_id if stay.status else None)
+            if turn_id is None:
+                connection.answer(call.id, r.Stopped(None, "already_ended"))
+                return
+            given = await _do(c.Interrupt(payload=c.Stop(turn_id, queue)), stay, connection)
+            outcome = "already_ended" if given.ack.outcome == "already_ended" else "requested"
+            connection.answer(call.id, r.Stopped(turn_id, outcome))  # type: ignore[arg-type]  # one of both
+        case m.SetModel(model=model):
+            await _do(c.SetModel(payload=c.ModelChoice(model)), stay, connection)
+            connection.answer(call.id, {"model": model})
+        case m.SetPermissionMode(mode=mode):
+            await _do(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)), stay, connection)
+            connection.answer(call.id, {"mode": mode})
+        case m.RewindFiles(sequence=number, dry_run=dry_run):
+            await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
+            connection.answer(call.id, {})
+        case _:
+            said = f"No agent offers {call.method} here. The capabilities say what there is."
+            raise Refused("NOT_SUPPORTED", said, method=call.method)
+
+
+async def _query(
+    call: r.Call,
+    content: str | list[c.SentContent],
+    own_id: str | None,
+    stay: Stay,
+    connection: RpcConnection,
+) -> None:
+    """It is answered before anybody sees what it leads to."""
+
+    def accepted(answer: Answer) -> None:
+        turn = connection.service.engine.running_turn(stay.talk.id)
+        item = turn.item if turn is not None else None
+        same = item is not None and own_id is not None and item.client_message_id == own_id
+        running = turn.turn_id if turn is not None and same else None
+        connection.put(call.id, *stay.accepted(call.id, answer, running))
+
+    command = c.SendMessage(client_message_id=own_id, payload=c.NewMessage(content))
+    await carry_out(command, stay.talk.telling(accepted), connection.who, connection.service)
+
+
+async def _do(command: c.ClientFrame, stay: Stay, connection: RpcConnection) -> Answer:
+    return await carry_out(command, stay.talk, connection.who, connection.service)
+
+
+def _sent(content: m.Content) -> c.SentContent:
+    """In the words of the other door, which checks them."""
+    if isinstance(content, m.GivenText):
+        return c.SentText(content.text)
+    match content.source:
+        case m.InlineSource(media_type=mime_type, data=data):
+            return c.SentImage(mime_type, data)
+        case m.UrlSource(url=url):
+            return c.SentImage(url=url)
+        case m.BlobSource(blob_id=blob_id):
+            return c.SentImage(blob=c.SentBlob(blob_id))
+
+
+async def take_reply(reply: r.Reply, stay: Stay | None, connection: RpcConnection) -> None:
+    """A person has answered, here. Raises Refused if somebody was faster."""
+    request = stay.called(reply.id) if stay is not None else None
+    if stay is None or request is None:
+        said = "Nothing waits for this answer: it was taken back, was answered, or never asked."
+        raise Refused("INVALID_QUESTION_ID", said)
+    if reply.failed:
+        return  # then somebody else will, and this client keeps its chance
+    answer = r.read_reply(reply, request)
+    command: c.ClientFrame
+    if isinstance(answer, m.QuestionReply):
+        words = c.QuestionAnswer(request.request_id, answer.answer, answer.resume_task)
+        command = c.InputResponse(payload=words)
+    else:
+        choice = c.PermissionChoice(
+            request.request_id,
+            answer.decision,
+            answer.reason,
+            answer.updated_input,
+            answer.remember,
+        )
+        command = c.PermissionResponse(payload=choice)
+    talk = stay.talk.telling(lambda _: connection.put(reply.id, stay.answered(reply.id)))
+    await carry_out(command, talk, connection.who, connection.service)

@@ -1,0 +1,258 @@
+"""A client of the RPC door on its WebSocket: its calls, its streams, and the calls it gets."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.rpc import frames as r
+from turnwire.dialects.rpc import methods as m
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Talk
+from turnwire.engine.channel import Sent, Spoken
+from turnwire.engine.follow import Place
+from turnwire.errors import TurnwireError
+from turnwire.server.begin import NewConversation, begin
+from turnwire.server.client import Client
+from turnwire.server.keys import Who
+from turnwire.server.outlet import Gone, Send, Wire
+from turnwire.server.problems import refusal_of
+from turnwire.server.rpc import asking, history
+from turnwire.server.rpc.feed import Feed
+from turnwire.server.rpc.outlet import RpcOutlet, Written
+from turnwire.server.rpc.stay import Stay
+
+if TYPE_CHECKING:
+    from turnwire.server.service import Service
+
+__all__ = ["RpcConnection", "rpc_error"]
+
+_log = logging.getLogger("turnwire")
+_HEARTBEAT = r.write(r.Heartbeat())
+
+
+class _OnlyId(Struct):
+    id: str | None = None
+
+
+_read_id = msgspec.json.Decoder(_OnlyId).decode
+
+
+def rpc_error(refused: Refused) -> Written:
+    """A refusal, as the answer to the call that it is about, if it is about one."""
+    return Written(r.write(r.Answer(refused.data.get("id"), None, r.error_of(refused))))
+
+
+class RpcConnection(Client):
+    """Any number of conversations, one after the other."""
+
+    outlet: RpcOutlet
+
+    def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
+        super().__init__(service, who, send, wire, RpcOutlet)
+        self._stay: Stay | None = None  # in a conversation
+        self._answered: str | None = None  # the call that is carried out, once it is answered
+
+    def leave(self) -> None:
+        """Follow no longer."""
+        stay, self._stay = self._stay, None
+        if stay is None:
+            return
+        self.outlet.feed = None
+        self.conversation_id = None
+        self.service.engine.detach(stay.talk.id, self.outlet, stay.connection_id)
+        self.service.feeds.leave(stay.talk.id)
+        self._write_down("disconnected", stay, code=self.code)
+
+    # --- calls ------------------------------------------------------------------------------------
+
+    async def take(self, value: Any) -> None:
+        """Carry a call out and answer it, or take the answer to one of ours."""
+        frame = r.read_frame(value)
+        self._answered = None
+        try:
+            if isinstance(frame, r.Reply):
+                await asking.take_reply(frame, self._stay, self)
+            else:
+                await self._carry_out(frame)
+        except TurnwireError as error:
+            refused = refusal_of(error)
+            refused.data["id"] = frame.id
+            if self._answered != frame.id:
+                self.outlet.put(rpc_error(refused))
+            if refused.code == "CONVERSATION_NOT_FOUND" and self._is_gone(refused):
+                self.end(refused)
+        except Exception:
+            _log.exception("conversation %s: a call failed", self.conversation_id)
+            if self._answered != frame.id:
+                self.outlet.put(rpc_error(Refused("INTERNAL_ERROR", id=frame.id)))
+
+    def _is_gone(self, refused: Refused) -> bool:
+        return self._stay is not None and refused.data.get("conversation_id") == self._stay.talk.id
+
+    async def _carry_out(self, call: r.Call) -> None:
+        if self._stay is not None and self._stay.has(call.id):
+            raise Refused("INVALID_PAYLOAD", "This id still has a stream: choose another one.")
+        match call.params:
+            case m.Connect() as wish:
+                await self._connect(call.id, wish)
+            case m.Disconnect():
+                for frame in self._here().ends():
+                    self.outlet.put(frame)
+                self.leave()
+                self.answer(call.id, {})
+            case m.GetCapabilities(provider=name):
+                agent = name or (self._stay.talk.row.agent if self._stay else None)
+                self.answer(call.id, asking.capabilities(self.service, agent))
+            case m.GetHistory():
+                await self._load(call.id, m.LoadHistory(limit=500))
+            case m.LoadHistory() as wish:
+                await self._load(call.id, wish)
+            case m.GetHistorySessions() as wish:
+                self.answer(call.id, await history.sessions(self.service, self.who, wish))
+            case _:
+                await asking.ask(call, self._here(), self)
+
+    async def _load(self, call_id: str, wish: m.LoadHistory) -> None:
+        name = wish.conversation or self._here().talk.id
+        talk = await self.service.talk(name, self.who, closed=True)
+        self.answer(call_id, await history.page(self.service, talk, wish))
+
+    def _here(self) -> Stay:
+        if self._stay is None:
+            said = "This connection is in no conversation. Call connect first."
+            raise Refused("CONVERSATION_NOT_FOUND", said)
+        return self._stay
+
+    def answer(self, call_id: str, result: Any) -> None:
+        """The one answer to a call."""
+        self.put(call_id, Written(r.write(r.Answer(call_id, result, None))))
+
+    def put(self, call_id: str, *frames: Written) -> None:
+        """The answer to a call, and what follows it at once."""
+        self._answered = call_id
+        self.outlet.receive([*frames])
+
+    # --- a conversation ---------------------------------------------------------------------------
+
+    async def _connect(self, call_id: str, wish: m.Connect) -> None:
+        if self._stay is not None:
+            said = "This connection is in a conversation already. Call disconnect first."
+            raise Refused("INVALID_PAYLOAD", said)
+        talk = await self._talk(wish)
+        place = Place(wish.last_sequence, wish.epoch, wish.tail)
+        stay = self._stay = Stay(talk, call_id, wish, self.service.engine.new_id())
+        self.conversation_id = talk.id
+        feed = self.service.feeds.join(talk)
+        await self.outlet.hold()
+        self.outlet.feed, self.outlet.tell = feed, stay.tell
+        self._write_down("connected", stay)
+        first = self.service.engine.attach(
+            talk.row,
+            place,
+            self.outlet,
+            client_id=self.who.client_id,
+            connection_id=stay.connection_id,
+            user=self.who.name,
+            reached=lambda: self.outlet.reached,
+            protocol="rpc",
+        )
+        try:
+            async with aclosing(first):
+                await self._open(stay, feed, first)
+            self.outlet.let_go()
+        except Gone:
+            pass  # reading will say so
+        except TurnwireError as error:
+            self.end(error)
+
+    async def _talk(self, wish: m.Connect) -> Talk:
+        if wish.conversation is not None:
+            return await self.service.talk(wish.conversation, self.who)
+        options = dict(wish.options)
+        if wish.system_prompt is not None:
+            if "system_prompt" not in asking.capabilities(self.service, wish.provider).options:
+                raise Refused("NOT_SUPPORTED", "This agent takes no system prompt.")
+            options["system_prompt"] = wish.system_prompt
+        new = NewConversation(
+            wish.provider, wish.title, wish.cwd, wish.model, wish.permission_mode, options
+        )
+        return await begin(self.service, self.who, new, resume=wish.resume)
+
+    async def _open(self, stay: Stay, feed: Feed, first: Any) -> None:
+        """The answer to `connect`, and everything that was missed."""
+        hello: f.SessionConnected | f.SessionResumed | None = None
+        each: Sent | Spoken
+        async for each in first:
+            if isinstance(each, Sent):
+                match each.frame:
+                    case f.SessionConnected() | f.SessionResumed():
+                        hello = each.frame
+                        continue
+                    case f.SessionReset(payload=reset):
+                        assert hello is not None
+                        await self._greet(stay, hello, reset.reason)
+                        hello = None
+                        continue
+                    case _:
+                        pass
+            if hello is not None:
+                await self._greet(stay, hello, None)
+                hello = None
+            for line in feed.lines([each]):
+                for frame in stay.tell(line):
+                    await self.outlet.send_first(frame)
+
+    async def _greet(
+        self, stay: Stay, hello: f.SessionConnected | f.SessionResumed, reset: str | None
+    ) -> None:
+        info = hello.payload
+        connected = r.Connected(
+            stay.talk.id,
+            info.epoch,
+            info.first,
+            info.head,
+            isinstance(hello, f.SessionResumed),
+            asking.capabilities(self.service, stay.talk.row.agent),
+            await stay.talk.status(),
+            info.limits.max_frame_bytes,
+            info.limits.max_queue,
+            info.limits.heartbeat_seconds,
+            info.connection_id,
+            stay.talk.row.native_session_id,
+            reset,
+        )
+        await self.outlet.send_first(Written(r.write(r.Answer(stay.call_id, connected, None))))
+
+    def _write_down(self, action: str, stay: Stay, **more: Any) -> None:
+        self.service.write_down(
+            action,
+            self.who,
+            stay.talk.id,
+            connection_id=stay.connection_id,
+            token_id=self.who.token_id,
+            protocol="rpc",
+            **more,
+        )
+
+    # --- what it is told --------------------------------------------------------------------------
+
+    def error(self, refused: Refused) -> Sent:
+        """A refusal, or the reason why it ends."""
+        return rpc_error(refused)
+
+    def heartbeat(self) -> Sent:
+        """A sign of life."""
+        return Written(_HEARTBEAT)
+
+    def id_in(self, text: str | None) -> dict[str, Any]:
+        """The id of a frame that is not looked at any closer."""
+        try:
+            return {"id": _read_id(text).id if text else None}
+        except (ValueError, RecursionError):
+            return {"id": None}

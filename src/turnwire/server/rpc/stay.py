@@ -1,0 +1,162 @@
+"""One stay in a conversation: which call each message belongs to, and what waits for an answer."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from turnwire.core.status import OpenRequest, Status
+from turnwire.dialects.rpc import frames as r
+from turnwire.dialects.rpc import methods as m
+from turnwire.dialects.rpc.messages import RpcErrorMessage
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Answer, Talk
+from turnwire.server.rpc.feed import Kind, Line
+from turnwire.server.rpc.outlet import Written
+
+__all__ = ["Stay"]
+
+
+class Stay:
+    """From `connect` to `disconnect`."""
+
+    def __init__(self, talk: Talk, call_id: str, wish: m.Connect, connection_id: str) -> None:
+        self.talk = talk
+        self.call_id = call_id  # of `connect`: what no query of this connection led to
+        self.connection_id = connection_id
+        self.status: Status | None = None  # as it was last told
+        wanted: set[Kind] = {"whole"}
+        if wish.include_partial_messages:
+            wanted.add("grows")
+        if wish.tool_progress != "off":
+            wanted.add(wish.tool_progress)
+        if wish.system_messages:
+            wanted.add("system")
+        self._wanted = frozenset(wanted)
+        self._head = r.stream_head(call_id)
+        self._heads: dict[int, bytes] = {}  # by turn: those of queries
+        self._running: dict[int, str] = {}  # by turn: the query that it is of
+        self._waiting: dict[str, str] = {}  # by queue_id: the query that waits
+        self._calls: dict[str, OpenRequest] = {}  # by the id of our call
+        self._answered: set[str] = set()  # by us: the state may not show it yet
+        self._numbers = count(1)
+
+    def has(self, call_id: str) -> bool:
+        """Whether something still comes under this id."""
+        return (
+            call_id == self.call_id
+            or call_id in self._running.values()
+            or call_id in self._waiting.values()
+        )
+
+    # --- queries ----------------------------------------------------------------------------------
+
+    def accepted(self, call_id: str, answer: Answer, running: int | None) -> list[Written]:
+        """A query was taken. `running`: the turn that it is at work in, if it came before.
+
+        One that was taken before and has ended has nothing more to come.
+        """
+        ack = answer.ack
+        turn_id, queue_id = ack.turn_id, ack.queue_id
+        told = r.Accepted(turn_id, queue_id, ack.held, answer.duplicate)
+        out = [Written(r.write(r.Answer(call_id, told, None)))]
+        if answer.duplicate:
+            waits = {item.queue_id for item in self.status.queue} if self.status else set()
+            if running is not None:
+                turn_id = running
+            elif queue_id not in waits:
+                return [*out, _complete(call_id)]
+        if turn_id is not None:
+            self._run(turn_id, call_id)
+        elif queue_id is not None:
+            self._waiting[queue_id] = call_id
+        return out
+
+    def _run(self, turn_id: int, call_id: str) -> None:
+        self._running[turn_id] = call_id
+        self._heads[turn_id] = r.stream_head(call_id)
+
+    def ends(self) -> list[Written]:
+        """It is left: nothing more comes under any of its ids."""
+        queries = [*self._running.values(), *self._waiting.values()]
+        taken_back = [Written(r.write(r.Cancel(call))) for call in self._calls]
+        return [*taken_back, *map(_complete, queries), _complete(self.call_id)]
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def tell(self, line: Line) -> list[Written]:
+        """The frames of a line: its message under the right id, if it is wanted, and what follows."""
+        news = line.news
+        if news is None:
+            if line.kind not in self._wanted:
+                return []
+            return [self._message(line)]
+        match news:
+            case f.AssistantComplete():
+                return self._ended(line)
+            case f.TurnStarted(payload=start):
+                if start.queue_id is not None and start.queue_id in self._waiting:
+                    self._run(start.turn_id, self._waiting.pop(start.queue_id))
+                return []
+            case f.SessionState(payload=status):
+                return self._changed(status)
+
+    def _message(self, line: Line) -> Written:
+        turn_id = line.turn_id
+        head = self._head if turn_id is None else self._heads.get(turn_id, self._head)
+        return Written(head + line.written, line.sequence)
+
+    def _ended(self, line: Line) -> list[Written]:
+        out = [self._message(line)]
+        assert line.turn_id is not None
+        call_id = self._running.pop(line.turn_id, None)
+        if call_id is not None:
+            del self._heads[line.turn_id]
+            out.append(_complete(call_id))
+        return out
+
+    def _changed(self, status: Status) -> list[Written]:
+        """The state is another: somebody is needed, or not any more; a query may have been removed."""
+        self.status = status
+        out: list[Written] = []
+        waits = {item.queue_id for item in status.queue}
+        for queue_id, call_id in list(self._waiting.items()):
+            if queue_id not in waits:
+                del self._waiting[queue_id]
+                out += self._removed(call_id)
+        is_open = {request.request_id for request in status.requests}
+        for call_id, request in list(self._calls.items()):
+            if request.request_id not in is_open:
+                del self._calls[call_id]
+                out.append(Written(r.write(r.Cancel(call_id))))
+        called = {request.request_id for request in self._calls.values()}
+        for request in status.requests:
+            if request.request_id not in called and request.request_id not in self._answered:
+                out.append(self._call(request))
+        self._answered &= is_open
+        return out
+
+    def _removed(self, call_id: str) -> list[Written]:
+        said = "The message was taken out of the queue before its turn came."
+        error = RpcErrorMessage(said, self.talk.row.agent, "QUEUE_ITEM_NOT_FOUND")
+        return [Written(r.write(r.Stream(call_id, error))), _complete(call_id)]
+
+    # --- our own calls ----------------------------------------------------------------------------
+
+    def _call(self, request: OpenRequest) -> Written:
+        call_id = f"srv-{next(self._numbers)}"
+        self._calls[call_id] = request
+        method = "askUserQuestion" if request.kind == "question" else "requestPermission"
+        return Written(r.write(r.ServerCall(call_id, method, request)))  # type: ignore[arg-type]  # one of both
+
+    def called(self, call_id: str) -> OpenRequest | None:
+        """What we asked with this call, if it still waits for its answer."""
+        return self._calls.get(call_id)
+
+    def answered(self, call_id: str) -> Written:
+        """The answer was taken: it is the one."""
+        self._answered.add(self._calls.pop(call_id).request_id)
+        return _complete(call_id)
+
+
+def _complete(call_id: str) -> Written:
+    return Written(r.write(r.Complete(call_id)))

@@ -1,0 +1,214 @@
+"""What all parts of a server share: the store, the engine, the keys, and who may see what."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from turnwire.agents import registry
+from turnwire.core.conversation.state import Options
+from turnwire.core.error_codes import Refused
+from turnwire.core.times import iso
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.engine.clock import SystemClock
+from turnwire.errors import TurnwireError
+from turnwire.ports import (
+    Agent,
+    AgentCapabilities,
+    AgentGone,
+    AgentSession,
+    BlobRow,
+    Clock,
+    SessionStart,
+    Store,
+    Timer,
+)
+from turnwire.server.auth import Auth
+from turnwire.server.gate import Gate
+from turnwire.server.hub import Hub
+from turnwire.server.keys import Keys, Who
+from turnwire.server.limits import Buckets
+from turnwire.server.rpc.feed import Feeds
+from turnwire.settings import Settings
+
+__all__ = ["Service"]
+
+_log = logging.getLogger("turnwire")
+_TIDY_MS = 6 * 3600_000
+
+
+class Service:
+    """A running server, without its sockets. Made by `open`, ended by `close`."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
+        self.settings = settings
+        self.store = store
+        self.engine = Engine(
+            store, _agents(settings), settings=_engine_settings(settings), clock=clock
+        )
+        self.keys = Keys(store, clock)
+        self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
+        self.auth = Auth(self.gate, self.keys, settings.authenticate)
+        self.hub = Hub(settings, self.keys)
+        self.feeds = Feeds(self.engine.new_id)
+        self._requests = Buckets(settings.requests_per_second, settings.requests_at_once)
+        self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
+        self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
+        self.owner: Who | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        self._tidying: Timer | None = None
+
+    @classmethod
+    async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
+        """Open the store, make true what a crash has left, and be ready."""
+        from turnwire.stores.sqlite import SqliteStore
+
+        path = settings.data_path
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store = await SqliteStore.open(path / "turnwire.db")
+        try:
+            service = cls(settings, store, clock or SystemClock())
+            service.owner = await service.keys.owner(path)
+            await service.engine.start()
+            service._tidy()
+        except BaseException:
+            await store.close()
+            raise
+        return service
+
+    async def close(self) -> None:
+        """Running turns end truthfully, clients are told to come again, and the store is closed."""
+        if self._tidying is not None:
+            self._tidying()
+        await self.engine.stop()
+        await self.hub.stop()
+        if self._beside:
+            await asyncio.wait(list(self._beside), timeout=2)
+        await self.store.close()
+
+    def count_request(self, who: Who) -> None:
+        """Raises Refused if there were too many of this user's."""
+        wait = self._requests.take(who.name, asyncio.get_running_loop().time())
+        if wait:
+            said = "Too many requests in a short time."
+            raise Refused("RATE_LIMITED", said, retry_after=round(wait + 0.05, 1))
+
+    # --- who may see what -----------------------------------------------------------------------
+
+    async def talk(self, conversation_id: str, who: Who, *, closed: bool = False) -> Talk:
+        """A conversation, for somebody who may see it. Raises Refused.
+
+        Whoever may not see one is not told that it is there. `closed`: an archived one as well.
+        """
+        talk = await self.engine.open(conversation_id)
+        if not who.may_see(talk.row.user):
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        if talk.row.archived and not closed:
+            raise Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
+        return talk
+
+    async def readable_blob(self, blob_id: str, who: Who) -> BlobRow:
+        """A blob, for somebody who may see it. Raises Refused."""
+        row = await self.store.blob(blob_id)
+        if row is not None:
+            if who.may_see(row.user):
+                return row
+            if row.conversation_id is not None:
+                about = await self.store.conversation(row.conversation_id)
+                if about is not None and who.may_see(about.user):
+                    return row
+        raise Refused("INVALID_PAYLOAD", f"There is no blob {blob_id!r}. Upload it first.")
+
+    # --- beside the work ------------------------------------------------------------------------
+
+    def cut(self, conversation_id: str) -> None:
+        """Whoever follows this conversation has to go: it was archived or deleted."""
+        error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
+        self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
+
+    def write_down(
+        self, action: str, who: Who, conversation_id: str | None = None, **data: Any
+    ) -> None:
+        """Who did what goes to the audit trail; nobody waits for that."""
+        work = self.store.note(
+            action,
+            at=iso(self.engine.clock.now()),
+            by=who.name,
+            conversation_id=conversation_id,
+            data=data,
+        )
+        self._do_beside(work, "the audit trail cannot be written")
+
+    def _tidy(self) -> None:
+        """Now and every few hours: what is of no use any more is deleted."""
+        self._do_beside(self.keys.forget(), "old tokens cannot be deleted")
+        self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
+
+    def _do_beside(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
+        task = asyncio.create_task(_quietly(work, trouble))
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+
+async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
+    try:
+        await work
+    except TurnwireError as failure:
+        _log.warning("%s: %s", trouble, failure.message)
+
+
+def _flag() -> bool:
+    return os.environ.get("CHAT_PROTOCOL_V2_ENABLED", "").lower() in ("1", "true", "yes", "on")
+
+
+def _agents(settings: Settings) -> dict[str, Agent]:
+    if settings.made_agents is not None:
+        return dict(settings.made_agents)
+    agents: dict[str, Agent] = {}
+    for name in settings.agents or registry.names():
+        try:
+            agent = registry.make(name)
+        except registry.UnknownAgent as missing:
+            if settings.agents:
+                raise  # somebody asked for it
+            agent = _Missing(name, missing.message)
+        agents[name if ":" not in name else agent.name] = agent
+    return agents
+
+
+class _Missing:
+    """An agent that cannot even be imported here. It is listed, with what to do about it."""
+
+    capabilities = AgentCapabilities()
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    def unavailable(self) -> str | None:
+        """Why not."""
+        return self._why
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """It cannot be."""
+        raise AgentGone(self._why)
+
+
+def _engine_settings(settings: Settings) -> EngineSettings:
+    rules = Options(
+        max_queue=settings.max_queue,
+        on_disconnect=settings.on_disconnect,
+        disconnect_grace=settings.disconnect_grace,
+        question_seconds=settings.question_seconds,
+        permission_seconds=settings.permission_seconds,
+    )
+    return EngineSettings(
+        options=rules,
+        agent_idle=settings.agent_idle,
+        max_frame_bytes=settings.max_frame_bytes,
+        heartbeat_seconds=settings.heartbeat_seconds,
+    )

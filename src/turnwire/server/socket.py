@@ -1,0 +1,130 @@
+"""The WebSockets: who connects to what, and whether they may."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from turnwire.core.error_codes import Refused
+from turnwire.core.times import iso
+from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.engine.channel import Sent
+from turnwire.engine.follow import Place
+from turnwire.errors import TurnwireError
+from turnwire.server.auth import SUBPROTOCOLS
+from turnwire.server.connection import Connection
+from turnwire.server.keys import Who
+from turnwire.server.outlet import Send, Wire
+from turnwire.server.problems import error_frame, refusal_of
+from turnwire.server.rpc.connection import RpcConnection, rpc_error
+
+if TYPE_CHECKING:
+    from turnwire.engine import Talk
+    from turnwire.server.service import Service
+
+__all__ = ["WIRE", "serve_socket"]
+
+WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
+_RPC = ("/ws/rpc", "/ws")
+_log = logging.getLogger("turnwire")
+
+
+async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    """One WebSocket, from its request to its end."""
+    message = await receive()
+    if message["type"] != "websocket.connect":
+        return
+    offered = scope.get("subprotocols") or []
+    chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
+    await send({"type": "websocket.accept", "subprotocol": chosen})
+    path = _address(scope)
+    wire = (scope.get("extensions") or {}).get(WIRE)
+    if path.partition("?")[0] in _RPC:
+        await _serve_rpc(service, scope, receive, send, wire)
+        return
+    address = Address.of(path)
+    try:
+        who, talk, place = await _let_in(service, scope, address)
+    except Exception as error:
+        refused = _why(error)
+        name = address.conversation_id if address is not None else ""
+        now = iso(service.engine.clock.now())
+        await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
+        return
+    connection = Connection(service, talk, place, who, send, wire)
+    about = {"connection_id": connection.connection_id, "token_id": who.token_id}
+    service.hub.add(connection)
+    try:
+        service.write_down("connected", who, talk.id, **about)
+        await connection.run(receive)
+    finally:
+        service.hub.remove(connection)
+        service.write_down("disconnected", who, talk.id, **about, code=connection.code)
+
+
+async def _serve_rpc(
+    service: Service, scope: dict[str, Any], receive: Any, send: Send, wire: Wire | None
+) -> None:
+    try:
+        who = await service.auth.who(scope, service.gate.host(scope))
+        service.hub.admit(who)
+    except Exception as error:
+        refused = _why(error)
+        await _turn_away(refused, rpc_error(refused), send)
+        return
+    connection = RpcConnection(service, who, send, wire)
+    service.hub.add(connection)
+    try:
+        await connection.run(receive)
+    finally:
+        service.hub.remove(connection)
+
+
+def _address(scope: dict[str, Any]) -> str:
+    """The address as it was sent, below where this application is mounted."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1")
+    root = scope.get("root_path", "")
+    if root and path.startswith(root):
+        path = path[len(root) :]
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+async def _let_in(
+    service: Service, scope: dict[str, Any], address: Address | None
+) -> tuple[Who, Talk, Place]:
+    """Raises what a client is told instead of its first frame."""
+    host = service.gate.host(scope)
+    if address is None:
+        raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
+    if not service.speaks_v2:
+        raise Refused("CHAT_PROTOCOL_DISABLED")
+    if address.protocol != "v2":
+        raise Refused("PROTOCOL_VERSION_UNSUPPORTED", protocols=["v2"])
+    who = await service.auth.who(scope, host)
+    if address.fault is not None:
+        raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
+    service.hub.admit(who)
+    talk = await service.talk(address.conversation_id, who)
+    return who, talk, Place(address.last_sequence, address.epoch, address.tail)
+
+
+def _why(error: Exception) -> Refused:
+    if isinstance(error, TurnwireError):
+        return refusal_of(error)
+    # A defect, perhaps of the application that knows its users.
+    _log.error("a client could not be let in", exc_info=error)
+    return Refused("INTERNAL_ERROR")
+
+
+async def _turn_away(refused: Refused, frame: Sent, send: Send) -> None:
+    try:
+        async with asyncio.timeout(5):
+            await send({"type": "websocket.send", "text": frame.at(1).decode()})
+            code = CLOSES_WITH.get(str(refused.code), 4004)
+            await send({"type": "websocket.close", "code": code})
+    except Exception as gone:
+        _log.debug("a client left before it was told %s: %r", refused.code, gone)

@@ -1,0 +1,177 @@
+"""How a server behaves where there is a choice, and where each choice came from."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct, structs
+
+from turnwire.errors import TurnwireError
+from turnwire.ports import Agent
+
+__all__ = [
+    "Authenticate",
+    "BadSetting",
+    "Settings",
+    "Sourced",
+    "default_data_dir",
+    "read_settings",
+]
+
+# Given an ASGI scope (of a request or a WebSocket): the name of the user, or none.
+Authenticate: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
+
+_PREFIX = "TURNWIRE_"
+_FLAG = "CHAT_PROTOCOL_V2_ENABLED"
+_FILE = "turnwire.toml"
+
+
+class BadSetting(TurnwireError):
+    """A setting that makes no sense. The message says where it is and what to do."""
+
+    code = "INVALID_SETTING"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What `create_app` and `turnwire serve` can be told."""
+
+    # Where it is.
+    data_dir: str = ""  # where conversations are kept; empty: with this user's data
+    host: str = "127.0.0.1"  # the address to listen on
+    port: int = 7410  # 0: any that is free
+    # Who may come in.
+    hosts: list[str] = []  # names under which this server is known, besides those of its address
+    origins: list[str] = []  # pages from elsewhere that may use it: `https://app.example`
+    # What it does.
+    protocol_v2: bool | None = None  # none: what CHAT_PROTOCOL_V2_ENABLED says; otherwise off
+    agent: str = "demo"  # of conversations that name none
+    agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
+    roots: list[str] = []  # agents may be told to work below these directories
+    on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client leaves
+    disconnect_grace: float = 30.0  # seconds until then
+    max_queue: int = 16  # messages that may wait in a conversation
+    question_seconds: float | None = None  # until a question's deadline; none: it waits for ever
+    permission_seconds: float | None = None  # until a permission is denied; none: it waits
+    agent_idle: float = 120.0  # seconds without a turn, until an agent's process is closed
+    # How much is too much.
+    max_frame_bytes: int = 1 << 20  # of a client's frame
+    max_depth: int = 64  # of the objects and lists in one another in it
+    max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
+    max_blob_bytes: int = 10_000_000
+    buffer_bytes: int = 1 << 20  # that may wait for a slow client
+    frames_per_second: float = 50.0  # of one client, in the long run
+    frames_at_once: int = 200  # and in a burst
+    requests_per_second: float = 50.0  # over HTTP, of one user, in the long run
+    requests_at_once: int = 200  # and in a burst
+    max_connections: int = 10_000
+    max_connections_per_user: int = 2_000
+    # Signs of life.
+    heartbeat_seconds: int = 15  # of silence until the server says something
+    ping_seconds: float = 10.0  # between pings on a WebSocket
+    pong_seconds: float = 10.0  # until an unanswered ping ends it
+    # For programs only.
+    authenticate: Authenticate | None = None  # an embedding application's own users
+    made_agents: Mapping[str, Agent] | None = None  # agents that are made already
+
+    @property
+    def data_path(self) -> Path:
+        """Where conversations are kept."""
+        return Path(self.data_dir).expanduser() if self.data_dir else default_data_dir()
+
+
+class Sourced(Struct, frozen=True):
+    """A setting, and who chose it."""
+
+    name: str
+    value: Any
+    source: str  # `--port`, `TURNWIRE_PORT`, `turnwire.toml` or `default`
+
+
+_OURS = [f for f in structs.fields(Settings) if f.name not in ("authenticate", "made_agents")]
+_NAMES = {field.name: field for field in _OURS}
+
+
+def read_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    defaults: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    file: Path | None = None,
+) -> tuple[Settings, list[Sourced]]:
+    """A flag goes before the environment, that before turnwire.toml, that before what is usual.
+
+    `defaults` are what is usual here, where that is not what the library does.
+    """
+    environ = os.environ if environ is None else environ
+    path = file or Path(environ.get(f"{_PREFIX}CONFIG", _FILE))
+    written = _read_file(path, must_exist=file is not None or f"{_PREFIX}CONFIG" in environ)
+    chosen: dict[str, Any] = {}
+    told: list[Sourced] = []
+    for name, field in _NAMES.items():
+        variable = _FLAG if name == "protocol_v2" else _PREFIX + name.upper()
+        source, value = "default", (defaults or {}).get(name, _usual(field))
+        if flags is not None and flags.get(name) is not None:
+            source, value = f"--{name.replace('_', '-')}", flags[name]
+        elif variable in environ:
+            source, value = variable, _from_text(environ[variable], field)
+        elif name in written:
+            source, value = str(path), written[name]
+        chosen[name] = _checked(value, field, source)
+        told.append(Sourced(name, chosen[name], source))
+    return Settings(**chosen), told
+
+
+def _usual(field: structs.FieldInfo) -> Any:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
+    try:
+        written = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if must_exist:
+            raise BadSetting(f"there is no file {path}. Make it, or name another.") from None
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadSetting(f"{path} cannot be read: {error}") from None
+    for name in written:
+        if name not in _NAMES:
+            near = difflib.get_close_matches(name, _NAMES, 1)
+            hint = f"Did you mean {near[0]}?" if near else "See docs/server.md for those there are."
+            raise BadSetting(f"{path}: there is no setting {name!r}. {hint}")
+    return written
+
+
+def _from_text(text: str, field: structs.FieldInfo) -> Any:
+    if field.type == list[str]:
+        return [each.strip() for each in text.split(",") if each.strip()]
+    return text
+
+
+def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
+    try:
+        checked = msgspec.convert(value, field.type, strict=not isinstance(value, str))
+    except msgspec.ValidationError as error:
+        said = f"{field.name} is {value!r} ({source}): {error}."
+        raise BadSetting(f"{said} Mend it there.") from None
+    if isinstance(checked, int | float) and not isinstance(checked, bool) and checked < 0:
+        raise BadSetting(f"{field.name} is {checked} ({source}): it cannot be less than 0.")
+    return checked
+
+
+def default_data_dir() -> Path:
+    """Where programs of this user keep their data on this machine."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "turnwire"
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # A relative path is to be ignored, says the specification of these directories.
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "share") / "turnwire"

@@ -1,0 +1,91 @@
+"""Who may come in: tokens and tickets, of which only digests are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from turnwire.core.times import iso
+from turnwire.ports import Ticket, Token
+from turnwire.stores.text import clean
+
+__all__ = [
+    "add_ticket",
+    "add_token",
+    "find_token",
+    "find_tokens",
+    "forget_tokens",
+    "revoke_token",
+    "take_ticket",
+]
+
+_COLUMNS = "token_id, name, kind, user, created_at, expires_at, revoked_at"
+
+
+def add_token(db: apsw.Cursor, token: Token, digest: bytes) -> None:
+    """Keep one."""
+    db.execute(
+        "INSERT INTO tokens (token_id, digest, name, kind, user, created_at, expires_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            clean(token.token_id),
+            digest,
+            clean(token.name),
+            token.kind,
+            clean(token.user),
+            token.created_at,
+            token.expires_at,
+        ),
+    )
+
+
+def find_token(db: apsw.Connection, digest: bytes) -> Token | None:
+    """The token that has this digest, revoked or not."""
+    row = db.execute(f"SELECT {_COLUMNS} FROM tokens WHERE digest = ?", (digest,)).fetchone()
+    return None if row is None else Token(*row)
+
+
+def find_tokens(db: apsw.Connection) -> list[Token]:
+    """All of them, the oldest first."""
+    found = db.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at, rowid")
+    return [Token(*row) for row in found]
+
+
+def revoke_token(db: apsw.Cursor, token_id: str, at: str) -> bool:
+    """It opens nothing any more, nor do the tickets that were had with it."""
+    db.execute(
+        "UPDATE tokens SET revoked_at = ? WHERE token_id = ? AND revoked_at IS NULL",
+        (at, clean(token_id)),
+    )
+    revoked = bool(db.connection.changes())
+    db.execute("DELETE FROM tickets WHERE token_id = ?", (clean(token_id),))
+    return revoked
+
+
+def forget_tokens(db: apsw.Cursor, before: int) -> None:
+    """What opened nothing any more at that time."""
+    db.execute(
+        "DELETE FROM tokens WHERE expires_at <= ?1 OR revoked_at <= ?2", (before, iso(before))
+    )
+    db.execute("DELETE FROM tickets WHERE expires_at <= ?", (before,))
+
+
+def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> None:
+    """Keep one, and forget those whose time is over."""
+    db.execute("DELETE FROM tickets WHERE expires_at <= ?", (now,))
+    db.execute(
+        "INSERT INTO tickets (digest, kind, user, token_id, expires_at) VALUES (?, ?, ?, ?, ?)",
+        (digest, ticket.kind, clean(ticket.user), clean(ticket.token_id), ticket.expires_at),
+    )
+
+
+def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket | None:
+    """Whoever is first has it; nobody has it twice."""
+    found: list[Any] = db.execute(
+        "DELETE FROM tickets WHERE digest = ? AND kind = ?"
+        " RETURNING kind, user, token_id, expires_at",
+        (digest, kind),
+    ).fetchall()  # all: a statement that is left in the middle blocks the next one
+    taken = [Ticket(*row) for row in found]
+    return taken[0] if taken and taken[0].expires_at > now else None

@@ -1,0 +1,353 @@
+"""`turnwire chat` at a real terminal, with a real server, which is killed under it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.agents import QUICK, SCRIPTED, SLOW
+from tests.cli.conftest import TURNWIRE, Start, Tell, lines
+from tests.cli.terminal import Terminal
+from tests.server.serving import Process, process
+
+ENTER, ESCAPE, UP, CONTROL_D = "\r", "\x1b", "\x1b[A", "\x04"
+READY = "› Say something"
+
+
+@contextmanager
+def server(home: Path, agent: str = QUICK) -> Iterator[Process]:
+    name = "scripted" if agent == SCRIPTED else "demo"
+    with process(home, TURNWIRE_AGENT=name, TURNWIRE_AGENTS=agent) as running:
+        yield running
+
+
+@contextmanager
+def chat(home: Path, *args: str) -> Iterator[Terminal]:
+    """A person whose prompt is there."""
+    with Terminal("chat", *args, home=home) as terminal:
+        terminal.wait_for("● live")
+        yield terminal
+
+
+def say(terminal: Terminal, words: str) -> None:
+    terminal.type(words)
+    terminal.type(ENTER)
+
+
+def left(terminal: Terminal) -> str:
+    """Leave; returns the conversation, as it is told."""
+    terminal.type(CONTROL_D)
+    assert terminal.end() == 0
+    return terminal.screen.lines[-1].rpartition(" ")[2]
+
+
+def test_the_answer_grows_above_the_prompt(home: Path) -> None:
+    with server(home), chat(home) as person:
+        person.wait_for(READY)
+        say(person, "think and use a tool")
+        person.wait_for("tokens in")
+        person.wait_for(READY)
+        shown = person.screen.lines
+        assert shown[0] == "> think and use a tool"
+        assert "I have thought about it: 42 is still a good answer." in shown
+        (tool,) = (line for line in shown if "Bash" in line)
+        assert tool.startswith("✓ Bash  List the files  $ ls -l")
+        assert tool.endswith("4 lines")
+        assert shown[-2:] == [READY, "● live · demo · Ctrl-D leaves"]
+
+
+class TestAsking:
+    def test_a_question_is_answered_by_number(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            say(person, "ask")
+            person.wait_for("A number, or your own words")
+            assert "  2  Green  like a meadow" in person.screen.text
+            assert "demo waits for your answer · Esc stops it" in person.screen.lines[-1]
+            say(person, "7")
+            person.wait_for("There is no option '7': take 1 to 3.")
+            say(person, "")
+            person.wait_for("It wants an answer.")
+            say(person, "2")
+            person.wait_for("Green it is. Thank you!")
+            assert person.screen.text.count("→ Green") == 1
+
+    def test_what_is_being_typed_is_no_answer_and_comes_back(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            say(person, "ask")
+            person.type("y and more")
+            person.wait_for("A number, or your own words")
+            assert person.screen.lines[-2] == "›"
+            say(person, "blue")
+            person.wait_for("Blue it is. Thank you!")
+            person.wait_for("› y and more")
+
+    def test_several_questions_one_after_the_other(self, home: Path) -> None:
+        with server(home, SCRIPTED), chat(home) as person:
+            say(person, "questions")
+            person.wait_for("1 of 2: Which size?")
+            say(person, "2")
+            person.wait_for("2 of 2: Which extras?")
+            say(person, "1, 3")
+            person.wait_for("→ large, milk, ice")
+
+    def test_a_permission_shows_exactly_what_would_run(self, home: Path) -> None:
+        with server(home, SCRIPTED), chat(home) as person:
+            say(person, "sly")
+            person.wait_for("y: allow  n: deny")
+            assert "$ echo <U+202E>txt.exe<U+001B>[2K" in person.screen.text
+            say(person, "n not today")
+            person.wait_for("→ denied: not today")
+            person.wait_for("Decided: deny not today None")
+
+    def test_a_permission_is_given_for_good(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            say(person, "permission")
+            person.wait_for("a: always (Bash(rm -r build))")
+            say(person, "a")
+            person.wait_for("→ allowed for good")
+            person.wait_for("Done. I ran rm -r build")
+
+    def test_somebody_else_answers(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            say(person, "ask")
+            person.wait_for("A number, or your own words")
+            with Terminal("answer", _only(home), "red", home=home) as other:
+                assert other.end() == 0
+            person.wait_for("→ Red  answered elsewhere")
+            person.wait_for("Red it is. Thank you!")
+            person.wait_for(READY)
+
+    def test_leaving_leaves_it_open(self, home: Path, tell: Tell) -> None:
+        with server(home):
+            with chat(home) as person:
+                say(person, "ask")
+                person.wait_for("A number, or your own words")
+                name = left(person)
+                assert "Something waits for an answer: turnwire inbox" in person.screen.text
+            (item,) = lines(tell("inbox", "--json"))
+            assert item["conversation_id"] == name
+            with chat(home, "--conversation", name[:8]) as person:
+                person.wait_for("A number, or your own words")
+                assert person.screen.text.count("? Which colour shall it be?") == 1
+                say(person, "1")
+                person.wait_for("Red it is. Thank you!")
+
+
+class TestStopping:
+    def test_escape_stops_the_turn_and_shows_the_receipt(self, home: Path) -> None:
+        with server(home, SLOW), chat(home) as person:
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            person.type(ESCAPE)
+            person.wait_for("■ Interrupted: you stopped it; the agent acknowledged it")
+            person.wait_for("■ interrupted")
+            person.wait_for(READY)
+
+    def test_somebody_else_stops_it(self, home: Path) -> None:
+        with server(home, SLOW), chat(home) as person:
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            with chat(home, "--conversation", _only(home)) as other:
+                other.wait_for("demo is working")
+                other.type(ESCAPE)
+                other.wait_for("■ Interrupted: you stopped it")
+                person.wait_for("■ Interrupted: somebody else stopped it")
+                assert left(other)
+
+
+class TestTheQueue:
+    def test_what_is_said_meanwhile_waits_and_is_shown(self, home: Path) -> None:
+        with server(home, SLOW), chat(home) as person:
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            say(person, "use a tool")
+            person.wait_for("queued: use a tool")
+            say(person, "think")
+            person.wait_for("2 queued")
+            person.type(UP)
+            person.wait_for("1 queued")
+            person.wait_for("› think")
+            person.control_c()  # empties the line, and no more
+            person.type(ESCAPE)
+            person.wait_for("held: use a tool")
+            assert "Enter lets the queue go on" in person.screen.text
+            say(person, "")
+            person.wait_for("> use a tool")
+            person.wait_for("There are three of them")
+            person.wait_for(READY)
+            assert "think" not in person.screen.text
+
+
+class TestAServerThatDies:
+    def test_killed_in_mid_answer_and_started_at_another_port(self, home: Path) -> None:
+        with Terminal("chat", home=home) as none:
+            assert none.end() == 2
+            assert "Start one: turnwire serve" in none.screen.text
+        with server(home, SLOW) as first, Terminal("chat", home=home) as person:
+            person.wait_for("● live")
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            say(person, "use a tool")
+            person.wait_for("queued: use a tool")
+            first.kill()
+            person.wait_for("○ offline: reconnecting")
+            person.wait_for("no server runs: turnwire serve")
+            say(person, "think")
+            person.wait_for("sending: think")
+            with server(home, SLOW) as second:
+                assert second.url != first.url
+                person.wait_for("It breaks off here: the server died.")
+                person.wait_for("■ Interrupted: the process that ran it was killed.")
+                person.wait_for("There are three of them")
+                person.wait_for("42 is still a good answer")
+                person.wait_for(READY)
+                text = person.screen.text
+                for once in ("> long", "> use a tool", "> think", "A long answer"):
+                    assert text.count(once) == 1, once
+                name = left(person)
+                with chat(home, "--conversation", name) as again:
+                    again.wait_for("42 is still a good answer")
+                    assert left(again) == name
+
+    def test_who_leaves_meanwhile_is_told_what_was_not_sent(self, home: Path) -> None:
+        with server(home) as first, chat(home) as person:
+            say(person, "hello")
+            person.wait_for("You said: hello")
+            first.kill()
+            person.wait_for("○ offline: reconnecting")
+            say(person, "are you there?")
+            person.wait_for("sending: are you there?")
+            person.type(CONTROL_D)
+            assert person.end() == 0
+            assert "The server has not acknowledged: are you there?" in person.screen.lines
+            assert "Come back: turnwire chat --conversation" in person.screen.lines[-1]
+
+    def test_a_pipe_waits_for_the_next_one(self, home: Path) -> None:
+        with server(home, SLOW) as first:
+            command = [*TURNWIRE, "chat", "--data-dir", str(home)]
+            pipe = subprocess.PIPE
+            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as piped:
+                assert piped.stdin is not None
+                assert piped.stdout is not None
+                assert piped.stderr is not None
+                piped.stdin.write(b"long\nthink\n")
+                piped.stdin.close()
+                assert any(b"Streams are rivers" in line for line in piped.stdout)
+                first.kill()
+                assert b"the server is gone. Waiting for it." in piped.stderr.readline()
+                with server(home, SLOW):
+                    said = piped.stdout.read().decode()
+                    assert piped.wait() == 0
+        assert "It breaks off here: the server died." in said
+        assert "I have thought about it: **42** is still a good answer." in said
+
+
+class TestComingAndGoing:
+    def test_nothing_was_said(self, home: Path, tell: Tell) -> None:
+        with server(home):
+            with chat(home) as person:
+                person.type("not sent")
+                person.wait_for("not sent")
+                person.control_c()
+                person.wait_for(READY)
+                person.control_c()
+                assert person.end() == 0
+                assert person.screen.text.endswith("Nothing was said, so nothing is kept.")
+            assert lines(tell("list", "--json")) == []
+
+    def test_without_colours(self, home: Path) -> None:
+        with server(home), Terminal("chat", home=home, NO_COLOR="1") as person:
+            person.wait_for(READY)
+            say(person, "think and use a tool")
+            person.wait_for("4 lines")
+            assert not person.drew_colours()
+
+    def test_a_message_of_several_lines(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            person.type("\x1b[200~one\ntwo\x1b[201~")
+            person.wait_for("  two")
+            person.type(ENTER)
+            person.wait_for("> one\n> two")
+
+    def test_the_terminal_is_gone(self, home: Path) -> None:
+        with server(home), chat(home) as person:
+            person.process.send_signal(signal.SIGTERM)
+            assert person.end() == 128 + signal.SIGTERM
+            assert person.screen.cursor_shown
+
+    def test_an_agent_that_is_not_there(self, home: Path, tell: Tell) -> None:
+        with server(home):
+            refused = tell("chat", "--agent", "nobody")
+            assert refused.exit_code == 2
+            assert "There is no agent 'nobody'" in refused.stderr
+
+
+class TestWithoutATerminal:
+    @pytest.mark.parametrize(("words", "code"), [("tool\nthink", 0), ("error\n", 1), ("ask", 3)])
+    def test_each_line_is_a_message(self, home: Path, start: Start, words: str, code: int) -> None:
+        with server(home):
+            ran = start("chat", "--data-dir", home, input=words.encode())
+        assert ran.returncode == code, ran.stderr
+        if not code:
+            said = ran.stdout.decode()
+            assert said.index("There are **three** of them") < said.index("I have thought about it")
+            assert "Go on: turnwire chat --data-dir" in said
+
+    def test_a_permission_stays_open_on_the_server(
+        self, home: Path, start: Start, tell: Tell
+    ) -> None:
+        with server(home):
+            ran = start("chat", "--data-dir", home, input=b"permission\n")
+            assert ran.returncode == 3
+            assert b"Left open: whether Bash may run." in ran.stdout
+            (item,) = lines(tell("inbox", "--json"))
+            answered = start(
+                "inbox", "--data-dir", home, "answer", item["inbox_item_id"][:8], "--allow"
+            )
+            assert answered.returncode == 0, answered.stderr
+            assert b"Done. I ran `rm -r build`" in answered.stdout
+            assert tell("inbox").stdout == "Nothing waits for an answer.\n"
+
+
+def test_tail_tells_all_of_it_and_finds_the_server_again(home: Path, start: Start) -> None:
+    with server(home, SLOW) as first:
+        assert start("chat", "--data-dir", home, input=b"tool").returncode == 0
+        with Terminal("tail", _only(home), home=home) as watcher:
+            watcher.wait_for("> tool")
+            watcher.wait_for("There are three of them")
+            first.kill()
+            watcher.wait_for("the server is gone. Waiting for it.")
+            with server(home, SLOW):
+                name = _only(home)
+                said = start("chat", "--data-dir", home, "--conversation", name, input=b"think")
+                assert said.returncode == 0
+                watcher.wait_for("42 is still a good answer")
+                assert watcher.screen.text.count("> tool") == 1
+                watcher.control_c()
+                assert watcher.end() == 130
+
+
+def test_run_says_where_a_conversation_of_the_server_is(
+    home: Path, start: Start, tell: Tell
+) -> None:
+    with server(home):
+        assert start("chat", "--data-dir", home, input=b"ask").returncode == 3
+        name = _only(home)
+        refused = tell("run", "--conversation", name, "go on")
+        assert refused.exit_code == 2
+        assert f"Talk in it there: turnwire chat --conversation {name}" in refused.stderr
+
+
+def _only(home: Path) -> str:
+    """The id of the one conversation that there is."""
+    from click.testing import CliRunner
+
+    from turnwire.cli.main import main
+
+    (row,) = lines(CliRunner().invoke(main, ["list", "--json", "--data-dir", str(home)]))
+    return str(row["conversation_id"])

@@ -1,0 +1,188 @@
+"""The Python client against real servers, which are killed under it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.clients import PATIENCE
+from tests.server.serving import ROOT, Serving, process, serving
+from turnwire.client import Client, ClientConversation, Closed
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.errors import TurnwireError
+
+
+async def frames_of(talk: ClientConversation, kind: type[f.Frame]) -> AsyncIterator[f.Frame]:
+    async with asyncio.timeout(PATIENCE):
+        async for frame in talk:
+            if isinstance(frame, kind):
+                yield frame
+
+
+async def until(talk: ClientConversation, kind: type[f.Frame]) -> f.Frame:
+    return await anext(frames_of(talk, kind))
+
+
+def client_of(server: Serving) -> Client:
+    return Client(server.url, server.token)
+
+
+def test_a_conversation(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create("demo", title="Plans", options={"delay": 0})
+            async with client.conversation(name) as talk:
+                ack = await talk.send("a question and a permission")
+                assert ack.turn_id == 1
+                asked = await until(talk, f.AssistantRequestInput)
+                assert isinstance(asked, f.AssistantRequestInput)
+                with pytest.raises(Refused) as refused:
+                    await talk.answer("another", "Blue")
+                assert refused.value.code == "INVALID_QUESTION_ID"
+                await talk.answer(asked.payload.question_id, "Blue")
+                wanted = await until(talk, f.AssistantPermissionRequest)
+                assert isinstance(wanted, f.AssistantPermissionRequest)
+                await talk.decide(wanted.payload.request_id, "allow")
+                await until(talk, f.AssistantComplete)
+                with pytest.raises(Refused) as refused:
+                    await talk.change_queue("remove", "none")
+                assert refused.value.code == "QUEUE_ITEM_NOT_FOUND"
+                again = await talk.interrupt(1)
+                assert again.outcome == "already_ended"
+                assert [turn.turn_id for turn in talk.view().turns] == [1]
+            shown = await client.request("GET", f"/api/conversations/{name}")
+            assert shown["title"] == "Plans"
+
+    asyncio.run(run())
+
+
+def test_a_line_that_breaks_again_and_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create(options={"delay": 0.005})
+            numbers: list[int] = []
+            async with client.conversation(name) as talk:
+                await talk.send("think and use a tool")
+                breaks = 0
+                async with asyncio.timeout(PATIENCE):
+                    async for frame in talk:
+                        payload = getattr(frame, "payload", None)
+                        number = getattr(payload, "message_sequence", None)
+                        if number is not None:
+                            numbers.append(number)
+                            if breaks < 3 and talk._socket is not None:
+                                breaks += 1
+                                talk._socket.transport.abort()
+                        if isinstance(frame, f.AssistantComplete):
+                            break
+                assert breaks == 3
+            assert numbers == list(range(1, len(numbers) + 1)), "no gap, no double"
+            async with client.conversation(name) as other:
+                await asyncio.wait_for(other.connected.wait(), PATIENCE)
+                assert other.view().messages == talk.view().messages
+
+    asyncio.run(run())
+
+
+def test_a_server_that_is_killed_and_comes_again(tmp_path: Path) -> None:
+    async def run() -> None:
+        with process(tmp_path) as first:
+            client = Client(first.url, first.token)
+            name = await client.create(options={"delay": 0.003})
+            talk = client.conversation(name)
+            await talk.__aenter__()
+            await talk.send("long", "m-1")
+            await until(talk, f.AssistantChunk)
+            await asyncio.to_thread(first.kill)
+            waiting = asyncio.create_task(talk.send("hello", "m-2"))
+        port = int(first.url.rpartition(":")[2])
+        with process(tmp_path, port=port):
+            async with asyncio.timeout(PATIENCE):
+                ack = await waiting
+                assert ack.client_message_id == "m-2"
+                while len(talk.view().turns) < 2:
+                    await until(talk, f.AssistantComplete)
+            ends = [turn.end.interrupted for turn in talk.view().turns]
+            assert ends == [True, False]
+            said = [m.client_message_id for m in talk.view().messages if m.role == "user"]
+            assert said == ["m-1", "m-2"], "each took effect once"
+            await talk.__aexit__()
+
+    asyncio.run(run())
+
+
+def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
+    async def run() -> None:
+        place: tuple[str, str] | None = None
+        lines: list[str] = []
+        with process(tmp_path) as first:
+            client = Client(first.url, first.token, find=lambda: place)
+            talk = client.conversation(await client.create(options={"delay": 0}))
+            talk.on_line = lambda: lines.append(talk.line.state)
+            await talk.__aenter__()
+            await talk.send("hello")
+            await until(talk, f.AssistantComplete)
+            await asyncio.to_thread(first.kill)
+        async with asyncio.timeout(PATIENCE):
+            while talk.line.state != "offline":
+                await asyncio.to_thread(lambda: None)
+        assert talk.line.retry_at is not None
+        with process(tmp_path) as second:
+            assert second.url != first.url
+            place = second.url, second.token
+            talk.hurry()
+            await asyncio.wait_for(talk.send("hello again"), PATIENCE)
+            await until(talk, f.AssistantComplete)
+            assert len(talk.view().turns) == 2
+            await talk.__aexit__()
+        assert lines[:2] == ["catching_up", "live"]
+        assert lines[-2:] == ["catching_up", "live"]
+        assert "offline" in lines
+
+    asyncio.run(run())
+
+
+def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            async with client.conversation("nobodys") as talk:
+                with pytest.raises(Closed) as closed:
+                    await talk.send("hello")
+                assert closed.value.code == "CONVERSATION_NOT_FOUND"
+                with pytest.raises(Closed):
+                    await until(talk, f.SessionState)
+                with pytest.raises(Closed):
+                    await talk.send("hello")
+            with pytest.raises(Refused) as refused:
+                await client.request("GET", "/api/conversations/nobodys")
+            assert refused.value.code == "CONVERSATION_NOT_FOUND"
+            with pytest.raises(TurnwireError, match="nothing at this address"):
+                await client.request("GET", "/nowhere")
+            url = server.url
+        with pytest.raises(TurnwireError, match="cannot be reached"):
+            await Client(url, "").request("GET", "/healthz")
+
+    asyncio.run(run())
+
+
+def test_the_bot_of_the_examples(tmp_path: Path) -> None:
+    program = ROOT / "examples" / "bot.py"
+    body = program.read_text().split("async def main")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(body) <= 10
+    with process(tmp_path) as server:
+        run = subprocess.run(
+            [sys.executable, program, server.url, server.token, "a question"],
+            capture_output=True,
+            timeout=60,
+            check=True,
+        )
+    assert b"yes" in run.stdout

@@ -1,0 +1,9 @@
+"""A demo agent that does not dawdle, for servers in processes of their own."""
+
+from __future__ import annotations
+
+from turnwire.agents.demo import DemoAgent
+
+
+def make() -> DemoAgent:
+    return DemoAgent(delay=0)

@@ -1,0 +1,156 @@
+"""Real servers on real sockets, in this process or in one that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.server.clients import Client
+from tests.server.rpc_clients import RpcClient
+from turnwire.agents.demo import DemoAgent
+from turnwire.ports import Agent
+from turnwire.server.app import App, create_app
+from turnwire.server.keys import Who, owner_file
+from turnwire.server.listen import Server, address_of, bind
+from turnwire.server.service import Service
+from turnwire.settings import Settings
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+class Serving:
+    """A server in this process, listening on a real socket."""
+
+    def __init__(self, app: App, url: str, service: Service) -> None:
+        self.app = app
+        self.url = url
+        self.service = service
+        self.token = owner_file(service.settings.data_path).read_text().strip()
+
+    async def token_of(self, user: str | None) -> str:
+        secret, _ = await self.service.keys.make("test", user)
+        return secret
+
+    async def begin(self, user: str | None = None, **options: Any) -> str:
+        """A new conversation with a demo agent that does not dawdle."""
+        chosen = {"delay": 0, **options}
+        talk = await self.service.engine.create("demo", user=user, options=chosen)
+        return talk.id
+
+    def client(self, conversation_id: str, token: str | None = None) -> Client:
+        return Client(self.url, conversation_id, token or self.token)
+
+    def rpc(self, token: str | None = None, path: str = "/ws/rpc") -> RpcClient:
+        return RpcClient(self.url, token or self.token, path)
+
+    def http(self, token: str | None = None, **options: Any) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {token or self.token}"}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, **options)
+
+    @property
+    def owner(self) -> Who:
+        assert self.service.owner is not None
+        return self.service.owner
+
+
+@asynccontextmanager
+async def serving(
+    path: Path, *, agents: Mapping[str, Agent] | None = None, **settings: Any
+) -> AsyncIterator[Serving]:
+    """A server that is stopped, as Ctrl-C stops it, when the block is left."""
+    chosen = Settings(
+        **{
+            "data_dir": str(path),
+            "port": 0,
+            "protocol_v2": True,
+            "on_disconnect": "continue",
+            "made_agents": agents or {"demo": DemoAgent()},
+            **settings,
+        }
+    )
+    listener = bind(chosen, any_port=True)
+    app = create_app(chosen)
+    ready = asyncio.Event()
+
+    async def announce() -> None:
+        ready.set()
+
+    server = Server(app, chosen, listener, announce)
+    running = asyncio.create_task(server._serve([listener]))
+    first, _ = await asyncio.wait(
+        [running, waiting := asyncio.create_task(ready.wait())],
+        return_when=asyncio.FIRST_COMPLETED,
+    )
+    if running in first:
+        waiting.cancel()
+        running.result()
+    try:
+        yield Serving(app, address_of(listener), await app.start())
+    finally:
+        server.should_exit = True
+        await running
+
+
+class Process:
+    """A server in a process of its own, as people start it."""
+
+    def __init__(self, path: Path, url: str, popen: subprocess.Popen[bytes]) -> None:
+        self.path = path
+        self.url = url
+        self.popen = popen
+        self.token = owner_file(path).read_text().strip()
+
+    def client(self, conversation_id: str, token: str | None = None) -> Client:
+        return Client(self.url, conversation_id, token or self.token)
+
+    def rpc(self) -> RpcClient:
+        return RpcClient(self.url, self.token)
+
+    def http(self) -> httpx.AsyncClient:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False)
+
+    def kill(self) -> None:
+        """Without a warning."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def stop(self) -> int:
+        """As Ctrl-C does."""
+        self.popen.send_signal(signal.SIGINT)
+        return self.popen.wait()
+
+
+@contextmanager
+def process(path: Path, *, port: int = 0, **environ: str) -> Iterator[Process]:
+    """`turnwire serve`, gone when the block is left."""
+    code = "from turnwire.cli.main import main; main()"
+    popen = subprocess.Popen(
+        [sys.executable, "-c", code, "serve", "--data-dir", str(path), "--port", str(port)],
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        stdout=subprocess.PIPE,
+    )
+    with popen:
+        try:
+            assert popen.stdout is not None
+            url = ""
+            for line in popen.stdout:
+                if line.startswith(b"Turnwire is at "):
+                    url = line.split()[3].decode()
+                if b"Ctrl-C" in line:
+                    break
+            else:
+                raise AssertionError("the server has ended")
+            yield Process(path, url, popen)
+        finally:
+            popen.kill()

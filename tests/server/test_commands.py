@@ -1,0 +1,147 @@
+"""The commands that go with a server, as people type them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.serving import ROOT, Process, process
+
+
+def turnwire(
+    path: Path, *words: str, said: str = "", code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    program = "from turnwire.cli.main import main; main()"
+    command, *rest = words
+    parts = [command, *rest[:1]] if command == "token" else [command]
+    run = subprocess.run(
+        [sys.executable, "-c", program, *parts, "--data-dir", str(path), *words[len(parts) :]],
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        check=False,
+    )
+    assert run.returncode == code, run.stderr
+    return run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    path = tmp_path_factory.mktemp("served")
+    with process(path, TURNWIRE_AGENTS="tests.server.quick:make") as running:
+        yield running
+
+
+def test_a_chat_from_a_pipe(server: Process) -> None:
+    run = turnwire(server.path, "chat", said="hello\n\nthink\n")
+    assert run.stdout.count("what you will see") >= 1
+    again = run.stdout.strip().splitlines()[-1]
+    assert again.startswith("Go on: turnwire chat --data-dir")
+    name = again.split()[-1]
+    run = turnwire(server.path, "chat", "--conversation", name[:12], said="hello again\n")
+    assert "hello again" in run.stdout
+    turns = json.loads(turnwire(server.path, "list", "--json").stdout.splitlines()[0])["turns"]
+    assert turns == 3
+
+
+def test_a_chat_that_cannot_answer_leaves_the_question_open(server: Process) -> None:
+    run = turnwire(server.path, "chat", said="question\n", code=3)
+    assert "Answer it: turnwire answer" in run.stdout
+    assert len(turnwire(server.path, "inbox", "--json").stdout.splitlines()) == 1
+
+
+def test_a_tail_shows_frames_as_they_come(server: Process) -> None:
+    run = turnwire(server.path, "chat", said="hello\n")
+    name = run.stdout.split()[-1]
+    program = "from turnwire.cli.main import main; main()"
+    words = ["tail", "--json", "--last", "1", "--data-dir", str(server.path), name]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as tail:
+        assert tail.stdout is not None
+        types = []
+        for line in tail.stdout:
+            types.append(json.loads(line)["type"])
+            if types[-1] == "session.state":
+                break
+        tail.terminate()
+    assert types[0] == "session.resumed"
+    assert "assistant.chunk" in types
+
+
+@pytest.mark.parametrize("command", [["chat"], ["tail", "x"], ["token", "link"]])
+def test_without_a_server_it_says_how_to_start_one(tmp_path: Path, command: list[str]) -> None:
+    run = turnwire(tmp_path, *command, code=2)
+    assert "no server runs on" in run.stderr
+    assert "Start one: turnwire serve" in run.stderr
+
+
+def test_an_unknown_conversation(server: Process) -> None:
+    for command in (["chat", "--conversation", "nobodys"], ["tail", "nobodys"]):
+        assert (
+            "there is no conversation 'nobodys'" in turnwire(server.path, *command, code=2).stderr
+        )
+
+
+def test_tokens_are_made_listed_and_revoked(server: Process) -> None:
+    made = turnwire(server.path, "token", "create", "--name", "laptop", "--user", "ann")
+    assert made.stdout.startswith("tw_")
+    assert len(made.stdout.split()) == 1, "the token alone"
+    told = [
+        json.loads(line)
+        for line in turnwire(server.path, "token", "list", "--json").stdout.splitlines()
+    ]
+    token = next(each for each in told if each["name"] == "laptop")
+    assert (token["user"], "digest" in token) == ("ann", False)
+    assert made.stdout.strip() not in str(told)
+    assert "laptop" in turnwire(server.path, "token", "list").stdout
+    name = token["token_id"]
+    assert turnwire(server.path, "token", "revoke", name).stdout == f"Revoked {name}.\n"
+    again = turnwire(server.path, "token", "revoke", name, code=2)
+    assert "no token" in again.stderr
+    for user in ("owner", " "):
+        turnwire(server.path, "token", "create", "--name", "x", "--user", user, code=2)
+    turnwire(server.path, "token", "create", "--name", " ", code=2)
+    link = turnwire(server.path, "token", "link").stdout
+    assert link.startswith(f"{server.url}/enter?link=")
+    actions = [
+        json.loads(line)["action"]
+        for line in turnwire(server.path, "audit", "--json").stdout.splitlines()
+    ]
+    assert {"token_created", "token_revoked"} <= set(actions)
+    assert "token_created" in turnwire(server.path, "audit").stdout
+
+
+def test_the_audit_of_one_conversation(server: Process) -> None:
+    name = turnwire(server.path, "chat", said="hello\n").stdout.split()[-1]
+    for given in (name, name[:12]):
+        run = turnwire(server.path, "audit", "--json", "--conversation", given)
+        rows = [json.loads(line) for line in run.stdout.splitlines()]
+        assert {row["conversation_id"] for row in rows} == {name}
+        assert {"created", "connected", "said"} <= {row["action"] for row in rows}
+
+
+def test_nothing_yet(tmp_path: Path) -> None:
+    assert "Nothing is written there yet" in turnwire(tmp_path, "audit").stdout
+    assert "There are no tokens yet" in turnwire(tmp_path, "token", "list").stdout
+
+
+def test_the_doctor(server: Process, tmp_path: Path) -> None:
+    run = turnwire(server.path, "doctor")
+    assert f"ok    {server.url}" in run.stdout
+    assert "data_dir" in run.stdout
+    assert "--data-dir" in run.stdout
+    assert "is not there yet" in turnwire(tmp_path / "none", "doctor").stdout
+    file = tmp_path / "file"
+    file.touch()
+    assert "MEND" in turnwire(file, "doctor", code=1).stdout
+    tmp_path.chmod(0o755)
+    assert "can be read by others" in turnwire(tmp_path, "doctor", code=1).stdout

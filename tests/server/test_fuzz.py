@@ -1,0 +1,151 @@
+"""Frames and requests that nobody would send: each is answered, and nobody else feels anything.
+
+TURNWIRE_FUZZ_SECONDS says for how long; `make fuzz` tries longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from tests.server.raw import request
+from tests.server.serving import Serving, serving
+from turnwire.dialects.v2.codec import _COMMANDS
+from turnwire.server.http import API
+
+SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "10"))
+
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2**63,
+    10**400,
+    1.5,
+    "",
+    "a",
+    "\0",
+    "\ud800".encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+    "漢" * 100,
+    "x" * 10_000,
+    [],
+    {},
+    [[[[]]]],
+    {"type": "text", "text": "hello"},
+    {"type": "image", "data": "not base64"},
+    {"type": "file_ref", "path": "../../etc/passwd"},
+    [{"type": "text", "text": "a", "blob": {"blob_id": "b"}}],
+    {"a": {"a": {"a": {}}}},
+]
+FIELDS = [
+    "content", "question_id", "answer", "resume_task", "request_id", "decision", "reason",
+    "updated_input", "remember", "turn_id", "queue", "action", "queue_id", "before",
+    "message_sequence", "dry_run", "model", "mode", "extra",
+]  # fmt: skip
+WORDS = ["allow", "deny", "hold", "clear", "remove", "replace", "move", "resume", "long", "hello"]
+
+
+def a_frame(chance: random.Random) -> str | bytes:
+    """Something like a frame: right, nearly right, or nothing of the kind."""
+    dice = chance.random()
+    if dice < 0.05:
+        return chance.randbytes(chance.randrange(200))
+    if dice < 0.1:
+        return "".join(map(chr, (chance.randrange(1, 0xD7FF) for _ in range(chance.randrange(50)))))
+    frame: dict[str, Any] = {"type": chance.choice([*_COMMANDS, *ODD])}
+    if chance.random() < 0.7:
+        frame["client_message_id"] = chance.choice([f"m-{chance.randrange(50)}", *ODD])
+    if chance.random() < 0.9:
+        frame["payload"] = {
+            field: chance.choice([*ODD, *WORDS]) for field in chance.sample(FIELDS, 3)
+        }
+    else:
+        frame["payload"] = chance.choice(ODD)
+    try:
+        raw = msgspec.json.encode(frame).decode()
+    except (ValueError, OverflowError, msgspec.MsgspecError):
+        raw = repr(frame)
+    if dice > 0.9:  # cut, or with something in the middle
+        place = chance.randrange(len(raw))
+        raw = raw[:place] + chance.choice(["", "\0", "{", '"', "\\ud800"]) + raw[place + 1 :]
+    return raw
+
+
+async def shout(server: Serving, name: str, chance: random.Random, end: float) -> int:
+    """Sends frames, and counts the answers of those that are still answered."""
+    address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+    headers = {"Authorization": f"Bearer {server.token}"}
+    loop, sent = asyncio.get_running_loop(), 0
+    codes: list[int] = []
+    while loop.time() < end:
+        async with connect(address, additional_headers=headers, proxy=None) as client:
+            try:
+                for _ in range(10):
+                    await client.send(a_frame(chance))
+                    sent += 1
+                await client.send('{"type": "session.heartbeat", "client_message_id": "the end"}')
+                async for raw in client:
+                    if '"client_message_id":"the end"' in raw:
+                        break
+            except ConnectionClosed as closed:
+                codes.append(closed.rcvd.code if closed.rcvd else 1006)
+    assert set(codes) <= {4505, 1007}, "only who makes no sense has to go"
+    return sent
+
+
+async def knock(server: Serving, chance: random.Random, end: float) -> int:
+    """Sends requests; none of them may bring the server into trouble."""
+    loop, sent = asyncio.get_running_loop(), 0
+    while loop.time() < end:
+        path, method, _ = chance.choice(API)
+        for part in ("{id}", "{item}", "{blob_id}"):
+            path = path.replace(part, chance.choice(["x", "%00", "..", "%ff", "a" * 5000, "💥"]))
+        path += chance.choice(["", "?limit=-1", "?after=%00", "?q=%22*(", "?q=%ff", "?x=&&&=%"])
+        headers = [("Host", server.url[7:]), ("Authorization", f"Bearer {server.token}")]
+        headers += [("Content-Type", chance.choice(["application/json", "text/html", "%"]))]
+        body = a_frame(chance)
+        raw = body if isinstance(body, bytes) else body.encode(errors="replace")
+        path = path.encode().decode("latin-1")
+        status, _, said = await request(server.url, method, path, headers, raw)
+        assert status < 500 or b"AGENT_UNAVAILABLE" in said, (method, path, body, said)
+        sent += 1
+    return sent
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_nonsense_is_answered_and_nobody_else_feels_it(
+    tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        limits: dict[str, Any] = {"frames_per_second": 1e6, "frames_at_once": 10**6}
+        async with serving(tmp_path, **limits) as server:
+            name, quiet = await server.begin(), await server.begin()
+            end = asyncio.get_running_loop().time() + SECONDS
+            async with server.client(quiet) as witness:
+                work = [
+                    *(shout(server, name, random.Random(seed * 10 + n), end) for n in range(3)),
+                    knock(server, random.Random(seed), end),
+                ]
+                sent = asyncio.gather(*work)
+                turns = 0
+                while not sent.done():
+                    turns += 1
+                    await witness.say("hello", f"m-{turns}")
+                    await witness.end_of(turns)
+                assert all(await sent)
+                assert turns > 1
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert not [record for record in caplog.records if record.exc_info], "nothing was unhandled"

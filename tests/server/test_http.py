@@ -1,0 +1,411 @@
+"""The HTTP interface, over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from msgspec import structs
+
+from tests.server.scenes import Broken
+from tests.server.serving import Serving, serving
+from turnwire.agents.demo import DemoAgent
+from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
+from turnwire.server.conversations import conversation_json
+from turnwire.server.http import API
+
+Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
+QUICK = {"delay": 0}
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+
+
+def play(path: Path, scene: Scene, **settings: Any) -> None:
+    async def run() -> None:
+        async with serving(path, **settings) as server, server.http() as http:
+            await scene(server, http)
+
+    asyncio.run(run())
+
+
+def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post(
+            "/api/conversations", json={"title": " Plans ", "options": {"delay": 0}}
+        )
+        assert begun.status_code == 201
+        told = begun.json()
+        assert (told["agent"], told["title"], told["head"]) == ("demo", "Plans", 0)
+        assert told["status"]["state"] == "active"
+        name = told["id"]
+        async with server.client(name) as client:
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+            await client.state("active")
+        shown = (await http.get(f"/api/conversations/{name}")).json()
+        assert shown["head"] == client.cursor
+        assert shown["status"]["last_turn_id"] == 1
+        listed = (await http.get("/api/conversations")).json()["conversations"]
+        assert [each["id"] for each in listed] == [name]
+        changed = await http.patch(f"/api/conversations/{name}", json={"title": "Other plans"})
+        assert changed.json()["title"] == "Other plans"
+        assert (await http.get("/api/search", params={"q": "hello"})).json()["hits"]
+        await http.patch(f"/api/conversations/{name}", json={"archived": True})
+        assert (await http.get("/api/conversations")).json()["conversations"] == []
+        archived = (await http.get("/api/conversations?archived=true")).json()["conversations"]
+        assert [each["id"] for each in archived] == [name]
+        assert (await http.delete(f"/api/conversations/{name}")).status_code == 204
+        assert (await http.get(f"/api/conversations/{name}")).status_code == 404
+        trail = (await http.get(f"/api/audit?conversation={name}")).json()["audit"]
+        actions = [row["action"] for row in trail]
+        assert {"created", "renamed", "archived", "deleted"} <= set(actions)
+
+    play(tmp_path, scene)
+
+
+def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(delay=0.01)
+        async with server.client(name) as client:
+            await client.say("long", "m-1")
+            await client.until("assistant.chunk")
+            shown = (await http.get(f"/api/conversations/{name}")).json()
+            assert shown["status"]["running"]
+            row = (await server.service.engine.open(name)).row
+            left = structs.replace(row, owner=f"{socket.gethostname()}:{gone.pid}:a")
+            assert left.lease_until > server.service.engine.clock.now()
+            assert not conversation_json(server.service, left).status.running
+            await client.send("user.interrupt", "s-1", turn_id=1)
+            await client.state("interrupted")
+
+    play(tmp_path, scene)
+
+
+def test_messages_page_by_page(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            for number in range(1, 4):
+                await client.say("hello", f"m-{number}")
+                await client.end_of(number)
+            await client.state("active")
+            head = client.cursor
+
+        async def numbers(**given: int) -> list[int]:
+            answer = await http.get(f"/api/conversations/{name}/messages", params=given)
+            told = answer.json()
+            assert (told["head"], told["epoch"]) == (head, client.epoch)
+            return [each["message_sequence"] for each in told["messages"]]
+
+        every = list(range(1, head + 1))
+        assert await numbers() == every
+        assert await numbers(limit=2) == every[-2:]
+        assert await numbers(before=4, limit=2) == [2, 3]
+        assert await numbers(after=1, limit=2) == [2, 3]
+        assert await numbers(after=0, limit=1) == [1]
+        assert await numbers(after=1, before=3) == [2]
+        assert await numbers(after=head) == []
+
+    play(tmp_path, scene)
+
+
+def test_an_export_can_be_imported(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            await client.say("use a tool", "m-1")
+            await client.end_of(1)
+            await client.state("active")
+        answer = await http.get(f"/api/conversations/{name}/export")
+        assert answer.headers["content-disposition"].startswith("attachment")
+        lines = [read_line(line) for line in answer.content.splitlines()]
+        assert isinstance(lines[0], HeadLine)
+        assert lines[-1] == EndLine(client.cursor, 1)
+        assert sum(isinstance(line, EntryLine) for line in lines) == client.cursor
+        wrong = await http.get(f"/api/conversations/{name}/export?format=pdf")
+        assert wrong.status_code == 400
+
+    play(tmp_path, scene)
+
+
+def test_an_export_for_people(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post("/api/conversations", json={"title": "Plans", "options": QUICK})
+        name = begun.json()["id"]
+        async with server.client(name) as client:
+            await client.say("think, use a tool, and a question", "m-1")
+            question = (await client.until("assistant.request_input"))["payload"]["question_id"]
+            await client.send("user.input_response", "a-1", question_id=question, answer="Blue")
+            await client.end_of(1)
+            await client.state("active")
+        answer = await http.get(f"/api/conversations/{name}/export?format=markdown")
+        assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+        assert "conversation.md" in answer.headers["content-disposition"]
+        text = answer.text
+        assert text.startswith(f"# Plans\n\nConversation {name} with demo, ")
+        assert "\n## You\n\nthink, use a tool, and a question\n" in text
+        assert "\n## demo\n" in text
+        assert "> *Thinking:*" in text
+        assert "*answered*: Blue" in text
+        assert "*ok*" in text
+        assert text.count("\n```") % 2 == 0
+        empty = await server.begin()
+        answer = await http.get(f"/api/conversations/{empty}/export?format=markdown")
+        assert answer.text.startswith(f"# {empty}\n")
+
+    play(tmp_path, scene)
+
+
+def test_too_many_requests_have_to_wait(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answers = [await http.get("/api/agents") for _ in range(4)]
+        assert [each.status_code for each in answers] == [200, 200, 200, 429]
+        assert answers[3].json()["error"]["code"] == "RATE_LIMITED"
+        assert int(answers[3].headers["retry-after"]) >= 1
+        assert (await http.get("/healthz")).status_code == 200
+        async with server.http(await server.token_of("ann")) as anns:
+            assert (await anns.get("/api/agents")).status_code == 200, "others feel nothing"
+
+    play(tmp_path, scene, requests_at_once=3, requests_per_second=0.01)
+
+
+def test_the_inbox_is_answered_without_a_page(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            await client.say("question and permission", "m-1")
+            await client.state("waiting_input")
+            [item] = (await http.get("/api/inbox")).json()["items"]
+            assert item["source_id"].startswith(f"conversation:{name}:question:")
+            address = f"/api/inbox/{item['inbox_item_id']}/answer"
+            empty = await http.post(address, json={"answer": ""})
+            assert (empty.status_code, empty.json()["error"]["code"]) == (400, "INPUT_REQUIRED")
+            body = {"answer": "Blue", "client_message_id": "a-1"}
+            given = await http.post(address, json=body)
+            assert given.json()["delivered_as"] == "tool_result"
+            assert (await http.post(address, json=body)).json()["duplicate"]
+            late = await http.post(address, json={"answer": "Red"})
+            assert late.json()["error"]["code"] == "DUPLICATE_INPUT_RESPONSE"
+            await client.until("assistant.permission_request")
+            await client.state("waiting_input")
+            [item] = (await http.get("/api/inbox")).json()["items"]
+            address = f"/api/inbox/{item['inbox_item_id']}/answer"
+            wrong = await http.post(address, json={"answer": "yes"})
+            assert wrong.json()["error"]["code"] == "INVALID_PAYLOAD"
+            given = await http.post(address, json={"decision": "allow"})
+            assert given.json()["delivered_as"] == "decision"
+            await client.end_of(1)
+            await client.state("active")
+        assert (await http.post("/api/inbox/none/answer", json={})).status_code == 404
+
+    play(tmp_path, scene)
+
+
+def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        [agent] = (await http.get("/api/agents")).json()["agents"]
+        assert (agent["name"], agent["ready"], agent["default"]) == ("demo", True, True)
+        assert "user.message" in agent["capabilities"]["commands"]
+        assert "delay" in agent["options"]
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_is_broken_is_listed_beside_the_others(tmp_path: Path) -> None:
+    broken = Broken()
+    broken.broken = True
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {each["name"]: each for each in (await http.get("/api/agents")).json()["agents"]}
+        assert told["demo"]["ready"]
+        assert not told["broken"]["ready"]
+        assert "ZeroDivisionError" in told["broken"]["unavailable"]
+        begun = await http.post("/api/conversations", json={"agent": "broken"})
+        assert (begun.status_code, begun.json()["error"]["code"]) == (502, "AGENT_ERROR")
+
+    play(tmp_path, scene, agents={"demo": DemoAgent(), "broken": broken})
+
+
+def test_blobs(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        png = {"Content-Type": "image/png"}
+        kept = await http.post("/api/blobs", content=PNG, headers=png)
+        assert kept.status_code == 201
+        blob = kept.json()
+        assert (blob["mime_type"], blob["size"]) == ("image/png", len(PNG))
+        got = await http.get(f"/api/blobs/{blob['blob_id']}")
+        assert (got.content, got.headers["content-type"]) == (PNG, "image/png")
+        assert got.headers["x-content-type-options"] == "nosniff"
+        page = {"Content-Type": "text/html"}
+        evil = (await http.post("/api/blobs", content=b"<script>", headers=page)).json()
+        got = await http.get(f"/api/blobs/{evil['blob_id']}")
+        assert got.headers["content-type"] == "application/octet-stream"
+        assert got.headers["content-disposition"] == "attachment"
+        ann, ben = await server.token_of("ann"), await server.token_of("ben")
+        name = await server.begin(user="ann")
+        shared = await http.post(f"/api/blobs?conversation={name}", content=PNG, headers=png)
+        async with server.http(ann) as hers, server.http(ben) as his:
+            address = f"/api/blobs/{shared.json()['blob_id']}"
+            assert (await hers.get(address)).status_code == 200
+            assert (await his.get(address)).status_code == 404
+            assert (await hers.get(f"/api/blobs/{blob['blob_id']}")).status_code == 404
+            own = (await his.post("/api/blobs", content=PNG, headers=png)).json()
+            assert (await his.get(f"/api/blobs/{own['blob_id']}")).status_code == 200
+            assert (await hers.get(f"/api/blobs/{own['blob_id']}")).status_code == 404
+            theirs = await his.post(f"/api/blobs?conversation={name}", content=PNG, headers=png)
+            assert theirs.status_code == 404
+        large = await http.post("/api/blobs", content=bytes(2000), headers=png)
+        assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+        for odd in ("", "nonsense", "image/png\x01", "a/b/c"):
+            answer = await http.post("/api/blobs", content=PNG, headers={"Content-Type": odd})
+            assert answer.status_code == 400, odd
+        assert (await http.post("/api/blobs", content=b"", headers=png)).status_code == 400
+        for path in ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "none"):
+            assert (await http.get(f"/api/blobs/{path}")).status_code == 404
+
+    play(tmp_path, scene, max_blob_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"agent": "none"}, 503),
+        ({"agent": 1}, 400),
+        ({"extra": 1}, 400),
+        ({"title": ""}, 400),
+        ({"title": "x" * 501}, 400),
+        ({"model": "none"}, 400),
+        ({"permission_mode": "none"}, 400),
+        ({"options": {"flood": 1000}}, 400),
+        ({"options": {"command": "rm"}}, 400),
+        ({"cwd": "/etc"}, 403),
+        ({"cwd": "relative"}, 400),
+        ({"cwd": "/a\0b"}, 400),
+        ({"cwd": "ROOT/../.."}, 403),
+        ({"cwd": "ROOT/link"}, 403),
+        ({"cwd": "ROOT/missing"}, 400),
+        ({"cwd": "ROOT"}, 201),
+        ({"cwd": "ROOT/inner"}, 201),
+        ([], 400),
+        ("text", 400),
+    ],
+)
+def test_what_a_conversation_may_begin_with(tmp_path: Path, body: Any, status: int) -> None:
+    """CVE-2026-31975, CVE-2026-33718: no command of a client's, and no directory of its choice."""
+    root = tmp_path / "root"
+    (root / "inner").mkdir(parents=True)
+    (root / "link").symlink_to("/etc")
+    if isinstance(body, dict) and "cwd" in body:
+        body = {"cwd": body["cwd"].replace("ROOT", str(root))}
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.post("/api/conversations", json=body)
+        assert answer.status_code == status, answer.text
+        if status != 201:
+            error = answer.json()["error"]
+            assert error["message"]
+            assert error["what_to_do"]
+
+    play(tmp_path / "data", scene, roots=[str(root)])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/conversations?limit=x",
+        "/api/conversations?limit=0",
+        "/api/conversations?limit=501",
+        "/api/conversations?limit=1&limit=2",
+        "/api/conversations?offset=-1",
+        "/api/search",
+        "/api/audit?after=x",
+        f"/api/audit?after={'9' * 30}",
+    ],
+)
+def test_addresses_that_make_no_sense(tmp_path: Path, address: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.get(address)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_PAYLOAD")
+
+    play(tmp_path, scene)
+
+
+def test_only_json_is_read_as_json(tmp_path: Path) -> None:
+    """CVE-2025-64439: and a form of a page from elsewhere is none."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "application/x-pickle"):
+            answer = await http.post(
+                "/api/conversations", content=b"{}", headers={"Content-Type": kind}
+            )
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_FORMAT")
+        for body in (b"", b"{", b"\xff"):
+            answer = await http.post(
+                "/api/conversations", content=body, headers={"Content-Type": "application/json"}
+            )
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_FORMAT")
+
+    play(tmp_path, scene)
+
+
+def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        http.headers.pop("Authorization")
+        assert (await http.get("/healthz")).json() == {"status": "ok"}
+        assert (await http.get("/readyz")).json() == {"status": "ready"}
+        assert "Turnwire" in (await http.get("/")).text
+        assert (await http.get("/nowhere")).status_code == 404
+        assert (await http.put("/api/conversations")).status_code == 405
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(("path", "method"), [(path, method) for path, method, _ in API])
+def test_no_address_is_open_to_all(tmp_path: Path, path: str, method: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        http.headers.pop("Authorization")
+        answer = await http.request(method, path)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "UNAUTHORIZED")
+        assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("path", ["/", "/enter", "/healthz", "/nowhere", "/api/agents"])
+def test_nothing_that_is_answered_can_run_in_a_browser(tmp_path: Path, path: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        headers = (await http.get(path)).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == "no-store"
+
+    play(tmp_path, scene)
+
+
+OF_A_CONVERSATION = [(path, method) for path, method, _ in API if "{id}" in path]
+
+
+@pytest.mark.parametrize(("path", "method"), OF_A_CONVERSATION)
+def test_no_address_of_a_conversation_is_there_for_others(
+    tmp_path: Path, path: str, method: str
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(user="ann")
+        async with server.http(await server.token_of("bob")) as bobs:
+            body = {"title": "mine"} if method == "PATCH" else None
+            answer = await bobs.request(method, path.format(id=name), json=body)
+            assert answer.status_code == 404
+            assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
+        shown = (await http.get(f"/api/conversations/{name}")).json()
+        assert "title" not in shown, "and nothing has happened to it"
+
+    play(tmp_path, scene)

@@ -1,0 +1,217 @@
+"""`turnwire serve` as people start it: killed, restarted, stopped, stormed, and read from the page."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from tests.server.clients import PATIENCE, Client
+from tests.server.serving import ROOT, Process, process
+from turnwire.server.listen import bind
+from turnwire.settings import Settings
+
+SAY = 15  # of twenty clients say something
+
+
+async def begin(server: Process, delay: float = 0) -> str:
+    async with server.http() as http:
+        answer = await http.post("/api/conversations", json={"options": {"delay": delay}})
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["id"])
+
+
+async def come_again(client: Client) -> None:
+    """Until a server is there again."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await client.come()
+                return
+            except (OSError, InvalidHandshake, ConnectionClosed):
+                await asyncio.to_thread(lambda: None)
+
+
+async def until_all_is_said(client: Client) -> None:
+    while len(client.view().turns) < SAY:
+        await client.next()
+    await client.state("active")
+
+
+def port_of(server: Process) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+def test_killed_in_mid_answer_under_twenty_clients(tmp_path: Path) -> None:
+    async def before(server: Process) -> list[Client]:
+        name = await begin(server, 0.002)
+        clients = [await server.client(name).come() for _ in range(20)]
+        await clients[0].say("long", "m-0")
+        await clients[0].answer("m-0")
+        for number, client in enumerate(clients[1:SAY], 1):
+            await client.say(f"hello {number}", f"m-{number}")
+        for client in clients:
+            await client.until("assistant.chunk")
+        server.kill()
+        for client in clients:
+            await client.until_closed()
+        return clients
+
+    async def after(server: Process, clients: list[Client]) -> None:
+        for client in clients:
+            client.url = server.url.replace("http", "ws")
+        await asyncio.gather(*(come_again(client) for client in clients))
+        acknowledged = {
+            line["server"]["payload"]["client_message_id"]
+            for client in clients
+            for line in client.lines
+            if line.get("server", {}).get("type") == "user.message.ack"
+        }
+        for number, client in enumerate(clients[:SAY]):  # what was not answered is sent again
+            if f"m-{number}" not in acknowledged:
+                text = f"hello {number}" if number else "long"
+                await client.say(text, f"m-{number}")
+                assert (await client.answer(f"m-{number}"))["type"] == "user.message.ack"
+        await asyncio.gather(*(until_all_is_said(client) for client in clients))
+        said = [
+            each.client_message_id for each in clients[0].view().messages if each.role == "user"
+        ]
+        assert len(said) == len(set(said)), "nothing took effect twice"
+        assert acknowledged <= set(said), "nothing that was acknowledged is lost"
+        for client in clients:
+            assert client.view().messages == clients[0].view().messages
+            assert client.numbers() == list(range(1, client.cursor + 1))
+            await client.leave()
+            client.check()
+
+    with process(tmp_path) as first:
+        clients = asyncio.run(before(first))
+        port = port_of(first)
+    with process(tmp_path, port=port) as second:
+        asyncio.run(after(second, clients))
+
+
+def test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again(tmp_path: Path) -> None:
+    async def before(server: Process) -> Client:
+        client = await server.client(await begin(server, 0.005)).come()
+        await client.say("long", "m-1")
+        await client.until("assistant.chunk")
+        stopping = asyncio.create_task(asyncio.to_thread(server.stop))
+        assert await client.until_closed() == 4000
+        assert await stopping == 0
+        assert client.view().turns[0].end.interrupted
+        assert client.frames[-1]["type"] in ("session.state", "conversation.updated")
+        return client
+
+    async def after(server: Process, client: Client) -> None:
+        client.url = server.url.replace("http", "ws")
+        await client.come()
+        assert client.frames[0]["type"] == "session.resumed"
+        await client.say("hello", "m-2")
+        await client.end_of(2)
+        await client.leave()
+        client.check()
+
+    with process(tmp_path) as first:
+        client = asyncio.run(before(first))
+        assert not (tmp_path / "server.json").exists()
+    with process(tmp_path) as second:
+        asyncio.run(after(second, client))
+
+
+def test_a_storm_of_a_thousand_clients(tmp_path: Path) -> None:
+    async def storm(server: Process) -> None:
+        name = await begin(server)
+        async with server.client(name) as one:
+            for number in range(1, 27):
+                await one.say("hello", f"m-{number}")
+                await one.end_of(number)
+            await one.state("active")
+            head = one.cursor
+        assert head >= 50
+        gate = asyncio.Semaphore(200)
+
+        address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+        headers = {"Authorization": f"Bearer {server.token}"}
+
+        async def catch_up() -> None:
+            async with gate, connect(address, additional_headers=headers, proxy=None) as client:
+                replayed = 0
+                async for raw in client:
+                    replayed += '"message_sequence":null' not in raw and "message.replay" in raw
+                    if '"type":"session.state"' in raw:
+                        break
+                assert replayed == head
+
+        await asyncio.gather(*(catch_up() for _ in range(1000)))
+
+    with process(tmp_path) as server:
+        asyncio.run(storm(server))
+
+
+def script() -> str:
+    """The one on the protocol's page."""
+    page = (ROOT / "docs" / "protocol" / "v2.md").read_text()
+    [found] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def test_the_client_on_the_page_holds_a_conversation(tmp_path: Path) -> None:
+    program = script()
+    assert len(program.splitlines()) <= 40
+    imported = re.findall(r"^(?:import|from) (.+)$", program, re.MULTILINE)
+    assert {name for line in imported for name in line.split(", ")} - sys.stdlib_module_names == {
+        "urllib.parse",
+        "websockets",
+    }
+    with process(tmp_path) as server:
+        name = asyncio.run(begin(server))
+        url = server.url.replace("http", "ws")
+        command = [sys.executable, "-c", program, url, server.token, name]
+        run = subprocess.run(
+            [*command, "hello", "a question", "think"], capture_output=True, timeout=60, check=True
+        )
+    said = run.stdout.decode()
+    assert said.count("user.message ") == 3
+    assert "assistant.request_input" in said
+    assert "assistant.request_resolved" in said
+    assert "assistant.chunk " in said
+    assert not run.stderr
+
+
+def test_the_client_on_the_page_survives_a_server_that_is_killed(tmp_path: Path) -> None:
+    with process(tmp_path) as first:
+        name = asyncio.run(begin(first, 0.003))
+        url = first.url.replace("http", "ws")
+        command = [sys.executable, "-c", script(), url, first.token, name, "long", "hello"]
+        client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert client.stdout is not None
+        client.stdout.readline()  # its own message
+        client.stdout.readline()  # the agent's first sign
+        first.kill()
+    with client, process(tmp_path, port=port_of(first)):
+        out, err = client.communicate(timeout=60)
+    assert client.returncode == 0, err.decode()
+    said = out.decode()
+    assert said.count("user.message ") == 1  # and the first, which was read above
+    assert "conversation.interrupted" in said
+
+
+def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with process(tmp_path / "one") as first:
+        taken = port_of(first)
+        with bind(Settings(port=taken), any_port=True) as other:
+            assert other.getsockname()[1] != taken
+        code = "from turnwire.cli.main import main; main()"
+        words = ["serve", "--data-dir", str(tmp_path / "two"), "--port", str(taken)]
+        run = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False
+        )
+    assert run.returncode != 0
+    assert f"cannot listen on 127.0.0.1:{taken}".encode() in run.stderr
+    assert b"Try --port 0" in run.stderr

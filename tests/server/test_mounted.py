@@ -1,0 +1,57 @@
+"""Turnwire as a part of somebody else's application."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from tests.server.clients import Client
+from turnwire import Settings, create_app
+from turnwire.agents.demo import DemoAgent
+from turnwire.server.keys import owner_file
+
+
+def test_a_fastapi_application_mounts_it(tmp_path: Path) -> None:
+    chat = create_app(
+        Settings(data_dir=str(tmp_path), protocol_v2=True, made_agents={"demo": DemoAgent()})
+    )
+    app = FastAPI(lifespan=chat.lifespan)
+    app.mount("/chat", chat)
+
+    @app.get("/own")
+    async def own() -> str:
+        return "mine"
+
+    async def run() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            config = uvicorn.Config(app, log_level="warning", ws="websockets-sansio")
+            server = uvicorn.Server(config)
+            running = asyncio.create_task(server._serve([listener]))
+            try:
+                await talk(url)
+            finally:
+                server.should_exit = True
+                await running
+
+    async def talk(url: str) -> None:
+        async with httpx.AsyncClient(
+            base_url=url, trust_env=False, transport=httpx.AsyncHTTPTransport(retries=5)
+        ) as http:
+            assert (await http.get("/own")).json() == "mine"
+            assert (await http.get("/chat/healthz")).json() == {"status": "ok"}
+            assert (await http.get("/chat/api/conversations")).status_code == 401
+            token = owner_file(tmp_path).read_text().strip()
+            http.headers["Authorization"] = f"Bearer {token}"
+            begun = await http.post("/chat/api/conversations", json={"options": {"delay": 0}})
+            async with Client(f"{url}/chat", begun.json()["id"], token) as client:
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+                await client.state("active")
+
+    asyncio.run(run())

@@ -1,0 +1,590 @@
+"""The RPC door on a real socket: every rule of the message format, and every method."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from tests.server.rpc_clients import Frame, RpcClient
+from tests.server.scenes import check_error, play
+from tests.server.serving import Serving
+from tests.streams import check_order
+from turnwire.agents.demo import DemoAgent
+from turnwire.dialects import rpc
+from turnwire.ports import AgentCapabilities
+
+PICTURE = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
+
+
+def read(data: Frame) -> rpc.RpcMessage:
+    return rpc.decode(msgspec.json.encode(data))
+
+
+def events(frames: list[Frame]) -> list[Frame]:
+    """The stream events among the frames of a stream."""
+    return [f["data"] for f in frames if f["data"]["type"] == "stream_event"]
+
+
+def kinds(frames: list[Frame]) -> list[str]:
+    return [f["data"]["type"] for f in frames]
+
+
+# --- the message format ---------------------------------------------------------------------------
+
+
+def test_a_query_streams_its_turn_and_ends_with_the_result(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            call_id = await client.call("query", prompt="hello")
+            accepted = (await client.answer(call_id))["result"]
+            frames = await client.stream(call_id)
+            assert accepted == {"turn_id": 1}
+            assert (kinds(frames)[0], kinds(frames)[-1]) == ("user", "result")
+            assert {f["id"] for f in frames} == {call_id}
+            result = frames[-1]
+            assert result["turn_id"] == 1
+            assert {*result["data"]} >= {
+                *("subtype", "duration_ms", "duration_api_ms", "is_error", "num_turns"),
+                *("session_id", "total_cost_usd", "provider"),
+            }
+            assert result["data"]["subtype"] == "success"
+
+    play(tmp_path, scene)
+
+
+def test_a_message_grows_in_the_order_of_the_format(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            frames = await client.query("think, use a tool, and send a helper")
+            check_order(read(e) for e in events(frames))
+            seen = {event["event"]["type"] for event in events(frames)}
+            assert seen == {
+                *("message_start", "content_block_start", "content_block_delta"),
+                *("content_block_stop", "message_delta", "message_stop"),
+            }
+            for event in events(frames):
+                assert event["uuid"].startswith("evt-")
+                assert event["session_id"]
+                assert event["provider"] == "demo"
+            deltas = [e["event"]["delta"] for e in events(frames) if "delta" in e["event"]]
+            assert {each.get("type") for each in deltas} == {
+                *("text_delta", "thinking_delta", "input_json_delta", None)  # none: message_delta
+            }
+
+    play(tmp_path, scene)
+
+
+def test_a_message_ends_with_two_frames(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            said = events(await client.query("hello"))
+            delta, stop = said[-2]["event"], said[-1]["event"]
+            assert delta["type"] == "message_delta"
+            assert delta["delta"] == {"stop_reason": "end_turn"}
+            assert delta["usage"]["output_tokens"] > 0
+            assert stop == {"type": "message_stop"}
+
+    play(tmp_path, scene)
+
+
+def test_blocks_have_their_real_index_and_tools_their_shape(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            frames = await client.query("tool")
+            starts = [e["event"] for e in events(frames)]
+            starts = [each for each in starts if each["type"] == "content_block_start"]
+            assert {each["index"] for each in starts} == {0, 1}
+            [tool] = [
+                s["content_block"] for s in starts if s["content_block"]["type"] == "tool_use"
+            ]
+            assert (tool["toolName"], tool["toolType"]) == ("Bash", "DEMO_BASH")
+            assert (tool["input"], tool["status"]) == (None, "in_progress")
+            [result] = [
+                f["data"]["message"]["content"]
+                for f in frames
+                if f["data"]["type"] == "user"
+                and f["data"]["message"]["content"][0]["type"] == "tool_result"
+            ]
+            [block] = result
+            assert block["tool_use_id"] == tool["id"]
+            assert block["is_error"] is False
+            assert "README.md" in block["content"]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("mode", ["off", "text_delta", "output_delta"])
+def test_what_a_tool_prints_is_never_its_input(tmp_path: Path, mode: str) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0}, tool_progress=mode)
+            said = [event["event"] for event in events(await client.query("tool"))]
+            prints = [each for each in said if "tool_use_id" in each]
+            if mode == "off":
+                assert not prints
+                return
+            assert {each["index"] for each in prints} == {1}
+            field = "text" if mode == "text_delta" else "output"
+            assert {each["delta"]["type"] for each in prints} == {mode}
+            assert "README.md" in "".join(each["delta"][field] for each in prints)
+
+    play(tmp_path, scene)
+
+
+def test_system_messages_are_for_who_asks_for_them(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        async with server.rpc() as one, server.rpc() as other:
+            await one.join(name, system_messages=True)
+            await other.join(name)
+            await one.query("hello")
+            await other.said("result")
+            told = {each["subtype"] for each in one.streamed("system")}
+            assert {"init", "session_state", "conversation_updated"} <= told
+            assert other.streamed("system") == []
+
+    play(tmp_path, scene)
+
+
+def test_who_wants_no_partial_messages_gets_whole_ones(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0}, include_partial_messages=False)
+            frames = await client.query("think")
+            assert "stream_event" not in kinds(frames)
+            assert "assistant" in kinds(frames)
+
+    play(tmp_path, scene)
+
+
+def test_a_turn_that_fails_says_why_before_its_result(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            frames = await client.query("error")
+            assert kinds(frames)[-2:] == ["error", "result"]
+            assert frames[-2]["data"]["code"]
+            assert frames[-1]["data"]["is_error"] is True
+            check_order(read(e) for e in events(frames))
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_is_lost_leaves_no_message_open(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(die=True)
+        async with server.rpc() as client:
+            await client.join(name)
+            frames = await client.query("think, use a tool")
+            assert kinds(frames)[-2:] == ["error", "result"]
+            assert frames[-2]["data"]["code"] == "agent_lost"
+            check_order(read(event) for event in events(frames))
+            assert not any(message.streaming for message in client.view().messages)
+
+    play(tmp_path, scene)
+
+
+def test_a_sub_agent_says_whose_it_is(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            frames = await client.query("helper")
+            tools = [
+                block["id"]
+                for data in client.streamed("assistant")
+                for block in data["message"]["content"]
+                if block["type"] == "tool_use"
+            ]
+            voices = {f["data"].get("parent_tool_use_id") for f in frames} - {None}
+            assert voices
+            assert voices <= {*tools}
+
+    play(tmp_path, scene)
+
+
+# --- connecting -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/ws/rpc", "/ws"])
+def test_the_door_has_two_names(tmp_path: Path, path: str) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc(path=path) as client:
+            connected = await client.join()
+            assert connected["head"] == 0
+            assert connected["status"]["state"] == "active"
+            assert connected["capabilities"]["provider"] == "demo"
+
+    play(tmp_path, scene)
+
+
+class Chooser(DemoAgent):
+    """Offers what there is to choose, and tells what was chosen."""
+
+    capabilities = AgentCapabilities(
+        commands=["session.set_model", "session.set_permission_mode"],
+        images=True,
+        models=["m-1", "m-2"],
+        permission_modes=["default", "plan"],
+        options=["delay", "system_prompt"],
+        questions_survive=True,
+    )
+
+    def __init__(self) -> None:
+        super().__init__(delay=0)
+        self.starts: list[Any] = []
+
+    async def open(self, start: Any) -> Any:
+        self.starts.append(start)
+        return await super().open(structs.replace(start, options={}))
+
+
+def test_a_new_conversation_begins_with_what_was_chosen(tmp_path: Path) -> None:
+    agent = Chooser()
+
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            connected = await client.join(
+                provider="demo",
+                model="m-1",
+                permission_mode="plan",
+                system_prompt="Be brief.",
+                resume="session-1",
+                title="Mine",
+            )
+            assert connected["session_id"] == "session-1"
+            assert connected["status"]["model"] == "m-1"
+            await client.query("hello")
+            [start] = agent.starts
+            assert (start.model, start.permission_mode) == ("m-1", "plan")
+            assert start.options == {"system_prompt": "Be brief."}
+            assert start.native_session_id == "session-1"
+            assert await client.result("setModel", model="m-2") == {"model": "m-2"}
+            assert await client.result("setPermissionMode", mode="default") == {"mode": "default"}
+            [session] = (await client.result("getHistorySessions"))["sessions"]
+            assert (session["title"], session["provider"]) == ("Mine", "demo")
+
+    play(tmp_path, scene, agents={"demo": agent})
+
+
+def test_only_the_owner_may_take_up_a_session_from_elsewhere(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc(await server.token_of("ann")) as client:
+            check_error(await client.refused("connect", resume="session-1"), "FORBIDDEN")
+            await client.join()
+
+    play(tmp_path, scene, agents={"demo": Chooser()})
+
+
+def test_pictures_go_where_they_can_be_seen(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        content = [{"type": "text", "text": "hello"}, {"type": "image", "source": PICTURE}]
+        async with server.rpc() as client, server.http() as http:
+            await client.join()
+            stored = await http.post(
+                "/api/blobs", content=b"png", headers={"Content-Type": "image/png"}
+            )
+            blob = {"type": "blob", "blob_id": stored.json()["blob_id"]}
+            address = {"type": "url", "url": "https://example.com/a.png"}
+            content += [{"type": "image", "source": each} for each in (blob, address)]
+            call_id = await client.call("queryWithContent", content=content)
+            [said, *_] = await client.stream(call_id)
+            text, *pictures = said["data"]["message"]["content"]
+            assert text == {"type": "text", "text": "hello"}
+            assert pictures[0]["source"] == PICTURE
+            assert pictures[1]["source"]["url"] == f"/api/blobs/{blob['blob_id']}"
+            assert pictures[2]["source"] == {**address, "media_type": "image/*"}
+
+    play(tmp_path, scene, agents={"demo": Chooser()})
+
+
+def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join()
+            content = [{"type": "image", "source": PICTURE}]
+            error = await client.refused("queryWithContent", content=content)
+            check_error(error, "NOT_SUPPORTED")
+            check_error(await client.refused("connect"), "INVALID_PAYLOAD")
+            await client.query("hello")
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"conversation": "nobodys"}, "CONVERSATION_NOT_FOUND"),
+        ({"provider": "nobody"}, "AGENT_UNAVAILABLE"),
+        ({"model": "none such"}, "INVALID_PAYLOAD"),
+        ({"options": {"never_start": True}}, "INVALID_PAYLOAD"),
+        ({"system_prompt": "Be brief."}, "NOT_SUPPORTED"),
+        ({"conversation": "a", "model": "m"}, "INVALID_PAYLOAD"),
+        ({"last_sequence": 3}, "INVALID_PAYLOAD"),
+        ({"tool_progress": "loud"}, "INVALID_PAYLOAD"),
+        ({"extra": 1}, "INVALID_PAYLOAD"),
+    ],
+)
+def test_what_cannot_be_connected_to_is_refused_and_something_else_can_be(
+    tmp_path: Path, params: dict[str, Any], code: str
+) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            check_error(await client.refused("connect", **params), code)
+            await client.join(options={"delay": 0})
+            assert kinds(await client.query("hello"))[-1] == "result"
+
+    play(tmp_path, scene)
+
+
+def test_a_connection_goes_from_one_conversation_to_the_next(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        first, second = await server.begin(delay=0.01), await server.begin()
+        async with server.rpc() as client:
+            check_error(await client.refused("query", prompt="hello"), "CONVERSATION_NOT_FOUND")
+            check_error(await client.refused("getHistory"), "CONVERSATION_NOT_FOUND")
+            await client.join(first)
+            joined = client.frames[-1]["id"]
+            check_error(await client.refused("connect"), "INVALID_PAYLOAD")
+            query = await client.call("query", prompt="long")
+            await client.said("stream_event")
+            await client.result("disconnect")
+            ends = [f["id"] for f in client.frames if f.get("type") == "complete"]
+            assert ends == [query, joined]
+            check_error(await client.refused("disconnect"), "CONVERSATION_NOT_FOUND")
+            client.cursor = 0
+            await client.join(second)
+            assert kinds(await client.query("hello"))[-1] == "result"
+            assert (await server.service.engine.status(first)).running  # it went on without us
+            await client.result("disconnect")
+            await client.join(first)
+            await client.result("interrupt")
+            ended = await client.said("result")
+            assert ended["data"]["terminal_reason"].startswith("aborted")
+
+    play(tmp_path, scene)
+
+
+# --- talking --------------------------------------------------------------------------------------
+
+
+def test_a_second_query_waits_for_the_first(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0.001})
+            first = await client.call("query", prompt="long")
+            second = await client.call("query", prompt="hello")
+            waiting = (await client.answer(second))["result"]
+            assert {*waiting} == {"queue_id"}
+            frames = await client.stream(second)
+            assert (kinds(frames)[0], kinds(frames)[-1]) == ("user", "result")
+            mine = [f["id"] for f in client.frames if f["id"] in (first, second) and "type" in f]
+            assert mine == sorted(mine, key=[first, second].index), "one after the other"
+            assert [f["id"] for f in client.frames if f.get("type") == "complete"] == [
+                first,
+                second,
+            ]
+
+    play(tmp_path, scene)
+
+
+def test_a_queue_that_is_full_is_refused_and_leaves_no_trace(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0.01})
+            await client.call("query", prompt="long")
+            await client.said("stream_event")
+            await client.call("query", prompt="hello")
+            check_error(await client.refused("query", prompt="never"), "TURN_QUEUE_FULL")
+            await client.result("interrupt", queue="continue")
+            await client.said("result")
+            await client.said("result")
+            users = [m for m in client.view().messages if m.role == "user"]
+            assert len(users) == 2
+
+    play(tmp_path, scene, max_queue=1)
+
+
+def test_a_query_that_is_taken_out_of_the_queue_ends_with_an_error(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.01)
+        async with server.rpc() as client, server.client(name) as other:
+            await client.join(name)
+            await client.call("query", prompt="long")
+            waits = await client.call("query", prompt="hello")
+            queue_id = (await client.answer(waits))["result"]["queue_id"]
+            await other.send("user.queue", "q-1", action="remove", queue_id=queue_id)
+            [error] = await client.stream(waits)
+            assert error["data"]["code"] == "QUEUE_ITEM_NOT_FOUND"
+            await client.result("interrupt")
+            await client.said("result")
+            await other.end_of(1)
+
+    play(tmp_path, scene)
+
+
+def test_an_interrupt_ends_the_turn_it_names_and_no_other(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0.01})
+            assert await client.result("interrupt") == {
+                "turn_id": None,
+                "outcome": "already_ended",
+            }
+            query = await client.call("query", prompt="long")
+            await client.said("stream_event")
+            stopped = await client.result("interrupt")
+            assert stopped == {"turn_id": 1, "outcome": "requested"}
+            frames = await client.stream(query)
+            assert frames[-1]["data"]["terminal_reason"].startswith("aborted")
+            assert client.view().turns[0].end.interrupted
+            late = await client.result("interrupt", turn_id=1)
+            assert late["outcome"] == "already_ended"
+            check_order(read(e) for e in events(frames))
+
+    play(tmp_path, scene)
+
+
+def test_a_query_sent_again_is_taken_once(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0.005})
+            await client.call("query", prompt="ask", client_message_id="m-1")
+            call = await client.called()
+            again = await client.call("query", prompt="ask", client_message_id="m-1")
+            told = (await client.answer(again))["result"]
+            assert told == {"turn_id": 1, "duplicate": True}
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
+            frames = await client.stream(again)
+            assert kinds(frames)[-1] == "result", "the stream goes on under the new id"
+            late = await client.call("query", prompt="ask", client_message_id="m-1")
+            assert await client.stream(late) == []
+            other = await client.refused("query", prompt="short", client_message_id="m-1")
+            check_error(other, "IDEMPOTENCY_CONFLICT")
+            assert len(client.view().turns) == 1
+
+    play(tmp_path, scene)
+
+
+# --- everything else that can be called -----------------------------------------------------------
+
+
+def test_what_no_agent_offers_is_refused_and_is_not_in_the_capabilities(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            connected = await client.join(options={"delay": 0})
+            wishes: dict[str, dict[str, Any]] = {
+                "rewindFiles": {"sequence": 1},
+                "getMcpStatus": {},
+                "reconnectMcp": {"server": "files"},
+                "setMaxThinkingTokens": {"max_thinking_tokens": 1000},
+                "setModel": {"model": "m"},
+                "setPermissionMode": {"mode": "plan"},
+            }
+            for method, params in wishes.items():
+                check_error(await client.refused(method, **params), "NOT_SUPPORTED")
+            methods = connected["capabilities"]["methods"]
+            assert not {*methods} & {*wishes}
+            assert {"connect", "query", "queryWithContent", "interrupt", "disconnect"} <= {*methods}
+            assert await client.result("getCapabilities") == connected["capabilities"]
+            assert kinds(await client.query("hello"))[-1] == "result"
+
+    play(tmp_path, scene)
+
+
+def test_capabilities_are_told_without_a_conversation(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            told = await client.result("getCapabilities", provider="demo")
+            assert (told["models"], told["images"]) == (["m-1", "m-2"], True)
+            assert {"setModel", "setPermissionMode"} <= {*told["methods"]}
+
+    play(tmp_path, scene, agents={"demo": Chooser()})
+
+
+def test_history_comes_in_pages_that_make_the_whole(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            joined = await client.join(options={"delay": 0})
+            for _ in range(3):
+                await client.query("tool")
+            newest = await client.result("getHistory")
+            pages: list[Frame] = []
+            before = None
+            while True:
+                wish = {"limit": 4} | ({} if before is None else {"before": before})
+                page = await client.result("loadHistory", **wish)
+                assert page["epoch"] == joined["epoch"]
+                pages = page["messages"] + pages
+                if page["first"] in (None, 1):
+                    break
+                before = page["first"]
+            assert pages == newest["messages"]
+            transcript = rpc.Transcript()
+            for each in pages:
+                transcript.apply(read(each["data"]), each.get("sequence"), each.get("turn_id"))
+            assert transcript.view().messages == client.view().messages
+            assert [t.turn_id for t in transcript.view().turns] == [1, 2, 3]
+            forward = await client.result("loadHistory", after=0, limit=500)
+            assert forward["messages"] == pages
+
+    play(tmp_path, scene)
+
+
+def test_nobody_reads_what_is_somebody_elses(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(user="ann")
+        async with server.rpc(await server.token_of("bob")) as client:
+            for method in ("connect", "loadHistory"):
+                error = await client.refused(method, conversation=name)
+                check_error(error, "CONVERSATION_NOT_FOUND")
+            assert (await client.result("getHistorySessions"))["sessions"] == []
+        async with server.rpc(await server.token_of("ann")) as client:
+            await client.join(name)
+            [mine] = (await client.result("getHistorySessions"))["sessions"]
+            assert mine["conversation"] == name
+
+    play(tmp_path, scene)
+
+
+def test_who_came_and_went_is_in_the_audit_trail(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            joined = await client.join(options={"delay": 0})
+            store = server.service.store
+            following: list[Any] = []
+            async with asyncio.timeout(10):
+                while not following:
+                    following = await store.connections(joined["conversation"])
+            assert [(each.protocol, each.user) for each in following] == [("rpc", "owner")]
+            await client.result("disconnect")
+            told: list[Any] = []
+            async with asyncio.timeout(10):
+                while len(told) < 2:
+                    audit = await server.service.store.audit(conversation_id=joined["conversation"])
+                    told = [row for row in audit if row.data.get("protocol") == "rpc"]
+            assert [row.action for row in told] == ["connected", "disconnected"]
+            assert {row.data["connection_id"] for row in told} == {joined["connection_id"]}
+
+    play(tmp_path, scene)
+
+
+def test_a_conversation_that_is_deleted_under_its_clients(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        client: RpcClient = await server.rpc().come()
+        await client.join(name)
+        async with server.http() as http:
+            assert (await http.delete(f"/api/conversations/{name}")).status_code == 204
+        assert await client.until_closed() == 4504
+        assert client.frames[-1]["error"]["code"] == "CONVERSATION_CLOSED"
+
+    play(tmp_path, scene)

@@ -1,0 +1,299 @@
+"""RPC clients that lose their line, their server or their breath: they come back and miss nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from tests.said import all_messages, shown_in
+from tests.server.clients import PATIENCE
+from tests.server.rpc_clients import Frame, RpcClient
+from tests.server.scenes import play
+from tests.server.serving import Process, Serving, process
+from tests.server.test_killed import port_of
+from tests.server.test_rpc_streams import check_same, ends, everything
+from tests.streams import check_order
+from turnwire.agents.demo import DemoAgent
+from turnwire.core.view import TextView, View
+from turnwire.dialects import rpc
+
+
+def stream_events(frames: list[Frame]) -> list[rpc.RpcMessage]:
+    messages = [rpc.decode(msgspec.json.encode(f["data"])) for f in frames if "data" in f]
+    return [each for each in messages if isinstance(each, rpc.messages.RpcStreamEvent)]
+
+
+def growing(view: View) -> str:
+    """The text that is being said."""
+    texts = [
+        block.text
+        for message in all_messages(view)
+        for block in message.blocks
+        if isinstance(block, TextView) and block.status == "streaming"
+    ]
+    return "".join(texts)
+
+
+@pytest.mark.parametrize("after", [1, 3, 10, 40])
+def test_a_stream_goes_on_without_a_gap(tmp_path: Path, after: int) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.003)
+        async with server.client(name) as witness, server.rpc() as client:
+            await client.join(name)
+            await client.call("query", prompt="think, use a tool, be long and ask")
+            for _ in range(after):
+                await client.said("stream_event")
+            client.drop()
+            await client.come()
+            joined = await client.join(name)
+            assert joined["resumed"]
+            assert joined["status"]["running"]
+            call = await client.called()
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
+            ended = await client.said("result")
+            assert ended["turn_id"] == 1
+            await witness.end_of(1)
+            await everything(witness, client)
+            check_same(client.view(), witness.view())
+            check_order(stream_events(client.frames))
+
+    play(tmp_path, scene)
+
+
+def test_what_was_half_said_is_there_at_once(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.02)
+        async with server.rpc() as first, server.rpc() as second:
+            await first.join(name)
+            await first.call("query", prompt="long")
+            while len(growing(first.view())) < 200:
+                await first.next()
+            heard = growing(first.view())
+            await second.join(name)
+            await second.said("stream_event", lambda data: "delta" in data["event"])
+            assert growing(second.view()).startswith(heard)
+            model = second.streamed("stream_event")[0]["event"]["message"]["model"]
+            assert model == "demo"
+            await second.result("interrupt")
+            for client in (first, second):
+                await client.said("result")
+            assert second.view().messages == first.view().messages
+            check_order(stream_events(second.frames))
+
+    play(tmp_path, scene)
+
+
+def test_a_query_sent_again_after_the_line_broke_goes_on_under_its_new_id(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.003)
+        async with server.rpc() as client:
+            await client.join(name)
+            await client.call("query", prompt="hello", client_message_id="m-1")
+            await client.call("query", prompt="long and ask", client_message_id="m-2")
+            await client.said("user", lambda data: "long" in str(data))
+            await client.said("stream_event")
+            client.drop()
+            await client.come()
+            await client.join(name)
+            again = await client.call("query", prompt="long and ask", client_message_id="m-2")
+            call = await client.called()
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
+            frames = await client.stream(again)
+            assert frames[-1]["data"]["type"] == "result"
+            over = await client.call("query", prompt="hello", client_message_id="m-1")
+            assert await client.stream(over) == []
+            assert [turn.turn_id for turn in client.view().turns] == [1, 2]
+
+    play(tmp_path, scene)
+
+
+def test_a_turn_that_ended_meanwhile_is_ended_once(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        async with server.rpc() as client, server.rpc() as other:
+            await other.join(name)
+            await client.join(name)
+            await client.query("hello")
+            client.drop()
+            await other.query("tool")
+            await client.come()
+            joined = await client.join(name)
+            assert joined["resumed"]
+            while len(client.view().turns) < 2:
+                await client.next()
+            assert [turn.turn_id for turn in client.view().turns] == [1, 2]
+            assert client.view().messages == other.view().messages
+            assert ends(client.view()) == ends(other.view())
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ({"last_sequence": 2, "epoch": "another"}, "epoch"),
+        ({"last_sequence": 10_000}, "beyond_head"),
+        ({"last_sequence": 1, "tail": 2}, "tail"),
+    ],
+)
+def test_a_foreign_place_is_reset_and_never_silence(
+    tmp_path: Path, place: dict[str, Any], reason: str
+) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        async with server.rpc() as client, server.rpc() as other:
+            await other.join(name)
+            await other.query("tool")
+            joined = await client.join(name, **place)
+            assert (joined["reset"], joined["resumed"]) == (reason, False)
+            await client.result("getCapabilities")
+            if reason == "tail":
+                assert client.numbers() == [joined["head"] - 1, joined["head"]]
+            else:
+                assert client.view().messages == other.view().messages
+
+    play(tmp_path, scene)
+
+
+def test_two_and_two_are_in_step(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.001)
+        async with (
+            server.rpc() as one,
+            server.rpc() as two,
+            server.client(name) as three,
+            server.client(name) as four,
+        ):
+            for client in (one, two):
+                await client.join(name)
+            mine = await one.call("query", prompt="think")
+            await two.call("query", prompt="tool")
+            await three.say("helper", "m-3")
+            await four.say("hello", "m-4")
+            for v2 in (three, four):
+                for turn in range(1, 5):
+                    await v2.end_of(turn)
+            for client in (one, two):
+                while len(client.view().turns) < 4:
+                    await client.next()
+            await everything(three, one, two)
+            await everything(four)
+            for view in (one.view(), two.view(), four.view()):
+                check_same(view, three.view())
+            assert one.view().messages == two.view().messages
+            assert one.numbers() == two.numbers()
+            ids = {f["id"] for f in one.frames if f.get("type") == "stream"}
+            joined = one.frames[0]["id"]
+            assert ids == {mine, joined}, "what others started comes under the id of connect"
+
+    play(tmp_path, scene)
+
+
+def test_a_slow_reader_is_cut_off_and_comes_back(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.3)
+
+    async def scene(server: Serving) -> None:
+        name = (await server.service.engine.create("demo")).id
+        slow: RpcClient = await server.rpc().come()
+        await slow.join(name)
+        async with server.rpc() as client:
+            await client.join(name)
+            await client.query("hello")
+            assert await slow.until_closed() in (4001, 1006)
+            await slow.come()
+            await slow.join(name)
+            await slow.result("getCapabilities")
+            assert slow.view().messages == client.view().messages
+        await slow.leave()
+
+    play(tmp_path, scene, agents={"demo": agent}, buffer_bytes=10_000)
+
+
+# --- the server is killed ---------------------------------------------------------------------------
+
+
+async def come_again(client: RpcClient, url: str) -> None:
+    client.address = url.replace("http", "ws", 1) + "/ws/rpc"
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await client.come()
+                return
+            except (OSError, InvalidHandshake, ConnectionClosed):
+                await asyncio.to_thread(lambda: None)
+
+
+@pytest.mark.parametrize("words", ["long", "think, use a tool, then be long"])
+def test_killed_in_mid_stream(tmp_path: Path, words: str) -> None:
+    async def before(server: Process) -> RpcClient:
+        client = await server.rpc().come()
+        await client.join(options={"delay": 0.002})
+        await client.call("query", prompt=words, client_message_id="m-1")
+        await client.call("query", prompt="hello", client_message_id="m-2")
+        for _ in range(20):
+            await client.said("stream_event")
+        server.kill()
+        await client.until_closed()
+        return client
+
+    async def after(server: Process, client: RpcClient) -> None:
+        name = client.conversation
+        assert name is not None
+        await come_again(client, server.url)
+        joined = await client.join(name)
+        assert joined["resumed"]
+        first = await client.call("query", prompt=words, client_message_id="m-1")
+        await client.stream(first)
+        second = await client.call("query", prompt="hello", client_message_id="m-2")
+        await client.stream(second)
+        while len(client.view().turns) < 2:
+            await client.next()
+        one, two = client.view().turns
+        assert one.end.interrupted
+        assert not two.end.is_error
+        async with server.client(name) as witness, server.rpc() as late:
+            await late.join(name)
+            await everything(witness, client, late)
+            assert shown_in(client.view()) == shown_in(witness.view())
+            assert ends(client.view()) == ends(witness.view())
+            assert late.view().messages == client.view().messages
+            users = [m for m in client.view().messages if m.role == "user"]
+            assert len(users) == 2, "nothing was taken twice"
+        await client.leave()
+
+    with process(tmp_path) as server:
+        client = asyncio.run(before(server))
+        port = port_of(server)
+    with process(tmp_path, port=port) as server:
+        asyncio.run(after(server, client))
+
+
+def test_a_question_outlives_the_server_that_asked_it(tmp_path: Path) -> None:
+    async def before(server: Process) -> RpcClient:
+        client = await server.rpc().come()
+        await client.join(options={"delay": 0})
+        await client.call("query", prompt="ask")
+        await client.called("askUserQuestion")
+        server.kill()
+        await client.until_closed()
+        return client
+
+    async def after(server: Process, client: RpcClient) -> None:
+        await come_again(client, server.url)
+        await client.join(client.conversation)
+        call = await client.called("askUserQuestion")
+        await client.send({"id": call["id"], "result": {"answer": "Blue"}})
+        ended = await client.said("result")
+        assert (ended["turn_id"], ended["data"]["is_error"]) == (1, False)
+        await client.leave()
+
+    with process(tmp_path) as server:
+        client = asyncio.run(before(server))
+        port = port_of(server)
+    with process(tmp_path, port=port) as server:
+        asyncio.run(after(server, client))

@@ -1,0 +1,137 @@
+"""Every recorded stream through both doors: what a person sees is the same, and nothing is doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.said import all_messages, check_ids, shown_in
+from tests.server.clients import Client
+from tests.server.rpc_clients import RpcClient
+from tests.server.scenes import play
+from tests.server.serving import Serving
+from tests.streams import RECORDED, check_order
+from turnwire.agents.recording import turns_of
+from turnwire.agents.replay import ReplayAgent
+from turnwire.core.view import View
+from turnwire.dialects import rpc
+
+every_stream = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+
+
+async def perform(client: RpcClient, path: Path) -> None:
+    """Ask for each turn of a recording, and answer whatever it asks."""
+    turns = turns_of(path)
+    for number in range(sum(turn.prompted for turn in turns)):
+        await client.call("query", prompt=f"go {number}")
+        await until_ended(client, path)
+    while len(client.view().turns) < len(turns):  # those that nobody asked for
+        await client.next()
+
+
+async def until_ended(client: RpcClient, path: Path) -> None:
+    while True:
+        frame = await client.until(lambda f: "method" in f or f.get("type") == "complete")
+        if "method" not in frame:
+            if frame["id"].startswith("req-"):
+                return
+        elif "interrupt" in path.stem:
+            await client.call("interrupt")
+        elif frame["method"] == "askUserQuestion":
+            await client.send({"id": frame["id"], "result": {"answer": "yes"}})
+        else:
+            await client.send({"id": frame["id"], "result": {"decision": "allow"}})
+
+
+async def everything(v2: Client, *clients: RpcClient) -> None:
+    """All that was said so far has been heard."""
+    await v2.send("session.heartbeat", "all")
+    await v2.answer("all")
+    for client in clients:
+        await client.result("getCapabilities")
+
+
+def ends(view: View) -> list[Any]:
+    return [
+        (t.turn_id, t.end.is_error, t.end.interrupted, t.end.stop_reason, t.end.error, t.end.usage)
+        for t in view.turns
+    ]
+
+
+def check_same(one: View, other: View) -> None:
+    assert shown_in(one) == shown_in(other)
+    assert ends(one) == ends(other)
+    for view in (one, other):
+        check_ids(view)
+        assert not any(message.streaming for message in all_messages(view))
+
+
+@every_stream
+def test_both_doors_show_the_same(tmp_path: Path, path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = (await server.service.engine.create("replay")).id
+        async with server.rpc() as client, server.rpc() as quiet, server.client(name) as v2:
+            await client.join(name, tool_progress="output_delta")
+            await quiet.join(name, include_partial_messages=False)
+            async with asyncio.timeout(60):
+                await perform(client, path)
+            await everything(v2, client, quiet)
+            check_same(client.view(), v2.view())
+            check_same(quiet.view(), v2.view())
+            check_order(
+                message
+                for frame in client.frames
+                if frame.get("type") == "stream"
+                and isinstance(message := read(frame["data"]), rpc.messages.RpcStreamEvent)
+            )
+            async with server.rpc() as late:
+                await late.join(name)
+                await everything(v2, late)
+                check_same(late.view(), v2.view())
+                assert late.view().messages == quiet.view().messages
+
+    play(tmp_path, scene, agents={"replay": ReplayAgent(path, speed=0)})
+
+
+def read(data: Any) -> rpc.RpcMessage:
+    return rpc.decode(msgspec.json.encode(data))
+
+
+@pytest.mark.parametrize("name", ["02_thinking", "05_parallel", "15_todo"])
+def test_nothing_is_said_twice_and_one_message_stays_one(tmp_path: Path, name: str) -> None:
+    """The finished message after it was streamed, and tool calls that come in several frames."""
+    (path,) = (path for path in RECORDED if path.stem == name)
+
+    async def scene(server: Serving) -> None:
+        conversation = (await server.service.engine.create("replay")).id
+        async with server.rpc() as client:
+            await client.join(conversation)
+            await perform(client, path)
+            finished = [data["message"] for data in client.streamed("assistant")]
+            places = Counter(
+                (m["id"], m["index"] + n) for m in finished for n in range(len(m["content"]))
+            )
+            assert {*places.values()} == {1}, "each block is finished once"
+            started = [
+                data["event"]["message"]["id"]
+                for data in client.streamed("stream_event")
+                if data["event"]["type"] == "message_start"
+            ]
+            assert {m["id"] for m in finished} <= {*started}, "all of it was streamed, too"
+            shown = [m for m in all_messages(client.view()) if m.role == "assistant"]
+            assert sorted(m.id for m in shown) == sorted({m["id"] for m in finished})
+            assert sum(len(m.blocks) for m in shown) == len(places)
+            results = Counter(
+                block["tool_use_id"]
+                for data in client.streamed("user")
+                for block in data["message"]["content"]
+                if block["type"] == "tool_result"
+            )
+            assert {*results.values()} <= {1}
+
+    play(tmp_path, scene, agents={"replay": ReplayAgent(path, speed=0)})

@@ -1,0 +1,275 @@
+"""Clients that do not read, do not answer or are not there: they are cut, and nobody else feels it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import socket
+from pathlib import Path
+
+import msgspec
+import pytest
+from websockets.asyncio.client import connect
+
+from tests.server.clients import PATIENCE, Client
+from tests.server.line import line_to
+from tests.server.serving import Serving, serving
+from tests.server.stalled import stalled
+from turnwire.agents.demo import DemoAgent
+from turnwire.server.listen import WebSocket
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # type: ignore[operator]
+            await asyncio.to_thread(lambda: None)
+
+
+def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.5)
+
+    async def run() -> None:
+        async with serving(tmp_path, agents={"demo": agent}) as server:
+            name = (await server.service.engine.create("demo")).id
+            sock = await stalled(server, name)
+            await until(lambda: len(server.service.hub) == 1)
+            [slow] = server.service.hub._connections
+            waiting = []
+            async with server.client(name) as client:
+                await client.say("hello", "m-1")
+                while not slow.gone.is_set():
+                    await client.next()
+                    waiting.append(slow.outlet._size)
+                await client.end_of(1)
+                await client.state("active")
+            assert slow.code == 4001
+            # One step's frames are not divided, so that the last ones may go beyond.
+            assert max(waiting) < (1 << 20) + (1 << 19)
+            sock.close()
+            rows = await server.service.store.audit(conversation_id=name)
+            codes = [row.data["code"] for row in rows if row.action == "disconnected"]
+            assert 4001 in codes
+
+    asyncio.run(run())
+
+
+class Listener(asyncio.Protocol):
+    """Reads whatever comes, and keeps it."""
+
+    def __init__(self) -> None:
+        self.read = bytearray()
+        self.lost = False
+
+    def data_received(self, data: bytes) -> None:
+        self.read += data
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.lost = True
+
+    def messages(self) -> list[bytes]:
+        """The text messages that have come whole (RFC 6455, 5.2)."""
+        found, at = [], self.read.index(b"\r\n\r\n") + 4
+        while at + 10 <= len(self.read):
+            size, head = self.read[at + 1], 2
+            if size >= 126:
+                head = 4 if size == 126 else 10
+                size = int.from_bytes(self.read[at + 2 : at + head], "big")
+            found.append(bytes(self.read[at + head : at + head + size]))
+            at += head + size
+        return found
+
+
+async def listening(server: Serving, name: str) -> Listener:
+    sock = await stalled(server, name, buffer=1 << 16)
+    _, listener = await asyncio.get_running_loop().create_connection(Listener, sock=sock)
+    return listener
+
+
+def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothing(
+    tmp_path: Path,
+) -> None:
+    agent = DemoAgent(delay=0, flood=1, flood_seconds=0.4)
+
+    async def run() -> None:
+        async with serving(
+            tmp_path, agents={"demo": agent}, buffer_bytes=100_000, ping_seconds=600
+        ) as server:
+            talk = await server.service.engine.create("demo")
+            sock = await stalled(server, talk.id)
+            hub = server.service.hub
+            await until(lambda: len(hub) == 1)
+            [slow] = hub._connections
+            assert isinstance(slow._wire, WebSocket)
+            line = slow._wire.transport.get_extra_info("socket")
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+            others = [await listening(server, talk.id) for _ in range(199)]
+            await until(lambda: all(b'"session.state"' in each.read for each in others))
+            await talk.send("hello")
+            async with asyncio.timeout(PATIENCE):
+                await slow.gone.wait()
+            assert slow.code == 4001
+            end = b'"conversation.updated"'  # the last that a turn causes
+            await until(lambda: all(end in each.read[-2_000:] for each in others))
+            assert not any(each.lost for each in others)
+            assert len(hub) == 199
+            told = set()
+            for each in others:
+                frames = [msgspec.json.decode(message) for message in each.messages()]
+                assert [f["sequence"] for f in frames] == list(range(1, len(frames) + 1))
+                live = [{**frame, "sequence": 0} for frame in frames[3:]]
+                told.add(hashlib.sha256(msgspec.json.encode(live)).digest())
+            assert len(told) == 1, "everyone has got the same"
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_who_was_cut_off_comes_back_and_has_everything(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.3)
+
+    async def run() -> None:
+        async with serving(tmp_path, agents={"demo": agent}, buffer_bytes=10_000) as server:
+            name = (await server.service.engine.create("demo")).id
+            slow = await server.client(name).come()
+            async with server.client(name) as client:
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+                await client.state("active")
+                assert await slow.until_closed() in (4001, 1006)
+                await slow.come()
+                assert slow.view().messages == client.view().messages
+                await slow.leave()
+
+    asyncio.run(run())
+
+
+def test_a_quiet_connection_hears_from_the_server(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            serving(tmp_path, heartbeat_seconds=1) as server,
+            server.client(await server.begin()) as client,
+        ):
+            for _ in range(2):
+                beat = await client.until("session.heartbeat_ack")
+                assert beat["payload"] == {}
+
+    asyncio.run(run())
+
+
+def test_a_client_that_answers_no_ping_is_told_and_cut(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=0.2, pong_seconds=0.2) as server:
+            name = await server.begin()
+            sock = await stalled(server, name)  # it does not answer anything
+            await until(lambda: len(server.service.hub) == 1)
+            [connection] = server.service.hub._connections
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert loop.time() - began < 0.2 + 0.2 + 1
+            assert connection.code == 4002
+            raw = b""
+            while piece := await asyncio.wait_for(loop.sock_recv(sock, 65536), PATIENCE):
+                raw += piece
+            assert b"HEARTBEAT_TIMEOUT" in raw
+            assert (4002).to_bytes(2, "big") in raw[-4:]
+            sock.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("last", ["nothing", "half a frame"])
+@pytest.mark.parametrize("streams", [False, True])
+def test_a_line_that_is_dead_is_noticed(tmp_path: Path, last: str, streams: bool) -> None:
+    """No end of the connection is told of it: whoever is there has vanished."""
+    ping, pong = 0.2, 1.5
+
+    async def run() -> None:
+        async with (
+            serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server,
+            line_to(server.url) as line,
+        ):
+            name = await server.begin(delay=0.01)
+            client = Client(line.url, name, server.token)
+            await client.come()
+            [connection] = server.service.hub._connections
+            wire = connection._wire
+            assert isinstance(wire, WebSocket)
+            if streams:
+                await client.say("flood", "m-1")
+                await client.until("assistant.chunk")
+            if last == "half a frame":
+                assert client._socket is not None
+                client._socket.transport.write(b"\x81\xfe\x10\x00half")
+            loop = asyncio.get_running_loop()
+            heard = wire._heard_at
+            await until(lambda: last == "nothing" or wire._heard_at > heard)
+            line.die()
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert loop.time() - began < ping + pong + 1
+            assert connection.code == 4002
+            client.drop()
+
+    asyncio.run(run())
+
+
+def test_who_says_something_instead_of_answering_a_ping_and_vanishes(tmp_path: Path) -> None:
+    ping, pong = 0.2, 1.5
+    frame = b'{"type":"session.heartbeat"}'
+
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server:
+            sock = await stalled(server, await server.begin())
+            await until(lambda: len(server.service.hub) == 1)
+            [connection] = server.service.hub._connections
+            wire = connection._wire
+            assert isinstance(wire, WebSocket)
+            await until(lambda: wire.pending_ping_payload is not None)
+            loop = asyncio.get_running_loop()
+            await loop.sock_sendall(sock, bytes((0x81, 0x80 | len(frame), 0, 0, 0, 0)) + frame)
+            began = loop.time()
+            await asyncio.wait_for(connection.gone.wait(), PATIENCE)
+            assert ping + pong - 0.1 < loop.time() - began < ping + pong + 1
+            assert connection.code == 4002
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_a_client_that_only_listens_stays(tmp_path: Path) -> None:
+    """It answers pings, as every WebSocket does by itself, and says nothing."""
+
+    async def run() -> None:
+        async with serving(
+            tmp_path, ping_seconds=0.1, pong_seconds=0.1, heartbeat_seconds=1
+        ) as server:
+            name = await server.begin()
+            address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+            headers = {"Authorization": f"Bearer {server.token}"}
+            async with connect(address, additional_headers=headers, proxy=None) as listener:
+                beats = 0
+                while beats < 2:
+                    beats += b"heartbeat_ack" in await listener.recv(decode=False)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_user"])
+def test_one_connection_too_many(tmp_path: Path, limit: str) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, **{limit: 2}) as server:  # type: ignore[arg-type]
+            name = await server.begin()
+            async with server.client(name) as one, server.client(name) as two:
+                third = server.client(name)
+                await third.come(until_ready=False)
+                assert await third.until_closed() == 4003
+                error = third.frames[0]["payload"]
+                assert (error["code"], error["data"]) == ("RATE_LIMITED", {"retry_after": 5})
+                await one.say("hello", "m-1")
+                await two.end_of(1)
+                await one.end_of(1)
+            async with server.client(name):
+                pass
+
+    asyncio.run(run())

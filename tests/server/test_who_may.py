@@ -1,0 +1,422 @@
+"""A door that opens only to the right person, on loopback too. Each control has its test."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.raw import Headers, request, upgrade
+from tests.server.serving import Serving, serving
+from turnwire.core.times import iso
+from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.server.auth import cookie_name
+from turnwire.server.gate import Gate
+from turnwire.server.keys import Keys, owner_file
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing import ManualClock
+
+
+def host_of(server: Serving) -> str:
+    return server.url.removeprefix("http://")
+
+
+async def connect(server: Serving, name: str, headers: Headers) -> str:
+    """What became of a WebSocket with these headers: `in`, or the code of the refusal."""
+    path = f"/ws/conversations/{name}?protocol=v2"
+    frames, code, _ = await upgrade(server.url, path, headers)
+    if not code:
+        return "in"
+    [error] = frames
+    assert error["type"] == "session.error"
+    assert error["sequence"] == 1
+    assert code == CLOSES_WITH[error["payload"]["code"]]
+    return str(error["payload"]["code"])
+
+
+async def cookie_of(server: Serving) -> str:
+    """A browser's cookie, had with a one-time link."""
+    link = await server.service.keys.link(server.owner)
+    headers = [("Host", host_of(server))]
+    status, told, _ = await request(server.url, "GET", f"/enter?link={link}", headers)
+    assert (status, told["location"]) == (303, "/")
+    assert "httponly" in told["set-cookie"]
+    assert "samesite=strict" in told["set-cookie"]
+    return await _exact_cookie(server)
+
+
+async def _exact_cookie(server: Serving) -> str:
+    """The headers above are in small letters, a cookie is not: a second one, as it is."""
+    link = await server.service.keys.link(server.owner)
+    entered = await server.service.keys.enter(link)
+    assert entered is not None
+    return f"{cookie_name(host_of(server))}={entered[0]}"
+
+
+# --- CVE-2025-52882, CVE-2026-44211, CVE-2023-26114, CVE-2025-24010: pages from elsewhere ---------
+
+
+@pytest.mark.parametrize(
+    ("origin", "bearer", "cookie"),
+    [
+        ("same", "in", "in"),
+        ("https://same", "in", "in"),
+        (None, "in", "FORBIDDEN"),
+        ("null", "in", "FORBIDDEN"),
+        ("http://evil.example", "FORBIDDEN", "FORBIDDEN"),
+        ("http://127.0.0.1:1", "FORBIDDEN", "FORBIDDEN"),
+        ("http://localhost", "FORBIDDEN", "FORBIDDEN"),
+        ("file://", "FORBIDDEN", "FORBIDDEN"),
+        ("", "FORBIDDEN", "FORBIDDEN"),
+        ("https://app.example", "in", "in"),
+        ("https://app.example.evil", "FORBIDDEN", "FORBIDDEN"),
+    ],
+)
+def test_a_page_from_elsewhere_is_refused(
+    tmp_path: Path, origin: str | None, bearer: str, cookie: str
+) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, origins=["https://app.example"]) as server:
+            name, host = await server.begin(), host_of(server)
+            given: Headers = [("Host", host)]
+            if origin is not None:
+                said = {"same": f"http://{host}", "https://same": f"https://{host}"}
+                given.append(("Origin", said.get(origin, origin)))
+            token = ("Authorization", f"Bearer {server.token}")
+            assert await connect(server, name, [*given, token]) == bearer
+            page = ("Cookie", await cookie_of(server))
+            assert await connect(server, name, [*given, page]) == cookie
+            status, _, _ = await request(
+                server.url,
+                "POST",
+                "/api/conversations",
+                [*given, page, ("Content-Type", "application/json")],
+                b"{}",
+            )
+            assert status == (201 if cookie == "in" else 403)
+
+    asyncio.run(run())
+
+
+def test_two_origins_are_none(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            host = host_of(server)
+            given = [("Host", host), ("Authorization", f"Bearer {server.token}")]
+            twice = [("Origin", f"http://{host}"), ("Origin", "http://evil.example")]
+            path = f"/ws/conversations/{await server.begin()}?protocol=v2"
+            frames, code, _ = await upgrade(server.url, path, [*given, *twice])
+            assert (frames, code) == ([], 400)
+            status, _, _ = await request(server.url, "GET", "/api/inbox", [*given, *twice])
+            assert status == 403
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [(None, 200), ("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)],
+)
+def test_a_page_reads_only_where_it_is_from(tmp_path: Path, site: str | None, status: int) -> None:
+    """Another port of this machine is the same site for a cookie, but another page."""
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            given = [("Host", host_of(server)), ("Cookie", await cookie_of(server))]
+            given += [("Sec-Fetch-Site", site)] if site else []
+            got, _, _ = await request(server.url, "GET", "/api/conversations", given)
+            assert got == status
+
+    asyncio.run(run())
+
+
+# --- CVE-2025-66416, CVE-2025-64443: names that lead here ----------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        ["evil.example"],
+        ["127.0.0.1.evil.example"],
+        ["127.0.0.1", "evil.example"],
+        ["127.0.0.1", "127.0.0.1"],
+        ["127.0.0.1@evil.example"],
+        ["127.0.0.1:80x"],
+        ["10.0.0.1"],
+        [""],
+    ],
+)
+def test_another_name_is_refused_everywhere(tmp_path: Path, hosts: list[str]) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            given = [("Host", host) for host in hosts]
+            token = ("Authorization", f"Bearer {server.token}")
+            for path in ("/api/conversations", "/healthz", "/", "/enter?link=x"):
+                status, _, _ = await request(server.url, "GET", path, [*given, token])
+                assert status in (400, 403), path
+            path = f"/ws/conversations/{await server.begin()}?protocol=v2"
+            frames, code, _ = await upgrade(server.url, path, [*given, token])
+            assert code in (4503, 400)
+            assert [each["payload"]["code"] for each in frames] in ([], ["FORBIDDEN"])
+
+    asyncio.run(run())
+
+
+def test_names_of_ones_own_are_known() -> None:
+    def knows(host: str, **more: Any) -> bool:
+        gate = Gate(**{"address": "127.0.0.1", "hosts": [], "origins": [], **more})
+        try:
+            gate.host({"headers": [(b"host", host.encode())]})
+        except Exception:
+            return False
+        return True
+
+    assert all(map(knows, ["127.0.0.1:7410", "localhost", "LOCALHOST:1", "[::1]:7410"]))
+    assert not knows("192.168.1.2")
+    assert knows("192.168.1.2", address="0.0.0.0"), "a page cannot call itself by a number"
+    assert not knows("chat.example", address="0.0.0.0")
+    assert knows("chat.example:443", hosts=["chat.example"])
+
+
+# --- CVE-2025-49596, CVE-2026-22812, CVE-2026-112346: nobody without a key -------------------------
+
+
+def test_nobody_comes_in_without_a_key(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            name, host = await server.begin(), host_of(server)
+            from_here = [("Host", host), ("Origin", f"http://{host}")]
+            for given in (
+                [],
+                [("Authorization", "Bearer ")],
+                [("Authorization", "Bearer wrong")],
+                [("Authorization", f"Basic {server.token}")],
+                [("Authorization", server.token)],
+                [("Authorization", f"Bearer {server.token}"), ("Authorization", "Bearer x")],
+                [("Cookie", f"turnwire={server.token}")],
+                [("Cookie", f"{cookie_name(host)}={server.token}")],
+                [("Cookie", '"; =;; a="b')],
+                [("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{server.token}")],
+            ):
+                assert await connect(server, name, [*from_here, *given]) == "UNAUTHORIZED", given
+                status, told, _ = await request(
+                    server.url, "GET", "/api/conversations", [*from_here, *given]
+                )
+                assert (status, told["www-authenticate"]) == (401, "bearer"), given
+
+    asyncio.run(run())
+
+
+def test_a_token_in_the_address_is_no_key(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            for word in ("token", "access_token", "ticket", "link"):
+                path = f"/api/conversations?{word}={server.token}"
+                status, _, _ = await request(server.url, "GET", path, [("Host", host_of(server))])
+                assert status == 401
+
+    asyncio.run(run())
+
+
+def test_only_its_owner_can_read_the_token(tmp_path: Path) -> None:
+    async def run() -> str:
+        async with serving(tmp_path / "data") as server:
+            assert server.token.startswith("tw_")
+            return server.token
+
+    token = asyncio.run(run())
+    file = owner_file(tmp_path / "data")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    assert token.encode() not in (tmp_path / "data" / "turnwire.db").read_bytes()
+    file.chmod(0o644)
+    assert asyncio.run(run()) == token, "it stays the same over restarts"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600, "and is closed again"
+    file.unlink()
+    assert asyncio.run(run()) != token, "a lost one is replaced"
+
+
+def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            link = await server.service.keys.link(server.owner)
+            given = [("Host", host_of(server))]
+            path = f"/enter?link={link}"
+            status, told, _ = await request(server.url, "GET", path, given)
+            assert status == 303
+            assert re.search(r"turnwire_\d+=tw_", told["set-cookie"])
+            status, told, body = await request(server.url, "GET", path, given)
+            assert status == 403
+            assert b"turnwire token link" in body
+            assert "set-cookie" not in told
+
+    asyncio.run(run())
+
+
+# --- tickets -----------------------------------------------------------------------------------
+
+
+def test_a_ticket_opens_one_socket(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, server.http() as http:
+            name, host = await server.begin(), host_of(server)
+            ticket = (await http.post("/api/tickets")).json()["ticket"]
+            given = [
+                ("Host", host),
+                ("Origin", f"http://{host}"),
+                ("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{ticket}"),
+            ]
+            path = f"/ws/conversations/{name}?protocol=v2"
+            frames, code, chosen = await upgrade(server.url, path, given)
+            assert (frames[0]["type"], code) == ("session.connected", 0)
+            assert chosen == "turnwire.v2", "never the one that holds the ticket"
+            assert await connect(server, name, given) == "UNAUTHORIZED", "and only once"
+            ticket = (await http.post("/api/tickets")).json()["ticket"]
+            elsewhere = [
+                ("Host", host),
+                ("Origin", "http://evil.example"),
+                ("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{ticket}"),
+            ]
+            assert await connect(server, name, elsewhere) == "FORBIDDEN"
+
+    asyncio.run(run())
+
+
+# --- CVE-2026-59216: each sees their own ------------------------------------------------------------
+
+
+def test_a_conversation_is_its_creators_and_the_owners(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            ann, ben = await server.token_of("ann"), await server.token_of("ben")
+            name = await server.begin(user="ann")
+            async with server.client(name, ann) as client:
+                await client.say("secret words and a question", "m-1")
+                asked = await client.until("assistant.request_input")
+            item = asked["payload"]["inbox_item_id"]
+            async with server.http(ben) as http:
+                for method, path, body in [
+                    ("GET", f"/api/conversations/{name}", None),
+                    ("PATCH", f"/api/conversations/{name}", {"title": "mine"}),
+                    ("DELETE", f"/api/conversations/{name}", None),
+                    ("GET", f"/api/conversations/{name}/messages", None),
+                    ("GET", f"/api/conversations/{name}/export", None),
+                    ("GET", f"/api/audit?conversation={name}", None),
+                    ("POST", f"/api/inbox/{item}/answer", {"answer": "mine"}),
+                    ("GET", "/api/conversations/nobodys", None),
+                ]:
+                    answer = await http.request(method, path, json=body)
+                    assert answer.status_code == 404, (method, path)
+                assert (await http.get("/api/conversations")).json() == {"conversations": []}
+                assert (await http.get("/api/inbox")).json() == {"items": []}
+                assert (await http.get("/api/search?q=secret")).json() == {"hits": []}
+                assert (await http.get("/api/audit")).status_code == 403
+            given = [("Host", host_of(server)), ("Authorization", f"Bearer {ben}")]
+            assert await connect(server, name, given) == "CONVERSATION_NOT_FOUND"
+            for token in (ann, server.token):
+                async with server.http(token) as http:
+                    assert (await http.get(f"/api/conversations/{name}")).status_code == 200
+                    assert len((await http.get("/api/conversations")).json()["conversations"]) == 1
+                    assert len((await http.get("/api/inbox")).json()["items"]) == 1
+                    assert (await http.get("/api/search?q=secret")).json()["hits"]
+
+    asyncio.run(run())
+
+
+def test_who_said_what_is_written_down(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            ann = await server.token_of("ann")
+            name = await server.begin(user="ann")
+            async with server.client(name, ann) as client:
+                await client.say("hello", "m-1")
+                said = await client.until("user.message")
+                assert said["payload"]["by"] == "ann"
+                await client.state("active")
+            async with server.http() as http:
+                rows = (await http.get(f"/api/audit?conversation={name}")).json()["audit"]
+            assert {"connected"} <= {row["action"] for row in rows}
+            assert all(row["by"] in ("ann", None) for row in rows)
+
+    asyncio.run(run())
+
+
+# --- revoking ------------------------------------------------------------------------------------
+
+
+def test_revoking_a_token_cuts_who_is_connected_with_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            secret, token = await server.service.keys.make("laptop", "ann")
+            name = await server.begin(user="ann")
+            client = await server.client(name, secret).come()
+            other = await server.client(name).come()
+            now = "2026-01-01T00:00:00.000Z"
+            assert await server.service.store.revoke_token(token.token_id, at=now)
+            assert await client.until_closed() == 4502
+            assert client.frames[-1]["payload"]["code"] == "UNAUTHORIZED"
+            client.check()
+            given = [("Host", host_of(server)), ("Authorization", f"Bearer {secret}")]
+            assert await connect(server, name, given) == "UNAUTHORIZED"
+            await other.say("hello", "m-1")
+            await other.end_of(1)
+            await other.leave()
+
+    asyncio.run(run())
+
+
+# --- an application's own users ------------------------------------------------------------------
+
+
+def test_what_opens_nothing_any_more_is_forgotten_after_a_while(tmp_path: Path) -> None:
+    day = 24 * 3600
+
+    async def run() -> None:
+        clock = ManualClock()
+        store = await SqliteStore.open(tmp_path / "turnwire.db")
+        keys = Keys(store, clock)
+        await keys.owner(tmp_path)
+        _, token = await keys.make("laptop", "ann")
+        _, page = await keys.make("browser", None, "page")
+        await store.revoke_token(token.token_id, at=iso(clock.now()))
+        clock.forward(29 * day)
+        await keys.forget()
+        there = {each.token_id for each in await store.tokens()}
+        assert {token.token_id, page.token_id} < there, "people may want to look at them"
+        clock.forward(2 * day)
+        await keys.forget()
+        assert page.token_id in {each.token_id for each in await store.tokens()}
+        clock.forward(30 * day)
+        await keys.forget()
+        assert [each.name for each in await store.tokens()] == ["owner"]
+        await store.close()
+
+    asyncio.run(run())
+
+
+def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
+    async def authenticate(scope: Any) -> str | None:
+        given = dict(scope["headers"]).get(b"x-user")
+        if given == b"broken":
+            raise ZeroDivisionError
+        return None if given is None else given.decode()
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            host = host_of(server)
+            name = await server.begin(user="carl")
+            here = [("Host", host), ("Origin", f"http://{host}")]
+            assert await connect(server, name, [*here, ("X-User", "carl")]) == "in"
+            dora = [*here, ("X-User", "dora")]
+            assert await connect(server, name, dora) == "CONVERSATION_NOT_FOUND"
+            assert await connect(server, name, here) == "UNAUTHORIZED"
+            assert await connect(server, name, [*here, ("X-User", "broken")]) == "INTERNAL_ERROR"
+            assert await connect(server, name, [*here, ("X-User", "owner")]) == "FORBIDDEN"
+            elsewhere = [("Host", host), ("Origin", "http://evil.example"), ("X-User", "carl")]
+            assert await connect(server, name, elsewhere) == "FORBIDDEN"
+
+    asyncio.run(run())

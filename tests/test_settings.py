@@ -1,0 +1,56 @@
+"""A flag goes before the environment, that before turnwire.toml, that before what is usual."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from turnwire.settings import BadSetting, read_settings
+
+
+def test_who_chose_what(tmp_path: Path) -> None:
+    file = tmp_path / "turnwire.toml"
+    file.write_text('port = 1\nhost = "::1"\nagent = "replay"\nroots = ["/a"]\n')
+    environ = {"TURNWIRE_PORT": "2", "TURNWIRE_HOST": "localhost", "TURNWIRE_ORIGINS": "a, b,"}
+    settings, told = read_settings(
+        {"port": 3, "agent": None}, defaults={"max_queue": 4}, environ=environ, file=file
+    )
+    assert (settings.port, settings.host, settings.agent) == (3, "localhost", "replay")
+    assert (settings.origins, settings.roots, settings.max_queue) == (["a", "b"], ["/a"], 4)
+    sources = {each.name: each.source for each in told}
+    assert sources["port"] == "--port"
+    assert sources["host"] == "TURNWIRE_HOST"
+    assert sources["agent"] == str(file)
+    assert sources["max_queue"] == "default"
+
+
+def test_the_flag_of_the_protocol_has_a_name_of_its_own() -> None:
+    assert read_settings(environ={})[0].protocol_v2 is None
+    assert read_settings(environ={"CHAT_PROTOCOL_V2_ENABLED": "true"})[0].protocol_v2 is True
+    assert read_settings(environ={"CHAT_PROTOCOL_V2_ENABLED": "false"})[0].protocol_v2 is False
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("prot = 1", "Did you mean port?"),
+        ("zzz = 1", "there is no setting 'zzz'"),
+        ('port = "x"', "port is 'x'"),
+        ("port = -1", "cannot be less than 0"),
+        ("port = ", "cannot be read"),
+        ('on_disconnect = "stop"', "on_disconnect is 'stop'"),
+    ],
+)
+def test_what_makes_no_sense_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "turnwire.toml"
+    file.write_text(text)
+    with pytest.raises(BadSetting, match=said.replace("?", r"\?")):
+        read_settings(environ={"TURNWIRE_CONFIG": str(file)})
+
+
+def test_a_file_that_was_named_has_to_be_there(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match="there is no file"):
+        read_settings(environ={"TURNWIRE_CONFIG": str(tmp_path / "none")})
+    with pytest.raises(BadSetting, match="TURNWIRE_PORT"):
+        read_settings(environ={"TURNWIRE_PORT": "many"})
