@@ -136,7 +136,8 @@ clean: ## remove .venv and everything else that can be made again
 	@$(INSTALL) --require-hashes -r $<
 	@touch $@
 
+# Not `npm ci`: it insists on an entry for every platform's binaries, and registries may lack some.
 $(TYPESCRIPT)/node_modules/.package-lock.json: $(TYPESCRIPT)/package-lock.json
 	@echo "Installing what the TypeScript client is built and tested with"
-	@cd $(TYPESCRIPT) && npm ci --silent --ignore-scripts
+	@cd $(TYPESCRIPT) && npm install --no-save --silent --ignore-scripts
 	@touch $@

@@ -20,6 +20,7 @@ from turnwire.dialects.claude.messages import ClaudeMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcBridge
+from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import Channel
 from turnwire.engine.hearing import Hearing
 from turnwire.stores.entry_row import message_type
@@ -59,7 +60,9 @@ def becomes(line: Line, *before: Line) -> Becomes:
         rpc = bridge.feed_all(ui.feed_all(events))
         found = Becomes(
             _once([name for write in heard.writes for name in _log_name(write)]),
-            _once([_tag(frame) for frame in heard.frames], "session.state"),
+            _once(
+                [_tag(each) for each in heard.frames if isinstance(each, Frame)], "session.state"
+            ),
             _once([_rpc_name(message) for message in rpc]),
         )
     return found
