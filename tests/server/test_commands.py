@@ -29,7 +29,7 @@ def turnwire(
         cwd=ROOT,
         check=False,
     )
-    assert run.returncode == code, run.stderr
+    assert run.returncode == code, run.stdout + run.stderr
     return run
 
 
@@ -145,3 +145,17 @@ def test_the_doctor(server: Process, tmp_path: Path) -> None:
     assert "MEND" in turnwire(file, "doctor", code=1).stdout
     tmp_path.chmod(0o755)
     assert "can be read by others" in turnwire(tmp_path, "doctor", code=1).stdout
+
+
+def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.delenv("TURNWIRE_AGENT", raising=False)
+    monkeypatch.setenv("TURNWIRE_AGENTS", "tests.agents.strange:make")
+    assert "ok    strange, new conversations are with it" in turnwire(tmp_path, "doctor").stdout
+    monkeypatch.setenv("TURNWIRE_AGENT", "demo")
+    told = turnwire(tmp_path, "doctor", code=1).stdout
+    assert "MEND  new conversations are with demo, which is none of the agents: strange" in told
+    monkeypatch.setenv("TURNWIRE_AGENT", "no.such.module:Agent")
+    assert "cannot be imported" in turnwire(tmp_path, "doctor", code=1).stdout

@@ -76,7 +76,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
             "name": name,
             "ready": (why := service.engine.unavailable(name)) is None,
             "unavailable": why,
-            "default": name == service.settings.agent,
+            "default": name == service.usual_agent,
             "capabilities": service.engine.capabilities(name),
             "options": agent.capabilities.options,
         }

@@ -94,7 +94,7 @@ def conversation_json(service: Service, row: ConversationRow) -> ConversationJso
 async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
     new = await read_json(request, NewConversationJson, service.settings.max_body_bytes)
-    name = new.agent or service.settings.agent
+    name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
     if agent is not None:
         able = agent.capabilities
