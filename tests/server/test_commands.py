@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -159,3 +160,14 @@ def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
     assert "MEND  new conversations are with demo, which is none of the agents: strange" in told
     monkeypatch.setenv("TURNWIRE_AGENT", "no.such.module:Agent")
     assert "cannot be imported" in turnwire(tmp_path, "doctor", code=1).stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with process(tmp_path) as running:
+        running.popen.send_signal(number)
+        said, _ = running.popen.communicate(timeout=60)
+        assert running.popen.returncode == 0
+    assert said.decode() == f"Stopped. What was said is kept in {tmp_path}\n"

@@ -114,6 +114,9 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         _run(Server(app, settings, listener, announce))
     finally:
         forget_server(settings.data_path)
+    if sys.stdout.isatty():
+        click.echo()  # Ctrl-C has left its mark in this line
+    click.echo(f"Stopped. What was said is kept in {settings.data_path}")
 
 
 def _run(server: Any) -> None:
