@@ -389,7 +389,11 @@ def test_commits_come_from_several_event_loops(tmp_path: Path) -> None:
 
 def test_an_item_of_the_inbox_is_looked_up_and_not_looked_for(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    in_store(path, begin)
+
+    async def make(store: SqliteStore) -> None:
+        await begin(store)
+
+    in_store(path, make)
     db = connect(str(path), busy_ms=0, writes=False)
     asked: list[str] = []
     db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
