@@ -31,6 +31,7 @@ from turnwire.ports import Commit, Damaged, Fenced, NewConversation, StorageUnav
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.stores.sqlite.connection import connect
+from turnwire.stores.sqlite.rows import find_inbox_item
 from turnwire.testing import STORE_CHECKS, StoreBroken, check_store
 from turnwire.testing.check_store import StoreCheck
 from turnwire.testing.store_checks_beside import a_backup_is_a_log_of_its_own
@@ -401,3 +402,22 @@ def test_whoever_met_damage_sees_what_is_written_after_it(tmp_path: Path) -> Non
         assert damage.value.message  # whoever keeps the error keeps what it comes from
 
     in_store(path, work, readers=1)
+
+
+def test_an_item_of_the_inbox_is_looked_up_and_not_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def make(store: SqliteStore) -> None:
+        await begin(store)
+
+    in_store(path, make)
+    db = connect(str(path), busy_ms=0, writes=False)
+    asked: list[str] = []
+    db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+    assert find_inbox_item(db, "inbox-1", "ann") is None
+    db.trace_v2(0, None)
+    [sql] = asked
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", ("inbox-1", "ann"))]
+    db.close()
+    assert plan[0].startswith("SEARCH i USING INDEX inbox_items_by_id")
+    assert all(step.startswith("SEARCH") for step in plan), plan

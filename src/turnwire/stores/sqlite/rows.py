@@ -34,6 +34,7 @@ __all__ = [
     "find_conversations",
     "find_entries",
     "find_inbox",
+    "find_inbox_item",
     "find_receipt",
     "find_request",
     "find_turns",
@@ -180,21 +181,37 @@ def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> 
     return None if row is None else RequestRow(conversation_id, _request(row[0]), *row[1:])
 
 
+_INBOX = """
+SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json, i.created_at,
+    c.title, i.closed_at
+FROM inbox_items i JOIN requests r USING (conversation_id, request_id)
+JOIN conversations c USING (conversation_id)
+"""
+
+
 def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[InboxItem]:
     """What waits for a person, the oldest first."""
     found: list[Any] = db.execute(
-        "SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json,"
-        " i.created_at, c.title, i.closed_at"
-        " FROM inbox_items i JOIN requests r USING (conversation_id, request_id)"
-        " JOIN conversations c USING (conversation_id)"
-        f" WHERE (?1 IS NULL OR c.user = ?1) {'AND i.closed_at IS NULL' if open_only else ''}"
-        " ORDER BY i.created_at, i.rowid",
+        f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1)"
+        f" {'AND i.closed_at IS NULL' if open_only else ''} ORDER BY i.created_at, i.rowid",
         (clean(user),),
     ).fetchall()
-    return [
-        InboxItem(item, conversation_id, kind, source, _request(request), created, title, closed)
-        for item, conversation_id, kind, source, request, created, title, closed in found
-    ]
+    return [_inbox_item(*row) for row in found]
+
+
+def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -> InboxItem | None:
+    """One of them, open or not."""
+    row = db.execute(
+        f"{_INBOX} WHERE i.inbox_item_id = ?1 AND (?2 IS NULL OR c.user = ?2)",
+        (clean(inbox_item_id), clean(user)),
+    ).fetchone()
+    return None if row is None else _inbox_item(*row)
+
+
+def _inbox_item(
+    item: str, about: str, kind: str, source: str, request: str, *rest: str | None
+) -> InboxItem:
+    return InboxItem(item, about, kind, source, _request(request), *rest)  # type: ignore[arg-type]
 
 
 def find_audit(
