@@ -30,7 +30,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz fix bench bench-claude bench-core \
+.PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz fix bench bench-claude bench-core \
 	schema docs requirements clean
 
 help: ## list the targets
@@ -39,6 +39,11 @@ help: ## list the targets
 # Without a shell between them, what stops make stops the server.
 run: .venv/base.stamp ## serve the page, with the demo agent if no other is ready (ARGS="--port 8000")
 	@exec $(BIN)/turnwire serve $(ARGS)
+
+# Each time, not once: it also mends what somebody else has installed there.
+claude: .venv/base.stamp ## install what the agent claude needs; then `make run` talks to Claude Code
+	@$(INSTALL) --require-hashes -r requirements/claude.txt
+	@echo "Installed. It also needs a credential: see docs/agents/claude.md"
 
 # With ARGS only what was asked for runs: no workers, no coverage.
 test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": only some, no gate)
@@ -122,8 +127,10 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
 	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
+	@$(COMPILE) pyproject.toml --extra claude \
+	  -c requirements/build.txt -c requirements/base.txt -o requirements/claude.txt
 	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
-	  -c requirements/build.txt -c requirements/base.txt -o requirements/test.txt
+	  -c requirements/build.txt -c requirements/claude.txt -o requirements/test.txt
 	@$(COMPILE) pyproject.toml requirements/check.in \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
 	@$(COMPILE) pyproject.toml requirements/bench.in --extra claude \

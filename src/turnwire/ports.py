@@ -457,6 +457,9 @@ class Store(Protocol):
     async def inbox(
         self, *, user: str | None = None, open_only: bool = True
     ) -> list[InboxItem]: ...
+    async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
+        """One of them, open or not. It costs the same however many there are."""
+
     async def audit(
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
     ) -> list[AuditRow]: ...

@@ -51,7 +51,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     origins: list[str] = []  # pages from elsewhere that may use it: `https://app.example`
     # What it does.
     protocol_v2: bool | None = None  # none: what CHAT_PROTOCOL_V2_ENABLED says; otherwise off
-    agent: str = "demo"  # of conversations that name none
+    agent: str = "demo"  # of conversations that name none, by name or as module:attribute
     agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
     roots: list[str] = []  # agents may be told to work below these directories
     on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client leaves

@@ -108,6 +108,12 @@ def result_of(tool_use_id: str) -> ev.UserMessage:
     return ev.UserMessage(*WHOSE, [block], "tool")
 
 
+class Namesake(StrangeAgent):
+    """Has the name of another."""
+
+    name = "demo"
+
+
 def make(how: str = "", **_: Any) -> StrangeAgent:
     """For `module:attribute`."""
     return StrangeAgent(how=how)

@@ -55,11 +55,32 @@ def test_what_is_no_agent_is_told(name: str) -> None:
         registry.make(name)
 
 
-def test_what_is_not_available_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_available_is_listed_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._AGENTS, "gone", "no.such.module:Agent")
-    reasons = registry.unavailable()
-    assert reasons["demo"] is None
-    assert "cannot be imported" in (reasons["gone"] or "")
+    agents, usual = registry.chosen([], "demo")
+    assert usual == "demo"
+    assert agents["demo"].unavailable() is None
+    assert "cannot be imported" in (agents["gone"].unavailable() or "")
+
+
+def test_what_was_asked_for_and_is_not_there_is_refused() -> None:
+    for wanted, usual in ((["no.such.module:X"], "demo"), ([], "no.such.module:X")):
+        with pytest.raises(registry.UnknownAgent, match="cannot be imported"):
+            registry.chosen(wanted, usual)
+
+
+@pytest.mark.parametrize("wanted", [[], ["demo"], ["demo", "tests.agents.strange:make"]])
+def test_an_agent_given_as_a_module_goes_by_its_own_name(wanted: list[str]) -> None:
+    agents, usual = registry.chosen(wanted, "tests.agents.strange:make")
+    assert usual == "strange"
+    assert agents["strange"].name == "strange"
+    assert "demo" in agents, "it is one more"
+
+
+def test_the_agent_that_was_chosen_takes_the_place_of_one_of_its_name() -> None:
+    agents, usual = registry.chosen([], "tests.agents.strange:Namesake")
+    assert usual == "demo"
+    assert type(agents["demo"]).__name__ == "Namesake"
 
 
 def test_no_agent_is_imported_before_it_is_asked_for() -> None:

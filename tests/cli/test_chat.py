@@ -61,6 +61,14 @@ def test_the_answer_grows_above_the_prompt(home: Path) -> None:
         assert shown[-2:] == [READY, "● live · demo · Ctrl-D leaves"]
 
 
+def test_what_is_typed_before_the_prompt_is_there_is_sent(home: Path) -> None:
+    with server(home), Terminal("chat", home=home) as person:
+        say(person, "think and use a tool")
+        person.wait_for("tokens in")
+        person.wait_for(READY)
+        assert "> think and use a tool" in person.screen.lines
+
+
 class TestAsking:
     def test_a_question_is_answered_by_number(self, home: Path) -> None:
         with server(home), chat(home) as person:

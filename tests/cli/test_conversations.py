@@ -399,9 +399,8 @@ def test_the_options_of_a_question_keep_their_lines_in_the_document(tell: Tell) 
     assert tell("run", "--agent", QUICK, "ask").exit_code == 3
     (talk,) = lines(tell("list", "--json"))
     page = tell("export", talk["conversation_id"], "--to", "markdown").stdout
-    assert (
-        "? Which colour shall it be?  (Colour)  \n1  Red    like a fire engine  \n2  Green" in page
-    )
+    assert "Which colour shall it be? (Colour)\n\n1. Red: like a fire engine\n2. Green" in page
+    assert "*waits for an answer*" in page
 
 
 def test_a_result_is_trimmed_on_the_screen_and_whole_in_the_document(tell: Tell) -> None:
@@ -481,3 +480,13 @@ def test_a_conversation_whose_process_was_killed_does_not_seem_to_work(
     name = killed["conversation_id"]
     for told in (tell("show", name, "--json"), tell("export", name, "--to", "jsonl")):
         assert lines(told)[0]["state"] == "interrupted"
+
+
+def test_a_turn_that_failed_and_colours_of_a_tool_in_the_document(tell: Tell) -> None:
+    assert tell("run", "--agent", QUICK, "error").exit_code == 1
+    (talk,) = lines(tell("list", "--json"))
+    assert "\n*failed: " in tell("export", talk["conversation_id"], "--to", "markdown").stdout
+    ran = tell("run", "--agent", SCRIPTED, "result \x1b[31mred\x1b[0m")
+    page = tell("export", ran.stdout.split()[-1], "--to", "markdown").stdout
+    assert "```\nred\n```" in page
+    assert "\x1b" not in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ def turnwire(
         cwd=ROOT,
         check=False,
     )
-    assert run.returncode == code, run.stderr
+    assert run.returncode == code, run.stdout + run.stderr
     return run
 
 
@@ -145,3 +146,28 @@ def test_the_doctor(server: Process, tmp_path: Path) -> None:
     assert "MEND" in turnwire(file, "doctor", code=1).stdout
     tmp_path.chmod(0o755)
     assert "can be read by others" in turnwire(tmp_path, "doctor", code=1).stdout
+
+
+def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.delenv("TURNWIRE_AGENT", raising=False)
+    monkeypatch.setenv("TURNWIRE_AGENTS", "tests.agents.strange:make")
+    assert "ok    strange, new conversations are with it" in turnwire(tmp_path, "doctor").stdout
+    monkeypatch.setenv("TURNWIRE_AGENT", "demo")
+    told = turnwire(tmp_path, "doctor", code=1).stdout
+    assert "MEND  new conversations are with demo, which is none of the agents: strange" in told
+    monkeypatch.setenv("TURNWIRE_AGENT", "no.such.module:Agent")
+    assert "cannot be imported" in turnwire(tmp_path, "doctor", code=1).stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with process(tmp_path) as running:
+        running.popen.send_signal(number)
+        said, _ = running.popen.communicate(timeout=60)
+        assert running.popen.returncode == 0
+    assert said.decode() == f"Stopped. What was said is kept in {tmp_path}\n"

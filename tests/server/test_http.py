@@ -231,6 +231,18 @@ def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_an_agent_that_was_set_as_a_module_is_the_one_of_conversations_that_name_none(
+    tmp_path: Path,
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        told = {each["name"]: each for each in (await http.get("/api/agents")).json()["agents"]}
+        assert told["strange"]["default"]
+        begun = await http.post("/api/conversations", json={})
+        assert (begun.status_code, begun.json()["agent"]) == (201, "strange")
+
+    play(tmp_path, scene, made_agents=None, agent="tests.agents.strange:make")
+
+
 def test_an_agent_that_is_broken_is_listed_beside_the_others(tmp_path: Path) -> None:
     broken = Broken()
     broken.broken = True

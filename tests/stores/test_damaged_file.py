@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import PATIENCE, Watcher, engine_on, talk_with
 from tests.stores.files import rows_of
 from turnwire.agents.demo import DemoAgent
@@ -286,11 +287,14 @@ def test_a_turn_that_runs_when_the_log_is_replaced_writes_nothing_more(
     path: Path, tmp_path: Path
 ) -> None:
     async def scene() -> None:
-        agent = DemoAgent(delay=0.005)
+        agent = ScriptedAgent()  # whose turn cannot end before the log is replaced
         async with engine_on(path, agent=agent, settings=QUICK) as engine:
             talk = await engine.create("demo", conversation_id="talk")
             async with Watcher(talk) as seen:
-                await talk.send("long")
+                await talk.send("go on and on")
+                session = await agent.opened()
+                session.begins()
+                session.speaks("some words", finishes=False)
                 await seen.until(f.AssistantChunk)
                 await engine.store.backup(str(tmp_path / "copy.db"))
                 [(before,)] = rows_of(tmp_path / "copy.db", "SELECT head FROM conversations")

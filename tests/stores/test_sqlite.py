@@ -27,10 +27,11 @@ from turnwire.core.message import (
     meta_of,
 )
 from turnwire.core.status import QueueItem
-from turnwire.ports import Commit, Fenced, StorageUnavailable, Store
+from turnwire.ports import Commit, Damaged, Fenced, NewConversation, StorageUnavailable, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.stores.sqlite.connection import connect
+from turnwire.stores.sqlite.rows import find_inbox_item
 from turnwire.testing import STORE_CHECKS, StoreBroken, check_store
 from turnwire.testing.check_store import StoreCheck
 from turnwire.testing.store_checks_beside import a_backup_is_a_log_of_its_own
@@ -384,3 +385,39 @@ def test_commits_come_from_several_event_loops(tmp_path: Path) -> None:
             assert len(await store.entries(f"c{number}")) == 20
 
     in_store(tmp_path / "log.db", work)
+
+
+def test_whoever_met_damage_sees_what_is_written_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def work(store: SqliteStore) -> None:
+        await store.create(NewConversation("broken", "demo", at(1)))
+        db = apsw.Connection(str(path))
+        db.execute("UPDATE conversations SET state_json = '{'")
+        db.close()
+        with pytest.raises(Damaged) as damage:
+            await store.conversation("broken")
+        await store.create(NewConversation("whole", "demo", at(2)))
+        assert await store.conversation("whole") is not None
+        assert damage.value.message  # whoever keeps the error keeps what it comes from
+
+    in_store(path, work, readers=1)
+
+
+def test_an_item_of_the_inbox_is_looked_up_and_not_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def make(store: SqliteStore) -> None:
+        await begin(store)
+
+    in_store(path, make)
+    db = connect(str(path), busy_ms=0, writes=False)
+    asked: list[str] = []
+    db.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: asked.append(event["sql"]))
+    assert find_inbox_item(db, "inbox-1", "ann") is None
+    db.trace_v2(0, None)
+    [sql] = asked
+    plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {sql}", ("inbox-1", "ann"))]
+    db.close()
+    assert plan[0].startswith("SEARCH i USING INDEX inbox_items_by_id")
+    assert all(step.startswith("SEARCH") for step in plan), plan

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 from turnwire.errors import TurnwireError
-from turnwire.ports import Agent
+from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
 
-__all__ = ["UnknownAgent", "default", "make", "names", "unavailable"]
+__all__ = ["UnknownAgent", "chosen", "default", "make", "names"]
 
 _AGENTS = {
     "claude": "turnwire.agents.claude:ClaudeAgent",
@@ -53,12 +54,43 @@ def default() -> tuple[str, str | None]:
     return ("claude", None) if why is None else ("demo", why)
 
 
-def unavailable() -> dict[str, str | None]:
-    """Why each agent cannot be used here and what to do about it; none: it is ready."""
-    reasons: dict[str, str | None] = {}
-    for name in names():
+def chosen(wanted: Sequence[str], usual: str) -> tuple[dict[str, Agent], str]:
+    """The agents of a server by their own names, and the name of the one that is usual there.
+
+    `wanted` are names or `module:attribute`; none: all that Turnwire brings along. `usual` is one
+    more, if it is none of them. Raises UnknownAgent for what somebody asked for and is not there.
+    """
+    agents: dict[str, Agent] = {}
+    own_names: dict[str, str] = {}
+    for name in wanted or names():
         try:
-            reasons[name] = make(name).unavailable()
-        except UnknownAgent as error:
-            reasons[name] = error.message
-    return reasons
+            agent = make(name)
+        except UnknownAgent as missing:
+            if wanted:
+                raise
+            agent = _Missing(name, missing.message)
+        own_names[name] = agent.name if ":" in name else name
+        agents[own_names[name]] = agent
+    if ":" in usual and usual not in own_names:
+        agent = make(usual)
+        own_names[usual] = agent.name
+        agents[agent.name] = agent  # even where one of ours has that name: this one was chosen
+    return agents, own_names.get(usual, usual)
+
+
+class _Missing:
+    """An agent that cannot even be imported here. It is listed, with what to do about it."""
+
+    capabilities = AgentCapabilities()
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self._why = why
+
+    def unavailable(self) -> str | None:
+        """Why not."""
+        return self._why
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """It cannot be."""
+        raise AgentGone(self._why)

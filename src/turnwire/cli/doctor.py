@@ -89,16 +89,22 @@ def _agents(report: _Report, settings: Settings) -> None:
     from turnwire.agents import registry
 
     report.head("Agents")
-    reasons = registry.unavailable()
-    for name, why in reasons.items():
+    try:
+        agents, usual = registry.chosen(settings.agents, settings.agent)
+    except registry.UnknownAgent as unknown:
+        report.bad(unknown.message)
+        return
+    for name, agent in agents.items():
+        why = agent.unavailable()
         if why is None:
-            report.fine(
-                f"{name}, new conversations are with it" if name == settings.agent else name
-            )
-        elif name == settings.agent:
+            report.fine(f"{name}, new conversations are with it" if name == usual else name)
+        elif name == usual:
             report.bad(f"{name}, which new conversations are with: {why}")
         else:
             report.note(f"{name} is not ready. {why}")
+    if usual not in agents:
+        known = ", ".join(sorted(agents))
+        report.bad(f"new conversations are with {usual}, which is none of the agents: {known}")
 
 
 def _data(report: _Report, path: Path) -> None:

@@ -90,15 +90,9 @@ async def _write_markdown(
     store: Store, row: ConversationRow, file: BinaryIO, *, on_screen: bool
 ) -> None:
     from turnwire.cli.bars import counting
-    from turnwire.cli.live.document import MarkdownPainter
-    from turnwire.cli.live.story import Story
-    from turnwire.engine.record import as_frame, told
-    from turnwire.ports import StoredEntry
+    from turnwire.cli.visible import printed
+    from turnwire.engine.markdown import markdown_of
 
-    painter = MarkdownPainter(lambda text: file.write(text.encode(errors="replace")), row)
-    story = Story(painter, past=True)
     with counting("exporting", row.head, hidden=on_screen) as count:
-        async for item in told(store, row):
-            story.feed(as_frame(item, row.conversation_id))
-            if isinstance(item, StoredEntry):
-                count(item.sequence)
+        async for text in markdown_of(store, row, count):
+            file.write(printed(text).encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""`turnwire import`: a conversation from a file that `turnwire export` wrote."""
+"""`turnwire import`: conversations from a file that `turnwire export` wrote, or from Claude Code."""
 
 from __future__ import annotations
 
@@ -21,15 +21,51 @@ __all__ = ["command"]
 
 
 @click.command("import")
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(["turnwire", "claude"]),
+    default="turnwire",
+    help="Whose: a file of `turnwire export`, or the sessions of Claude Code on this machine.",
+)
+@click.option(
+    "--project",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With claude: only what was said in this directory.",
+)
+@click.option("--leaf", metavar="UUID", help="With claude: the branch that ends with this message.")
 @click.option("--json", "as_json", is_flag=True, help="What was made, as a JSON object.")
 @data_dir_option
-@click.argument("file")
-def command(*, home: Home, file: str, as_json: bool) -> None:
-    """Make a conversation of an exported file.
+@click.argument("file", required=False)
+def command(
+    *,
+    home: Home,
+    file: str | None,
+    source: str,
+    project: Path | None,
+    leaf: str | None,
+    as_json: bool,
+) -> None:
+    """Take over an exported file, or Claude Code's own sessions.
 
-    FILE is what `turnwire export --to jsonl` wrote. The conversation gets a new id; its entries and
+    FILE is what `turnwire export --to jsonl` wrote. Its conversation gets a new id; its entries and
     their numbers stay the same. What was open when it was exported has ended in it, as interrupted.
+
+    With `--from claude` there is no FILE: the sessions are where Claude Code keeps them, also if
+    CLAUDE_CONFIG_DIR says where. Importing them again adds only what is new. They can be gone on with.
     """
+    if source == "claude":
+        if file is not None:
+            raise click.UsageError("--from claude takes no FILE. Name a directory: --project DIR.")
+        from turnwire.cli.import_claude import import_claude
+
+        import_claude(home, project, leaf, as_json=as_json)
+        return
+    if file is None:
+        raise click.UsageError("Name a FILE that `turnwire export --to jsonl` wrote.")
+    if project is not None or leaf is not None:
+        raise click.UsageError("--project and --leaf go with --from claude.")
     path = Path(file)
     conversation_id, entries = run_async(_import(home, path))
     if as_json:

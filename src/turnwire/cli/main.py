@@ -26,7 +26,7 @@ COMMANDS = {
     "show": "Show a conversation as it was.",
     "search": "Find what was said, by people, agents and tools.",
     "export": "Write a conversation to a file, or print it.",
-    "import": "Make a conversation of an exported file.",
+    "import": "Take over an exported file, or Claude Code's own sessions.",
     "backup": "Copy all conversations into one file.",
     "serve": "Serve conversations over HTTP and WebSockets.",
     "chat": "Talk to an agent on the server.",

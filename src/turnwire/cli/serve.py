@@ -62,8 +62,9 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
     from turnwire.agents import registry
     from turnwire.settings import read_settings
 
+    allowed = read_settings(flags)[0].agents
     usual = {
-        "agent": registry.default()[0],
+        "agent": allowed[0] if allowed else registry.default()[0],
         "on_disconnect": "continue",
         "protocol_v2": True,
         "roots": [str(Path.cwd())],
@@ -96,8 +97,16 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         link = f"{url}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
         tell_server(settings.data_path, url)
-        agents = service.engine.agents
-        click.echo(banner(settings, url, link, agents, other_port=moved, command=home.command))
+        said = banner(
+            settings,
+            url,
+            link,
+            service.engine.agents,
+            usual_agent=service.usual_agent,
+            other_port=moved,
+            command=home.command,
+        )
+        click.echo(said)
         if open_it or (open_it is None and _has_browser()):
             _open(link)
 
@@ -105,6 +114,9 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         _run(Server(app, settings, listener, announce))
     finally:
         forget_server(settings.data_path)
+    if sys.stdout.isatty():
+        click.echo()  # Ctrl-C has left its mark in this line
+    click.echo(f"Stopped. What was said is kept in {settings.data_path}")
 
 
 def _run(server: Any) -> None:

@@ -20,6 +20,7 @@ def banner(
     link: str,
     agents: Mapping[str, Agent],
     *,
+    usual_agent: str,
     other_port: bool,
     command: Callable[..., str],
 ) -> str:
@@ -37,7 +38,7 @@ def banner(
     ]
     reasons = {name: agent.unavailable() for name, agent in agents.items()}
     ready = [name for name, why in reasons.items() if why is None]
-    ready.sort(key=lambda name: name != settings.agent)  # whom new conversations are with
+    ready.sort(key=lambda name: name != usual_agent)  # whom new conversations are with
     lines.append(f"  Agents {', '.join(ready) or 'none is ready'}")
     for name, why in reasons.items():
         lines += _folded(f"not ready: {name}. {why}") if why else []

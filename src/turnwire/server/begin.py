@@ -32,7 +32,7 @@ async def begin(
     service: Service, who: Who, new: NewConversation, *, resume: str | None = None
 ) -> Talk:
     """Begin one. `resume`: with this session of the agent's own. Raises Refused."""
-    name = new.agent or service.settings.agent
+    name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
     if agent is not None:
         able = agent.capabilities

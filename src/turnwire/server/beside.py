@@ -40,8 +40,7 @@ async def inbox(service: Service, request: Request, who: Who) -> Response:
 async def answer(service: Service, request: Request, who: Who) -> Response:
     """POST /api/inbox/{item}/answer: the payload of the frame that would answer it."""
     name = request.path_params["item"]
-    items = await service.store.inbox(user=who.user, open_only=False)
-    item = next((each for each in items if each.inbox_item_id == name), None)
+    item = await service.store.inbox_item(name, user=who.user)
     if item is None:
         raise Refused("INVALID_QUESTION_ID", f"There is no item {name!r} in this inbox.")
     said = await read_json(request, dict[str, Any], service.settings.max_body_bytes)
@@ -76,7 +75,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
             "name": name,
             "ready": (why := service.engine.unavailable(name)) is None,
             "unavailable": why,
-            "default": name == service.settings.agent,
+            "default": name == service.usual_agent,
             "capabilities": service.engine.capabilities(name),
             "options": agent.capabilities.options,
         }

@@ -14,6 +14,7 @@ from turnwire.core.conversation.state import status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine.markdown import markdown_of
 from turnwire.engine.owners import has_died
 from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
@@ -21,7 +22,6 @@ from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
 from turnwire.server.begin import NewConversation, begin
 from turnwire.server.keys import Who
-from turnwire.server.markdown import markdown_of
 from turnwire.server.service import Service
 
 __all__ = [
@@ -187,10 +187,15 @@ async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
         yield msgspec.json.encode(line) + b"\n"
 
 
+async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    async for text in markdown_of(store, row):
+        yield text.encode(errors="replace")
+
+
 _Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
 
 # By `format`: what writes it, its type, and the name of the file.
 _EXPORTS: dict[str, tuple[_Write, str, str]] = {
     "jsonl": (_lines, "application/x-ndjson", "conversation.jsonl"),
-    "markdown": (markdown_of, "text/markdown; charset=utf-8", "conversation.md"),
+    "markdown": (_markdown, "text/markdown; charset=utf-8", "conversation.md"),
 }

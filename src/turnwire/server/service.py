@@ -18,12 +18,8 @@ from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
     Agent,
-    AgentCapabilities,
-    AgentGone,
-    AgentSession,
     BlobRow,
     Clock,
-    SessionStart,
     Store,
     Timer,
 )
@@ -48,13 +44,10 @@ class Service:
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings = settings
         self.store = store
+        agents, self.usual_agent = _agents(settings)  # whom conversations that name none are with
         self.news = News()
         self.engine = Engine(
-            store,
-            _agents(settings),
-            settings=_engine_settings(settings),
-            clock=clock,
-            bus=self.news,
+            store, agents, settings=_engine_settings(settings), clock=clock, bus=self.news
         )
         self.keys = Keys(store, clock)
         self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
@@ -172,37 +165,10 @@ def _flag() -> bool:
     return os.environ.get("CHAT_PROTOCOL_V2_ENABLED", "").lower() in ("1", "true", "yes", "on")
 
 
-def _agents(settings: Settings) -> dict[str, Agent]:
+def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:
     if settings.made_agents is not None:
-        return dict(settings.made_agents)
-    agents: dict[str, Agent] = {}
-    for name in settings.agents or registry.names():
-        try:
-            agent = registry.make(name)
-        except registry.UnknownAgent as missing:
-            if settings.agents:
-                raise  # somebody asked for it
-            agent = _Missing(name, missing.message)
-        agents[name if ":" not in name else agent.name] = agent
-    return agents
-
-
-class _Missing:
-    """An agent that cannot even be imported here. It is listed, with what to do about it."""
-
-    capabilities = AgentCapabilities()
-
-    def __init__(self, name: str, why: str) -> None:
-        self.name = name
-        self._why = why
-
-    def unavailable(self) -> str | None:
-        """Why not."""
-        return self._why
-
-    async def open(self, start: SessionStart) -> AgentSession:
-        """It cannot be."""
-        raise AgentGone(self._why)
+        return dict(settings.made_agents), settings.agent
+    return registry.chosen(settings.agents, settings.agent)
 
 
 def _engine_settings(settings: Settings) -> EngineSettings:

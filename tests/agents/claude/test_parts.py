@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,20 @@ def test_what_is_missing_is_named_with_what_to_do(
     assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
     assert "no /no/claude" in (install.missing(nowhere, "/no/claude") or "").lower()
     monkeypatch.setattr(install, "_sdk", lambda: None)
-    assert "pip install 'turnwire[claude]'" in (install.missing(nowhere, None) or "")
+    assert f"Install it: {install.how_to_install()}" in (install.missing(nowhere, None) or "")
+
+
+def test_how_it_is_installed_depends_on_where_turnwire_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = Path(__file__).parents[3]
+    monkeypatch.setattr(sys, "prefix", str(clone / ".venv"))
+    monkeypatch.chdir(clone)
+    assert install.how_to_install() == "make claude"
+    monkeypatch.chdir(tmp_path)
+    assert install.how_to_install() == f"make -C {clone} claude"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
+    assert install.how_to_install() == "pip install 'turnwire[claude]'"
 
 
 @pytest.mark.parametrize("name", install._CREDENTIALS)

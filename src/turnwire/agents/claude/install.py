@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["environment", "find_cli", "has_credential", "missing"]
+__all__ = ["environment", "find_cli", "has_credential", "how_to_install", "missing"]
 
 # Any of these says who pays.
 _CREDENTIALS = (
@@ -57,17 +59,25 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
 def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
     """Why Claude cannot be used here, and what to do about it; none: it can."""
     if _sdk() is None:
-        return "The Claude Agent SDK is not installed. Install it: pip install 'turnwire[claude]'"
+        return f"The Claude Agent SDK is not installed. Install it: {how_to_install()}"
     cli = find_cli(cli_path)
     if cli is None:
         wanted = f"There is no {cli_path}." if cli_path else "Claude Code was not found."
-        return f"{wanted} Install it with the SDK: pip install 'turnwire[claude]'"
+        return f"{wanted} Install it with the SDK: {how_to_install()}"
     if not has_credential(env):
         return (
             "There is no credential for Claude. Set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN "
             f"to what `{cli} setup-token` prints."
         )
     return None
+
+
+def how_to_install() -> str:
+    """The command for it: a clone's own environment has no pip, but a Makefile."""
+    clone = Path(__file__).resolve().parents[4]
+    if Path(sys.prefix).resolve() != clone / ".venv" or not (clone / "Makefile").is_file():
+        return "pip install 'turnwire[claude]'"
+    return "make claude" if Path.cwd() == clone else f"make -C {shlex.quote(str(clone))} claude"
 
 
 @cache

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
 from turnwire.ports import AgentGone, SessionStart
 
@@ -101,7 +102,7 @@ def _command(options: Any) -> list[str]:
     except (ImportError, AttributeError, TypeError) as strange:
         raise AgentGone(
             f"This version of claude-agent-sdk is too new or too old for Turnwire ({strange}). "
-            "Install the one that fits: pip install 'turnwire[claude]'"
+            f"Install the one that fits: {how_to_install()}"
         ) from strange
     except ValueError as bad:
         raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad

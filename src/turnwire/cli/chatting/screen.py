@@ -16,7 +16,9 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples
 from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.input.typeahead import store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import (
     BufferControl,
     ConditionalContainer,
@@ -122,6 +124,21 @@ class ChatScreen:
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
         """Inside, the prompt is there; afterwards nothing of it is left."""
+        with self._app.input.raw_mode():
+            self._take_early_keys()
+            async with self._running():
+                yield
+
+    def _take_early_keys(self) -> None:
+        """What was typed before the prompt was there, when the terminal made a newline of Enter."""
+        keys = self._app.input.read_keys()
+        for press in keys:
+            if press.key == Keys.ControlJ:
+                press.key = Keys.Enter
+        store_typeahead(self._app.input, keys)
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
         drawn = asyncio.Event()
         self._app.after_render += lambda _: drawn.set()
         run = self._app.run_async(handle_sigint=False, set_exception_handler=False)

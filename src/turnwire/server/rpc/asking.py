@@ -29,7 +29,7 @@ _NOBODY_CAN = ("setMaxThinkingTokens", "getMcpStatus", "reconnectMcp")
 
 def capabilities(service: Service, agent: str | None) -> r.Capabilities:
     """What may be asked for; little, of an agent that is not here."""
-    name = agent or service.settings.agent
+    name = agent or service.usual_agent
     known = service.engine.agents.get(name)
     able = service.engine.capabilities(name)
     methods = [

@@ -34,6 +34,7 @@ __all__ = [
     "find_conversations",
     "find_entries",
     "find_inbox",
+    "find_inbox_item",
     "find_receipt",
     "find_request",
     "find_turns",
@@ -79,15 +80,21 @@ def _conversation(row: tuple[Any, ...]) -> ConversationRow:
     )
 
 
+# Rows are fetched before they are read: while a query is not at its end its connection sees nothing
+# new, and where a row cannot be read the error would keep it from its end.
+
+
 def find_conversation(db: apsw.Connection, conversation_id: str) -> ConversationRow | None:
     """One. Raises Damaged."""
-    found = db.execute(f"{_CONVERSATION} WHERE conversation_id = ?", (clean(conversation_id),))
-    for row in found:
-        conversation = _conversation(row)
-        if conversation.damage is not None:
-            raise Damaged(conversation.conversation_id, conversation.damage)
-        return conversation
-    return None
+    row = db.execute(
+        f"{_CONVERSATION} WHERE conversation_id = ?", (clean(conversation_id),)
+    ).fetchone()
+    if row is None:
+        return None
+    conversation = _conversation(row)
+    if conversation.damage is not None:
+        raise Damaged(conversation.conversation_id, conversation.damage)
+    return conversation
 
 
 def find_conversations(
@@ -126,12 +133,12 @@ def find_entries(
     newest: bool,
 ) -> list[StoredEntry]:
     """Entries in order."""
-    found = db.execute(
+    found: list[Any] = db.execute(
         "SELECT sequence_num, message_json, turn_id, trace_id FROM messages"
         " WHERE conversation_id = ? AND sequence_num > ? AND sequence_num < ?"
         f" ORDER BY sequence_num {'DESC' if newest else 'ASC'} LIMIT ?",
         (clean(conversation_id), after, 2**62 if before is None else before, limit),
-    )
+    ).fetchall()
     entries = [
         StoredEntry(sequence, decode_message(message), turn_id, trace_id)
         for sequence, message, turn_id, trace_id in found
@@ -153,12 +160,12 @@ def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | 
 
 def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[StoredTurn]:
     """Turns that are over."""
-    found = db.execute(
+    found: list[Any] = db.execute(
         "SELECT turn_id, trace_id, ended_at, end_json FROM turns"
         " WHERE conversation_id = ? AND ended_at IS NOT NULL AND after_sequence >= ?"
         " ORDER BY after_sequence, turn_id",
         (clean(conversation_id), since),
-    )
+    ).fetchall()
     return [StoredTurn(turn, trace, ended, _end(end)) for turn, trace, ended, end in found]
 
 
@@ -184,33 +191,49 @@ def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> 
     return None if row is None else RequestRow(conversation_id, _request(row[0]), *row[1:])
 
 
+_INBOX = """
+SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json, i.created_at,
+    c.title, i.closed_at
+FROM inbox_items i JOIN requests r USING (conversation_id, request_id)
+JOIN conversations c USING (conversation_id)
+"""
+
+
 def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[InboxItem]:
     """What waits for a person, the oldest first."""
-    found = db.execute(
-        "SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json,"
-        " i.created_at, c.title, i.closed_at"
-        " FROM inbox_items i JOIN requests r USING (conversation_id, request_id)"
-        " JOIN conversations c USING (conversation_id)"
-        f" WHERE (?1 IS NULL OR c.user = ?1) {'AND i.closed_at IS NULL' if open_only else ''}"
-        " ORDER BY i.created_at, i.rowid",
+    found: list[Any] = db.execute(
+        f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1)"
+        f" {'AND i.closed_at IS NULL' if open_only else ''} ORDER BY i.created_at, i.rowid",
         (clean(user),),
-    )
-    return [
-        InboxItem(item, conversation_id, kind, source, _request(request), created, title, closed)
-        for item, conversation_id, kind, source, request, created, title, closed in found
-    ]
+    ).fetchall()
+    return [_inbox_item(*row) for row in found]
+
+
+def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -> InboxItem | None:
+    """One of them, open or not."""
+    row = db.execute(
+        f"{_INBOX} WHERE i.inbox_item_id = ?1 AND (?2 IS NULL OR c.user = ?2)",
+        (clean(inbox_item_id), clean(user)),
+    ).fetchone()
+    return None if row is None else _inbox_item(*row)
+
+
+def _inbox_item(
+    item: str, about: str, kind: str, source: str, request: str, *rest: str | None
+) -> InboxItem:
+    return InboxItem(item, about, kind, source, _request(request), *rest)  # type: ignore[arg-type]
 
 
 def find_audit(
     db: apsw.Connection, conversation_id: str | None, after: int, limit: int
 ) -> list[AuditRow]:
     """The trail, in order."""
-    found = db.execute(
+    found: list[Any] = db.execute(
         "SELECT number, at, action, conversation_id, by, data_json, trace_id FROM audit"
         f" WHERE number > ?1 {'AND conversation_id = ?2' if conversation_id is not None else ''}"
         " ORDER BY number LIMIT ?3",
         (after, clean(conversation_id), limit),
-    )
+    ).fetchall()
     return [
         AuditRow(number, at, action, about, by, _json(data), trace_id)
         for number, at, action, about, by, data, trace_id in found
@@ -223,13 +246,13 @@ def find_words(db: apsw.Connection, words: str, user: str | None, limit: int) ->
     expression = match_expression(words)
     if expression is None:
         return []
-    found = db.execute(
+    found: list[Any] = db.execute(
         "SELECT m.conversation_id, m.sequence_num, c.title, m.message_json FROM search"
         " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
         " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
         " ORDER BY search.rowid DESC LIMIT ?3",
         (expression, clean(user), limit),
-    )
+    ).fetchall()
     hits = []
     for conversation_id, sequence, title, message in found:
         entry = decode_message(message)

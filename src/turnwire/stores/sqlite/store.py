@@ -207,6 +207,9 @@ class SqliteStore:
     async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
         return await self._reader.read(lambda db: rows.find_inbox(db, user, open_only))
 
+    async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
+        return await self._reader.read(lambda db: rows.find_inbox_item(db, inbox_item_id, user))
+
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
         return await self._reader.read(lambda db: rows.find_words(db, words, user, limit))
 

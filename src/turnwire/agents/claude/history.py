@@ -1,0 +1,154 @@
+"""The sessions that Claude Code keeps on this machine: where they are, and what is in their files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.dialects.claude.history import Record, Title, read_record
+from turnwire.errors import BadLine
+
+__all__ = ["BadRecord", "Session", "SessionFile", "config_dir", "find_sessions", "read_session"]
+
+_LONGEST = 200  # characters of a project's name; what is longer is cut, and a digest follows
+
+
+class BadRecord(Struct, frozen=True):
+    """A line that could not be read, and where it stands."""
+
+    path: str
+    line: int  # 0: all of the file
+    why: str
+
+
+class SessionFile(Struct, frozen=True):
+    """Where a session is written down."""
+
+    session_id: str
+    path: Path
+    size: int  # bytes, with its sub-agents
+    agents: list[Path] = []
+
+
+class Session(Struct):
+    """All that there is of one."""
+
+    session_id: str
+    folder: str  # the name of its project
+    records: list[Record] = []
+    titles: list[Title] = []
+    agents: dict[str, list[Record]] = {}  # by sub-agent
+    calls: dict[str, str] = {}  # by sub-agent: the call that started it
+    bad: list[BadRecord] = []
+
+    @property
+    def cwd(self) -> str | None:
+        """Where it was started: only from there Claude Code finds it again."""
+        told = (record.data.get("cwd") for record in self.records)
+        places = dict.fromkeys(place for place in told if isinstance(place, str))
+        own = (place for place in places if _is_named(self.folder, {_folder_name(Path(place))}))
+        return next(own, None) or next(iter(places), None)
+
+
+def config_dir(env: Mapping[str, str] = os.environ) -> Path:
+    """Where Claude Code keeps what it knows."""
+    given = env.get("CLAUDE_CONFIG_DIR")
+    return Path(given).expanduser() if given else Path(env.get("HOME") or Path.home()) / ".claude"
+
+
+def find_sessions(config: Path, project: Path | None = None) -> list[SessionFile]:
+    """The sessions of one project, or of all; the oldest first. Raises OSError."""
+    root = config / "projects"
+    folders = sorted(each for each in root.iterdir() if each.is_dir()) if root.is_dir() else []
+    if project is not None:
+        names = {_folder_name(path) for path in (project.absolute(), project.resolve())}
+        folders = [each for each in folders if _is_named(each.name, names)]
+    found = [session for folder in folders for session in _sessions_in(folder)]
+    return sorted(found, key=lambda session: session.path.stat().st_mtime_ns)
+
+
+def _sessions_in(folder: Path) -> Iterator[SessionFile]:
+    beside: dict[str, list[Path]] = {}  # an older Claude Code put its sub-agents beside a session
+    for path in folder.glob("agent-*.jsonl"):
+        beside.setdefault(_session_of(path), []).append(path)
+    for path in folder.glob("*.jsonl"):
+        if not path.name.startswith("agent-"):
+            below = (folder / path.stem).glob("subagents/**/agent-*.jsonl")
+            agents = sorted([*below, *beside.get(path.stem, [])])
+            size = sum(each.stat().st_size for each in (path, *agents))
+            yield SessionFile(path.stem, path, size, agents)
+
+
+def read_session(file: SessionFile, count: Callable[[int], None]) -> Session:
+    """Its files, line by line; `count` is told how many bytes were read since. Raises OSError.
+
+    A line that cannot be read is told and passed over.
+    """
+    session = Session(file.session_id, file.path.parent.name)
+    for item in _items(file.path, session, count):
+        if isinstance(item, Title):
+            session.titles.append(item)
+        else:
+            session.records.append(item)
+    for path in file.agents:
+        agent = path.stem.removeprefix("agent-")
+        read = _items(path, session, count)
+        session.agents[agent] = [item for item in read if isinstance(item, Record)]
+        call = _about(path).get("toolUseId")
+        if isinstance(call, str):
+            session.calls[agent] = call
+    return session
+
+
+def _items(path: Path, session: Session, count: Callable[[int], None]) -> Iterator[Record | Title]:
+    seen: set[str] = set()  # a session that was resumed may have been written down twice
+    with path.open("rb") as lines:
+        for number, raw in enumerate(lines, 1):
+            count(len(raw))
+            if not (line := raw.strip()):
+                continue
+            try:
+                item = read_record(line, number)
+            except BadLine as bad:
+                session.bad.append(BadRecord(str(path), number, bad.detail))
+                continue
+            if item is None or (isinstance(item, Record) and item.uuid in seen):
+                continue
+            if isinstance(item, Record):
+                seen.add(item.uuid)
+            yield item
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """What is written down about a sub-agent beside what it said."""
+    try:
+        about = msgspec.json.decode(path.with_suffix(".meta.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
+def _session_of(agent: Path) -> str:
+    with agent.open("rb") as lines:
+        try:
+            first = msgspec.json.decode(lines.readline())
+        except (ValueError, RecursionError):
+            return ""
+    name = first.get("sessionId") if isinstance(first, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _folder_name(project: Path) -> str:
+    return re.sub(r"[^a-zA-Z0-9]", "-", str(project))
+
+
+def _is_named(folder: str, names: set[str]) -> bool:
+    return folder in names or any(
+        len(name) > _LONGEST and folder.startswith(f"{name[:_LONGEST]}-") for name in names
+    )

@@ -1,0 +1,165 @@
+"""The tree of messages of a session as one story: a branch of it, with its sub-agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from turnwire.dialects.claude.history import Record, Title
+
+__all__ = ["Voice", "branch", "story", "title_of", "voices_in"]
+
+
+class Voice(Struct, frozen=True):
+    """Who speaks: the agent itself, or a sub-agent under a tool call."""
+
+    records: list[Record]
+    call: str | None = None
+
+
+def branch(records: Iterable[Record], leaf: str | None = None) -> list[Record]:
+    """The way from the beginning to the newest record, or to the named one; in the file's order.
+
+    Tools that were called together answer side by side in the tree, so a message is taken whole, and
+    every call with its result. Raises KeyError where there is no such record.
+    """
+    main = [record for record in records if not record.is_side]
+    by_uuid = {record.uuid: record for record in main}
+    before = dict(zip((record.uuid for record in main[1:]), main, strict=False))
+    newest = main[-1] if main else None
+    here: Record | None = newest if leaf is None else by_uuid[leaf]
+    way: dict[str, Record] = {}
+    while here is not None and here.uuid not in way:
+        way[here.uuid] = here
+        if here.parent is None:
+            break
+        # Where the parent cannot be read, what stands before it in the file is what came before.
+        here = by_uuid.get(here.parent) or before.get(here.uuid)
+    end = by_uuid[leaf].number if leaf is not None else None
+    return [each for each in _whole(main, way) if end is None or each.number <= end]
+
+
+def _whole(main: list[Record], way: dict[str, Record]) -> list[Record]:
+    messages = {record.message_id for record in way.values() if record.message_id}
+    taken = {r.uuid for r in main if r.uuid in way or r.message_id in messages}
+    calls = {call for record in main if record.uuid in taken for call in record.calls}
+    calls -= {call for record in way.values() for call in record.answered}
+    for record in main:
+        if calls.intersection(record.answered):
+            taken.add(record.uuid)
+            calls.difference_update(record.answered)
+    return [record for record in main if record.uuid in taken]
+
+
+def voices_in(
+    records: Sequence[Record], others: Mapping[str, Sequence[Record]], calls: Mapping[str, str]
+) -> list[Voice]:
+    """The sub-agents of a session.
+
+    They speak in its own file, as they used to, or in `others`: by agent, a file each. `calls` says
+    whose call started an agent, where that is written down; else it is found out.
+    """
+    told = {**_started(records), **calls}
+    for each in others.values():
+        told = {**_started(each), **told}
+    asked: dict[str | None, str] = {
+        prompt: call
+        for each in (records, *others.values())
+        for record in each
+        for call, prompt in _prompts(record)
+    }
+    lanes: dict[str, list[Record]] = {}
+    roots: dict[str, str] = {}
+    for record in records:
+        if record.is_side:
+            root = roots.get(record.parent or "") or record.agent_id or record.uuid
+            roots[record.uuid] = root
+            lanes.setdefault(root, []).append(record)
+    lanes |= {agent: list(each) for agent, each in others.items() if each}
+    return [
+        Voice(each, told.get(name) or asked.get(_words(each[0])) or name)
+        for name, each in lanes.items()
+    ]
+
+
+def story(
+    records: Iterable[Record], main: Sequence[Record], voices: Sequence[Voice]
+) -> list[tuple[Record, str | None]]:
+    """What happened, in order, with the call that each is said under.
+
+    `main` is a branch of `records`: who was called on another one is not part of the story.
+    """
+    made: dict[str | None, tuple[int, int]] = {}  # by call: when it was made, and how deep
+    items = _timed(Voice(list(main)), 0, (0, 0), made)
+    elsewhere = {call for r in records if not r.is_side for call in r.calls} - made.keys()
+    left = list(voices)
+    while left:  # those first whose call is known, for another's may be in them
+        voice = next(
+            (each for each in left if each.call in made or each.call in elsewhere), left[0]
+        )
+        left.remove(voice)
+        if voice.call in elsewhere:
+            elsewhere.update(call for record in voice.records for call in record.calls)
+            continue
+        number = len(voices) - len(left)
+        items += _timed(voice, number, made.get(voice.call, (0, 1)), made)
+    items.sort(key=lambda item: item[0])
+    return [(record, call) for _, record, call in items]
+
+
+_Place: TypeAlias = tuple[int, int, int, int]  # time, depth, voice, and place in that
+
+
+def _timed(
+    voice: Voice, number: int, since: tuple[int, int], made: dict[str | None, tuple[int, int]]
+) -> list[tuple[_Place, Record, str | None]]:
+    """Each with its place. What has no time, or an earlier one, comes with what is before it."""
+    now, depth = since
+    out: list[tuple[_Place, Record, str | None]] = []
+    for place, record in enumerate(voice.records):
+        now = max(now, record.at or 0)
+        out.append(((now, depth, number, place), record, voice.call))
+        for call in record.calls:
+            made.setdefault(call, (now, depth + 1))
+    return out
+
+
+def _started(records: Iterable[Record]) -> dict[str, str]:
+    """By agent: the call that started it, as its result tells."""
+    found: dict[str, str] = {}
+    for record in records:
+        match record.data.get("toolUseResult"), record.answered:
+            case {"agentId": str(agent)}, (call,):
+                found[agent] = call
+            case _:
+                pass
+    return found
+
+
+def _prompts(record: Record) -> Iterator[tuple[str, str]]:
+    """The calls of a record that have a prompt, which is the first thing said to a sub-agent."""
+    message = record.data.get("message")
+    content = message.get("content") if isinstance(message, dict) and record.calls else None
+    for block in content if isinstance(content, list) else ():
+        match block:
+            case {"type": "tool_use", "id": str(call), "input": {"prompt": str(prompt)}}:
+                yield call, prompt
+            case _:
+                pass
+
+
+def _words(record: Record) -> str | None:
+    match record.data.get("message"):
+        case {"content": str(text)} | {"content": [{"type": "text", "text": str(text)}]}:
+            return text
+        case _:
+            return None
+
+
+def title_of(titles: Iterable[Title], records: Iterable[Record]) -> str | None:
+    """What a person called it, or the program; the newest of each."""
+    names = {record.uuid for record in records}
+    found = {t.kind: t.text for t in titles if t.leaf is None or t.leaf in names}
+    return found.get("custom-title") or found.get("ai-title") or found.get("summary")

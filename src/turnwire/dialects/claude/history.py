@@ -1,0 +1,219 @@
+"""Claude Code's own record of a session: what each line of it is, and where in the tree it hangs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.core.blocks import UnknownBlock
+from turnwire.core.content import Content, ImageContent, OtherContent, TextContent
+from turnwire.core.times import ms_of
+from turnwire.dialects.claude import blocks
+from turnwire.dialects.claude.lines import Line, decode
+from turnwire.dialects.claude.messages import AssistantMessage, UserMessage
+from turnwire.errors import BadLine
+
+__all__ = ["Kind", "Record", "Title", "as_said", "read_record"]
+
+# said:    a person speaks, and a turn begins
+# begun:   a turn begins by itself, as when work in the background has ended
+# told:    the model speaks
+# result:  a tool has answered
+# stopped: the mark that a person stopped the turn
+# news:    anything else that is worth keeping
+# aside:   what is only for the model or for the program itself
+Kind: TypeAlias = Literal["said", "begun", "told", "result", "stopped", "news", "aside"]
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
+_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_SHELL = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
+_STOPPED = "[Request interrupted by user"
+# Written in the person's name, and not by them.
+_NOT_SAID = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>")
+_ASIDE = frozenset(["attachment", "progress"])
+_ASIDE_NEWS = frozenset(["api_error", "stop_hook_summary", "turn_duration"])
+_TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+_BY_A_PERSON = (None, "human", "user")
+
+
+class Title(Struct, frozen=True):
+    """What a session is called."""
+
+    kind: str  # custom-title, ai-title or summary
+    text: str
+    leaf: str | None = None  # of a summary: the message that it reaches
+
+
+class Record(Struct, frozen=True):
+    """One line that has a place in the tree of messages."""
+
+    number: int  # of the line in its file
+    uuid: str
+    parent: str | None
+    kind: Kind
+    at: int | None  # milliseconds since 1970
+    data: dict[str, Any]  # all of it
+    is_side: bool = False  # a sub-agent's
+    agent_id: str | None = None  # that sub-agent's
+    content: list[Content] = []  # of what a person said
+    message_id: str | None = None  # of what the model said
+    calls: tuple[str, ...] = ()  # the tools that it calls
+    answered: tuple[str, ...] = ()  # the calls that have their result in it
+
+
+class _Head(Struct, gc=False):
+    type: Any = None
+    uuid: Any = None
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+
+
+def read_record(raw: bytes, number: int) -> Record | Title | None:
+    """A line of the record; none: the program's own bookkeeping. Raises BadLine."""
+    line = decode(raw, number)
+    try:
+        head = _decode_head(line.raw)
+        if not isinstance(head.uuid, str) and head.type not in _TITLES:
+            return None
+        data = msgspec.json.decode(line.raw)
+    except (ValueError, RecursionError) as problem:
+        raise BadLine("invalid_json", f"cannot be read: {problem}", line=number, raw=raw) from None
+    if head.type in _TITLES:
+        text = _text(data, _TITLES[head.type])
+        return Title(head.type, text, _text(data, "leafUuid")) if text else None
+    return _record(line, data)
+
+
+def as_said(record: Record, call: str | None) -> Line:
+    """The line as the program would have said it aloud; `call`: the tool call it is said under."""
+    data = record.data
+    said = {
+        **data,
+        "session_id": data.get("sessionId"),
+        "parent_tool_use_id": call,
+        "agent_id": record.agent_id,
+    }
+    if "toolUseResult" in data:
+        said["tool_use_result"] = said.pop("toolUseResult")
+    if data.get("type") == "user" and call is None and record.kind != "result":
+        said["isSynthetic"] = record.kind != "stopped"
+    return decode(msgspec.json.encode(said), record.number)
+
+
+def _record(line: Line, data: dict[str, Any]) -> Record:
+    time = _text(data, "timestamp") or ""
+    kind, content = _kind(line, data)
+    message_id: str | None = None
+    calls: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    if isinstance(line.message, AssistantMessage) and line.message.message is not None:
+        message_id = line.message.message.id
+        calls = tuple(b.id for b in _blocks(line) if isinstance(b, blocks.ToolUseBlock))
+    elif kind == "result":
+        results = (b for b in _blocks(line) if isinstance(b, blocks.ToolResultBlock))
+        answered = tuple(b.tool_use_id for b in results)
+    return Record(
+        line.number,
+        data["uuid"],
+        _text(data, "parentUuid") or _text(data, "logicalParentUuid"),
+        kind,
+        ms_of(time) if _TIME.fullmatch(time) else None,
+        data,
+        data.get("isSidechain") is True,
+        _text(data, "agentId"),
+        content,
+        message_id,
+        calls,
+        answered,
+    )
+
+
+def _kind(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]]:
+    kind = data.get("type")
+    match line.message:
+        case AssistantMessage():
+            return "told", []
+        case UserMessage():
+            return _kind_of_user(line, data)
+        case _ if kind == "attachment":
+            return _queued(data)
+        case _ if kind in _ASIDE or (kind == "system" and data.get("subtype") in _ASIDE_NEWS):
+            return "aside", []
+        case _:
+            return "news", []
+
+
+def _queued(data: dict[str, Any]) -> tuple[Kind, list[Content]]:
+    """What a person said during a turn is written down as something for the model."""
+    match data.get("attachment"):
+        case {"type": "queued_command", "prompt": str(text), **more} if (
+            text.strip() and more.get("commandMode", "prompt") == "prompt"
+        ):
+            return "said", [TextContent(text)]
+        case _:
+            return "aside", []
+
+
+def _kind_of_user(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]]:
+    if any(isinstance(block, blocks.ToolResultBlock) for block in _blocks(line)):
+        return "result", []
+    if data.get("isMeta") is True or data.get("isCompactSummary") is True:
+        return "news", []
+    origin = data.get("origin")
+    if isinstance(origin, dict) and origin.get("kind") not in _BY_A_PERSON:
+        return "begun", []
+    if data.get("promptSource") == "system":
+        return "begun", []
+    content = [_content(block) for block in _blocks(line)]
+    text = "".join(part.text for part in content if isinstance(part, TextContent)).strip()
+    if text.startswith(_STOPPED):
+        return "stopped", []
+    if text.startswith(_NOT_SAID):
+        return "news", []
+    if not text and all(isinstance(part, TextContent) for part in content):
+        return "aside", []
+    typed = _typed(text)
+    return "said", content if typed is None else [TextContent(typed)]
+
+
+def _typed(text: str) -> str | None:
+    """A command as a person has typed it."""
+    if shell := _SHELL.match(text):
+        return f"!{shell[1].strip()}"
+    name = _COMMAND.search(text) if text.startswith("<command-") else None
+    if name is None:
+        return None
+    arguments = _ARGUMENTS.search(text)
+    return f"{name[1].strip()} {arguments[1] if arguments else ''}".strip()
+
+
+def _blocks(line: Line) -> list[blocks.ClaudeBlock]:
+    message = line.message
+    if not isinstance(message, AssistantMessage | UserMessage) or message.message is None:
+        return []
+    content = message.message.content
+    if isinstance(content, str):
+        return [blocks.TextBlock(content)]
+    return content or []
+
+
+def _content(block: blocks.ClaudeBlock) -> Content:
+    match block:
+        case blocks.TextBlock(text=text):
+            return TextContent(text)
+        case blocks.ImageBlock(source=source) if source.data or source.url:
+            return ImageContent(source.media_type, source.data, source.url)
+        case UnknownBlock(original_type=kind, data=data):
+            return OtherContent(kind, data)
+        case _:
+            return OtherContent(str(block.__struct_config__.tag), msgspec.to_builtins(block))
+
+
+def _text(data: dict[str, Any], name: str) -> str | None:
+    value = data.get(name)
+    return value if isinstance(value, str) and value else None
