@@ -20,6 +20,7 @@ from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
+from turnwire.core import answers
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.inputs import EndedProcess
@@ -121,16 +122,24 @@ class ClaudeSession(LocalSession):
         for reply in replies:
             if reply.kind == "permission":
                 self._decide(reply)
-            elif resumed and not self._resumes:
+                continue
+            if in_words := resumed and not self._resumes:
                 words.append(reply)  # the process that asked was lost before it put it aside
             else:
                 self._gate.give(reply)
+            if resumed and in_words != reply.in_words:
+                self._tell_delivery(reply, "prompt" if in_words else "tool_result")
         self._resumes = False
         if words:
             names = ":".join(reply.request_id for reply in words)
-            said: list[Content] = [TextContent(questions.in_words(words))]
+            said: list[Content] = [TextContent(answers.in_words(reply.answer for reply in words))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
+
+    def _tell_delivery(self, reply: Reply, how: str) -> None:
+        """What was promised with the answer, before this session was opened, has come otherwise."""
+        about = {"request_id": reply.request_id, "delivered_as": how}
+        self._say(told_by_us(self._adapter.session_id, "answer_delivered", **about))
 
     async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
         """Another model, or another permission mode, from now on."""

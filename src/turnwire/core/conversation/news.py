@@ -9,9 +9,10 @@ from msgspec import UNSET, Struct, structs
 
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.status import BackgroundTask
 
-__all__ = ["hear_of_tasks", "says_idle", "turn_of_task"]
+__all__ = ["hear_of_delivery", "hear_of_tasks", "says_idle", "turn_of_task"]
 
 
 _T = TypeVar("_T")
@@ -31,6 +32,11 @@ class _Tasks(Struct, frozen=True, gc=False):
 
 class _SessionState(Struct, frozen=True, gc=False):
     state: str
+
+
+class _Delivery(Struct, frozen=True, gc=False):
+    request_id: str
+    delivered_as: str
 
 
 def says_idle(event: ev.NormalizedStreamEvent) -> bool:
@@ -61,6 +67,13 @@ def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
     elif was_there or task.is_backgrounded:
         d.background = [*others, known]
     return known.turn_id
+
+
+def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent could not take an answer as its call's result: then that is ours to tell."""
+    news = _read(event, _Delivery)
+    if news is not None and news.delivered_as == "prompt":
+        tell_in_words(d, lambda reply: reply.request_id == news.request_id)
 
 
 def _read(event: ev.SystemEvent, kind: type[_T]) -> _T | None:

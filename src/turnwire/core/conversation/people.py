@@ -39,7 +39,7 @@ def give_answer(
     in_words = is_suspended(d) and not survives(d)
     delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
-    reply = Reply(request.request_id, "question", answer, wake=resume)
+    reply = Reply(request.request_id, "question", answer, wake=resume, in_words=in_words)
     if is_waited_for(d, request):
         d.replies.append(reply)
     if in_words:
