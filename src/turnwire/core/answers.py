@@ -23,6 +23,8 @@ def as_text(answer: Any) -> str:
 
 
 def in_words(answers: Iterable[Any]) -> str:
-    """Answers for an agent that does not wait for them any more."""
+    """Answers for an agent that does not wait for them any more; none: nobody will answer it."""
     said = "\n".join(as_text(answer) for answer in answers)
+    if not said:
+        return "I do not answer your question. Go on without an answer."
     return f"You had asked me something before you were interrupted. My answer: {said}"

@@ -110,7 +110,11 @@ def test_also_if_the_agent_took_the_call_back_when_it_was_stopped() -> None:
     talk.answer()
     talk.stop()
     talk.forget().gets("q1", "The user said no.", is_error=True).ends(interrupted=True)
-    assert talk.told == ["failed result q1: The user said no.", "stopped: user", "turn 1 interrupted"]
+    assert talk.told == [
+        "failed result q1: The user said no.",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
     assert [reply.answer for reply in talk.state.replies] == ["blue"]
     talk.say("Go on")
     assert "My answer: blue" in talk.commands[0]
@@ -138,8 +142,7 @@ def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
 def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
     talk = suspended(questions_survive=True)
     talk.answer()
-    data = {"request_id": "q1", "delivered_as": how}
-    talk.forget().news("answer_delivered", **data)
+    talk.forget().news("answer_delivered", request_id="q1", delivered_as=how)
     given = ["result q1: blue"] if how == "prompt" else []
     assert talk.told == ["news: answer_delivered", *given]
     talk.starts()

@@ -132,7 +132,8 @@ class ClaudeSession(LocalSession):
         self._resumes = False
         if words:
             names = ":".join(reply.request_id for reply in words)
-            said: list[Content] = [TextContent(answers.in_words(reply.answer for reply in words))]
+            given = [reply.answer for reply in words if reply.decision != "deny"]
+            said: list[Content] = [TextContent(answers.in_words(given))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
 
