@@ -18,7 +18,13 @@ from turnwire.core.conversation.asking import (
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CloseAgent, StopAgent
 from turnwire.core.conversation.figures import add_to_totals, add_to_turn
-from turnwire.core.conversation.news import hear_of_delivery, hear_of_tasks, says_idle, turn_of_task
+from turnwire.core.conversation.news import (
+    hear_of_delivery,
+    hear_of_refusal,
+    hear_of_tasks,
+    says_idle,
+    turn_of_task,
+)
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.tools import open_tool, was_called
 from turnwire.core.conversation.turns import (
@@ -75,6 +81,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             wait_for_answer(d, event)
         case ev.SystemEvent(subtype="answer_delivered"):
             hear_of_delivery(d, event)
+        case ev.SystemEvent(subtype="choice_refused"):
+            hear_of_refusal(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:

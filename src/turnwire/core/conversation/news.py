@@ -12,7 +12,7 @@ from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.status import BackgroundTask
 
-__all__ = ["hear_of_delivery", "hear_of_tasks", "says_idle", "turn_of_task"]
+__all__ = ["hear_of_delivery", "hear_of_refusal", "hear_of_tasks", "says_idle", "turn_of_task"]
 
 
 _T = TypeVar("_T")
@@ -32,6 +32,16 @@ class _Tasks(Struct, frozen=True, gc=False):
 
 class _SessionState(Struct, frozen=True, gc=False):
     state: str
+
+
+class _Choice(Struct, frozen=True, gc=False):
+    model: str | None = None
+    permission_mode: str | None = None
+
+
+class _ChoiceRefused(Struct, frozen=True, gc=False):
+    wanted: _Choice
+    stays: _Choice
 
 
 class _Delivery(Struct, frozen=True, gc=False):
@@ -74,6 +84,20 @@ def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
     news = _read(event, _Delivery)
     if news is not None and news.delivered_as == "prompt":
         tell_in_words(d, lambda reply: reply.request_id == news.request_id)
+
+
+def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent did not take a choice: what it goes on with is what is told, and kept for the next.
+
+    A later choice is not touched by the refusal of an earlier one.
+    """
+    news = _read(event, _ChoiceRefused)
+    if news is None:
+        return
+    if news.wanted.model is not None and news.wanted.model == d.model:
+        d.model = news.stays.model
+    if news.wanted.permission_mode is not None and news.wanted.permission_mode == d.permission_mode:
+        d.permission_mode = news.stays.permission_mode
 
 
 def _read(event: ev.SystemEvent, kind: type[_T]) -> _T | None:
