@@ -120,6 +120,8 @@ class Gate:
             return answer.result() if answer.done() else None
         finally:
             del self._open[call]
+            if answer.done() and self._aside == call:
+                self._aside = None
 
     async def _patience(self) -> None:
         """For as long as a question is held."""
