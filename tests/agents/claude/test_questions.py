@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.claude.stage import COLOURS, SIZES, ask, bash, kill_claude, stage
+from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Say, ToolUse
 
