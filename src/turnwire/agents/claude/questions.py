@@ -18,6 +18,7 @@ from turnwire.core.questions import questions_of
 __all__ = [
     "SERVER",
     "SERVER_CONFIG",
+    "TOOL",
     "Gate",
     "allow",
     "answer_call",
@@ -25,7 +26,8 @@ __all__ = [
     "put_aside",
 ]
 
-SERVER = "turnwire"  # so the tool is `mcp__turnwire__request_input`
+SERVER = "turnwire"
+TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
 
 _TOOL = {

@@ -364,7 +364,8 @@ class ClaudeSession(LocalSession):
             return questions.put_aside()
         if reply.decision == "deny":
             return questions.deny(reply.reason or "The question was cancelled.")
-        self._answered[call] = reply
+        if asked.get("tool_name") == questions.TOOL:  # it asks for the answer when it runs
+            self._answered[call] = reply
         return questions.allow(reply, tool_input)
 
     def _question(
