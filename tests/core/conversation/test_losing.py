@@ -145,7 +145,7 @@ def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
     talk.forget().news("answer_delivered", request_id="q1", delivered_as=how)
     given = ["result q1: blue"] if how == "prompt" else []
     assert talk.told == ["news: answer_delivered", *given]
-    talk.starts()
+    talk.news("answer_delivered", request_id="q9", delivered_as="prompt").starts()
     assert bool(talk.state.replies) is (how != "prompt"), "in words it has it with its first sign"
 
 
