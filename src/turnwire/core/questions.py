@@ -6,7 +6,9 @@ from typing import Any
 
 from turnwire.core.events import Question, QuestionOption
 
-__all__ = ["asks_a_person", "questions_of"]
+__all__ = ["ONLY", "asks_a_person", "questions_of"]
+
+ONLY = "answer"  # the id of a question that is the only one of its tool
 
 
 def asks_a_person(tool_name: str) -> bool:
@@ -23,7 +25,7 @@ def questions_of(tool_input: Any) -> list[Question]:
     several = tool_input.get("questions")
     if isinstance(several, list):
         return [_question(item) for item in several if isinstance(item, dict)]
-    return [_question(tool_input, key="answer")]
+    return [_question(tool_input, key=ONLY)]
 
 
 def _question(item: dict[str, Any], key: str | None = None) -> Question:

@@ -56,6 +56,9 @@ class AgentRunner:
         self._commands: deque[e.Command] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[Any]] = set()
+        self._unheard = (
+            False  # a prompt went to a session that was open already, and was not heard of
+        )
         self._losses = 0  # that the conversation does not know of yet
         self._closed = False
 
@@ -82,9 +85,13 @@ class AgentRunner:
             self._worker = asyncio.create_task(self._work())
 
     def begin_again(self) -> bool:
-        """The conversation knows of the loss. Returns whether a turn had not been handed over yet."""
+        """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
+
+        Nor had one whose agent had died while it was idle, before it could say a word of it.
+        """
         self._losses -= 1
-        unsent = any(
+        unheard, self._unheard = self._unheard, False
+        unsent = unheard or any(
             isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
             for command in self._commands
         )
@@ -124,7 +131,9 @@ class AgentRunner:
             case e.Prompt(turn=turn, content=content):
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
+                was_open = self._session is not None
                 session = await self._open()
+                self._unheard = was_open
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
                 reach(CrashPoint.PROMPTS)
                 await session.prompt(content, turn_uuid=uuid)
@@ -162,6 +171,7 @@ class AgentRunner:
         message: str | None = None
         try:
             async for batch in session.events():
+                self._unheard = False
                 self._heard(names.heard(batch))
         except AgentGone as gone:
             message = gone.message

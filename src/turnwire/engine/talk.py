@@ -17,7 +17,7 @@ from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
 from turnwire.engine.live import Answer
-from turnwire.engine.valid import valid
+from turnwire.engine.valid import check_mode, valid
 from turnwire.ports import ConversationRow
 
 if TYPE_CHECKING:
@@ -180,9 +180,7 @@ class Talk:
     ) -> Answer:
         """Have the agent ask more, or less."""
         able = self._engine.check_able(self.row, "session.set_permission_mode")
-        if mode not in able.permission_modes:
-            known = ", ".join(able.permission_modes)
-            raise Refused("INVALID_PAYLOAD", f"There is no mode {mode!r}. There is: {known}.")
+        check_mode(able, mode)
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 

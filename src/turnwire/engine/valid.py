@@ -9,10 +9,20 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
+from turnwire.ports import AgentCapabilities
 
-__all__ = ["valid"]
+__all__ = ["check_mode", "valid"]
 
 T = TypeVar("T", bound=Struct)
+
+
+def check_mode(able: AgentCapabilities, mode: str) -> None:
+    """Raises Refused where the agent has no such permission mode."""
+    if mode not in able.permission_modes:
+        known = ", ".join(able.permission_modes) or "none"
+        raise Refused(
+            "INVALID_PAYLOAD", f"There is no permission mode {mode!r}. There is: {known}."
+        )
 
 
 def valid(given: T) -> T:

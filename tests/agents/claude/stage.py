@@ -164,6 +164,12 @@ class Stage:
         left = await asyncio.to_thread(wait_until_gone, list(programs()))
         assert not left
 
+    async def held(self, call: str) -> None:
+        """Until the program itself waits for the answer to a question, which no frame tells."""
+        async with asyncio.timeout(60):
+            while call not in self.engine._live[TALK].state.asked.values():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
     @property
     def text(self) -> list[str]:
         """What Claude said for good."""

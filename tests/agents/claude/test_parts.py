@@ -56,14 +56,6 @@ def test_a_question_of_ours_is_let_through_as_it_is() -> None:
     assert "updatedInput" not in output
 
 
-def test_an_answer_in_words() -> None:
-    assert questions.in_words([answered("this")]).endswith("My answer: this")
-    refused = Reply("q", "question", decision="deny")
-    assert (
-        questions.in_words([refused]) == "I do not answer your question. Go on without an answer."
-    )
-
-
 def call(method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
 

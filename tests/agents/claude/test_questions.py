@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.claude.stage import COLOURS, SIZES, ask, bash, kill_claude, stage
+from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Say, ToolUse
 
@@ -95,6 +96,22 @@ async def test_of_two_questions_at_once_the_second_has_to_wait(tmp_path: Path) -
         }
 
 
+async def test_after_a_question_that_was_held_another_one_may_follow_in_the_same_turn(
+    tmp_path: Path,
+) -> None:
+    first, second = Say([ask("ask_1")]), Say([ask("ask_2")])
+    async with stage(tmp_path, first, second, "Good.", hold=60.0) as it:
+        await it.talk.send("ask me")
+        for call, answer in [("ask_1", "Blue"), ("ask_2", "Red")]:
+            assert (await it.asked()).question_id == call
+            await it.held(call)
+            await it.talk.answer(call, answer)
+        end = await it.ends()
+        assert not end.is_error
+        assert "Blue" in it.told["ask_1"]
+        assert "Red" in it.told["ask_2"]
+
+
 async def test_a_question_that_nobody_answers_any_more_is_taken_back(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([ask()]), "Something else, then.") as it:
         await it.talk.send("ask me")
@@ -136,3 +153,15 @@ async def test_a_question_whose_process_was_lost_while_it_was_held_is_answered_i
         end = await it.ends()
         assert not end.is_error
         assert "My answer: Blue" in str(it.api.requests[-1].messages[-1])
+
+
+async def test_an_answer_to_a_question_that_was_not_asked_is_refused(tmp_path: Path) -> None:
+    async with stage(tmp_path, Say([ask()]), "Blue it is.") as it:
+        await it.talk.send("ask me")
+        await it.sleeps()
+        with pytest.raises(Refused, match=r"no question 'nope'.*'Which colour\?'") as refused:
+            await it.talk.answer("ask_1", {"nope": "x"})
+        assert refused.value.code == "INVALID_PAYLOAD"
+        await it.talk.answer("ask_1", {"Which colour?": "Blue"})
+        assert not (await it.ends()).is_error
+        assert "Blue" in it.told["ask_1"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import RULES, ask, bash, programs, stage, touch
+from tests.agents.claude.stage import RULES, ask, bash, kill_claude, programs, stage, touch
 from tests.agents.hearing import talking
 from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
@@ -19,6 +19,7 @@ from turnwire.agents.process import Limits
 from turnwire.core import events as ev
 from turnwire.core.content import Blob, ImageContent, TextContent
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import frames as f
 from turnwire.ports import AgentGone, SessionStart
@@ -227,3 +228,44 @@ def test_the_example_kills_everything_and_the_answer_is_that_tools_result() -> N
     assert run.returncode == 0, run.stdout + run.stderr
     assert "kill -9: the server is gone" in run.stdout
     assert '"tool_use_id": "ask_1"' in run.stdout
+
+
+async def test_a_mode_that_claude_refuses_is_not_in_force_later(tmp_path: Path) -> None:
+    allowed = {"IS_SANDBOX": "1"}  # even a process that is started with it would have it
+    async with stage(tmp_path, "One.", Say([touch("a")]), "Three.", idle=1.0, env=allowed) as it:
+        await it.says("hi")
+        await it.talk.set_permission_mode("bypassPermissions")
+        news = await it.seen.until(
+            f.SessionSystemEvent, lambda frame: frame.payload.subtype == "choice_refused"
+        )
+        assert news.payload.data["stays"] == {"permission_mode": "default"}
+        await it.seen.until(
+            f.SessionState, lambda frame: frame.payload.permission_mode == "default"
+        )
+        assert not await asyncio.to_thread(wait_until_gone, list(programs()))
+        await it.talk.send("touch a")
+        asked = await it.wants()
+        await it.talk.decide(asked.request_id, "deny")
+        await it.ends()
+        assert not (it.work / "a").exists()
+        assert (await it.talk.status()).permission_mode == "default"
+
+
+async def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:
+    async with stage(tmp_path) as it:
+        for ask_for in (
+            it.talk.set_permission_mode("bogus"),
+            it.engine.create("claude", permission_mode="bogus"),
+        ):
+            with pytest.raises(Refused, match=r"no permission mode 'bogus'.*acceptEdits"):
+                await ask_for
+        assert (await it.talk.status()).permission_mode is None
+
+
+async def test_the_next_prompt_reaches_claude_if_it_died_just_before(tmp_path: Path) -> None:
+    async with stage(tmp_path, "One.", "Two.") as it:
+        await it.says("hi")
+        kill_claude()  # and nobody has noticed it yet
+        end = await it.says("again")
+        assert not end.is_error
+        assert it.text == ["One.", "Two."]

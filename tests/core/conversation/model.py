@@ -166,13 +166,17 @@ class Model:
             assert waits >= before.options.max_queue, "a queue that is not full refuses nothing"
 
     def check_answers(self, before: Conversation, happened: i.Input, after: Conversation) -> None:
-        """An answer that a running turn's agent died with is kept for another one, once."""
+        """An answer stays until the agent shows that it has it; one that a running turn's agent
+        died with is given to another one at once, the first time.
+        """
         turn = before.turn
+        kept = {reply.request_id for reply in after.replies}
+        if not isinstance(happened, i.AgentSaid):
+            assert {reply.request_id for reply in before.replies} <= kept, "an answer is not lost"
         if not isinstance(happened, i.AgentLost) or turn is None or turn.phase != "running":
             return
         answers = {reply.request_id for reply in before.replies}
         if turn.ending is None and answers - self.died_with:
-            assert after.replies == before.replies, "an answer is not lost"
             assert after.turn is not None
             assert after.turn.turn_id == turn.turn_id, "its turn goes on"
         self.died_with |= answers

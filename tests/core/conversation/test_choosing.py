@@ -33,3 +33,32 @@ def test_another_permission_mode() -> None:
 
 def test_no_choice_at_all_is_refused() -> None:
     assert refusal(lambda: Talk().do(i.Chose(at=0))) == "INVALID_PAYLOAD"
+
+
+def refused(talk: Talk, wanted: dict[str, str], stays: dict[str, str]) -> Talk:
+    return talk.news("choice_refused", wanted=wanted, stays=stays)
+
+
+def test_what_the_agent_refuses_is_not_kept() -> None:
+    talk = running()
+    talk.do(i.Chose(at=talk.now, permission_mode="plan"))
+    talk.do(i.Chose(at=talk.now, model="opus"))
+    refused(talk, {"permission_mode": "plan"}, {"permission_mode": "default"})
+    assert (talk.status.model, talk.status.permission_mode) == ("opus", "default")
+    refused(talk, {"model": "opus"}, {"model": "sonnet"})
+    assert (talk.status.model, talk.status.permission_mode) == ("sonnet", "default")
+
+
+def test_its_refusal_does_not_touch_what_was_chosen_later() -> None:
+    talk = running()
+    talk.do(i.Chose(at=talk.now, permission_mode="plan", model="opus"))
+    talk.do(i.Chose(at=talk.now, permission_mode="dontAsk", model="haiku"))
+    refused(talk, {"permission_mode": "plan"}, {"permission_mode": "default"})
+    refused(talk, {"model": "opus"}, {"model": "sonnet"})
+    assert (talk.status.model, talk.status.permission_mode) == ("haiku", "dontAsk")
+
+
+def test_a_refusal_that_does_not_say_of_what_changes_nothing() -> None:
+    talk = running()
+    talk.do(i.Chose(at=talk.now, permission_mode="plan"))
+    assert talk.news("choice_refused").status.permission_mode == "plan"

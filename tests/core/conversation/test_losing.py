@@ -8,6 +8,7 @@ from tests.core.conversation.driver import RESULT, Talk, asking, running, suspen
 from turnwire.core import events as ev
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.status import TurnError
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.payloads import Process
@@ -52,12 +53,100 @@ def test_an_agent_that_cannot_be_started_fails_the_turn(message: str | None, sai
     assert talk.status.state == "error"
 
 
-def test_an_agent_that_cannot_be_started_again_fails_the_turn_that_it_was_to_go_on_with() -> None:
+@pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
+def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
+    survive: bool,
+) -> None:
+    talk = suspended(questions_survive=survive)
+    talk.answer()
+    talk.forget().lose_agent(message="no such program")
+    assert talk.told == ["news: agent_unavailable"]
+    assert talk.frame(f.SessionSystemEvent).data["message"] == "no such program"
+    assert (talk.state_name(), talk.phase(), talk.commands) == ("active", "suspended", [])
+    assert not needs_recovery(talk.state), "nobody tries it again and again"
+    assert talk.say("Go on").queue_id is not None
+    assert talk.commands == ["resume q1=blue"]
+    talk.forget().starts()
+    if survive:
+        talk.gets("q1", "blue")
+    talk.ends()
+    assert talk.state.replies == []
+    assert talk.commands == ["prompt 2: Go on"]
+
+
+def test_it_can_be_tried_again_without_a_message_and_what_waits_is_held_until_then() -> None:
     talk = suspended()
     talk.answer()
-    talk.forget().lose_agent()
-    assert talk.told == ["turn 1 failed: AGENT_UNAVAILABLE"]
+    talk.say("Next")
+    assert talk.lose_agent().status.queue_held
+    talk.forget().change("resume")
+    assert not talk.status.queue_held
+    assert talk.commands == ["resume q1=blue"]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at_once", "after_a_failure"])
+def test_an_answer_whose_turn_was_stopped_before_the_agent_had_it_goes_with_the_next_prompt(
+    again: bool,
+) -> None:
+    talk = suspended(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    talk.forget().lose_agent(forced=True)
+    assert talk.told == ["result q1: blue", "stopped: user", "turn 1 interrupted"]
+    talk.say("Something else")
+    words = "You had asked me something before you were interrupted. My answer: blue"
+    assert talk.told == ["turn 2 begins: user", "user: Something else", "news: answer_delivered"]
+    assert talk.commands == [f"prompt 2: {words}Something else"]
+    if again:
+        talk.lose_agent().say("Again")
+        assert talk.commands == [f"prompt 3: {words}Again"]
+    assert talk.starts().ends().state.replies == []
+    talk.forget().say("Bye")
+    assert talk.commands == [f"prompt {talk.state.turns}: Bye"]
+
+
+def test_also_if_the_agent_took_the_call_back_when_it_was_stopped() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    talk.forget().gets("q1", "The user said no.", is_error=True).ends(interrupted=True)
+    assert talk.told == [
+        "failed result q1: The user said no.",
+        "stopped: user",
+        "turn 1 interrupted",
+    ]
+    assert [reply.answer for reply in talk.state.replies] == ["blue"]
+    talk.say("Go on")
+    assert "My answer: blue" in talk.commands[0]
+
+
+def test_but_not_if_it_has_it() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    talk.gets("q1", "blue").ends(interrupted=True)
     assert talk.state.replies == []
+
+
+def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    talk.lose_agent(forced=True).starts().ends()
+    assert talk.state.last_turn_id == 2
+    talk.forget().say("Go on")
+    assert "My answer: blue" in talk.commands[0]
+
+
+@pytest.mark.parametrize("how", ["prompt", "tool_result", None])
+def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
+    talk = suspended(questions_survive=True)
+    talk.answer()
+    talk.forget().news("answer_delivered", request_id="q1", delivered_as=how)
+    given = ["result q1: blue"] if how == "prompt" else []
+    assert talk.told == ["news: answer_delivered", *given]
+    talk.news("answer_delivered", request_id="q9", delivered_as="prompt").starts()
+    assert bool(talk.state.replies) is (how != "prompt"), "in words it has it with its first sign"
 
 
 def test_an_answer_that_the_agent_died_with_reaches_another_one() -> None:
@@ -97,15 +186,13 @@ def test_one_that_nobody_is_to_be_woken_up_for_waits() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
-def test_two_agents_that_die_with_the_same_answer_take_the_turn_along() -> None:
+def test_if_two_agents_die_with_the_same_answer_a_person_has_to_want_a_third() -> None:
     talk = asking(questions_survive=True)
     talk.answer()
     talk.lose_agent().starts().forget().lose_agent()
-    assert talk.told == [
-        "failed result q1: interrupted: agent_lost",
-        "stopped: agent_lost",
-        "turn 1 failed: agent_lost",
-    ]
+    assert (talk.told, talk.commands) == (["news: agent_unavailable"], [])
+    talk.say("Go on")
+    assert talk.commands == ["resume q1=blue"]
 
 
 def test_but_not_if_the_second_one_died_with_another_answer() -> None:
@@ -121,7 +208,7 @@ def test_a_turn_that_is_being_stopped_goes_nowhere_with_its_answer() -> None:
     talk.answer()
     talk.stop()
     assert talk.forget().lose_agent().told == [
-        "failed result q1: interrupted: agent_lost",
+        "result q1: blue",
         "stopped: user",
         "turn 1 interrupted",
     ]

@@ -114,6 +114,16 @@ def test_no_and_zero_are_answers_and_so_is_half_an_answer(answer: Any) -> None:
     assert asking().answer("q1", answer).request_id == "q1"
 
 
+def test_an_answer_names_the_questions_that_were_asked() -> None:
+    several = [{"question": "Which colour?"}, {"question": "Which size?"}]
+    talk = running().calls("q1", "AskUserQuestion", questions=several)
+    assert refusal(lambda: talk.answer("q1", {"nope": "x"})) == "INVALID_PAYLOAD"
+    wrong = {"Which colour?": "blue", "Which shape?": "round"}
+    assert refusal(lambda: talk.answer("q1", wrong)) == "INVALID_PAYLOAD"
+    assert len(talk.status.requests) == 1
+    assert talk.answer("q1", {"Which colour?": "blue"}).request_id == "q1"
+
+
 def test_an_optional_question_may_have_an_empty_answer() -> None:
     talk = running().asks("q1", required=False)
     assert talk.answer("q1", "").request_id == "q1"

@@ -100,7 +100,12 @@ class ClaudeAgent:
 
     async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
         options = own_options(self._options, start)
-        session = ClaudeSession(start.native_session_id, hold=self._hold)
+        session = ClaudeSession(
+            start.native_session_id,
+            hold=self._hold,
+            model=options.model,
+            permission_mode=options.permission_mode,
+        )
         told = tell(options, cli, session.ask)
         try:
             async with asyncio.timeout(self._start_seconds):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Raw
 
@@ -36,7 +38,7 @@ def unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEve
     return ev.UnknownEvent("claude", session_id, None, None, "unreadable", data, str(bad))
 
 
-def told_by_us(session_id: str, subtype: str, /, **more: str) -> NormalizedStreamEvent:
+def told_by_us(session_id: str, subtype: str, /, **more: Any) -> NormalizedStreamEvent:
     """News about the program that it cannot tell itself, in the form of its own."""
     raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **more}))
     return ev.SystemEvent("claude", session_id, None, None, subtype, raw)

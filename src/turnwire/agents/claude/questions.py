@@ -8,25 +8,26 @@ a process that resumes the session asks at the same gate again, about the same c
 from __future__ import annotations
 
 import asyncio
-import json
 from contextlib import suppress
 from typing import Any
 
+from turnwire.core.answers import as_text
 from turnwire.core.conversation.state import Reply
 from turnwire.core.questions import questions_of
 
 __all__ = [
     "SERVER",
     "SERVER_CONFIG",
+    "TOOL",
     "Gate",
     "allow",
     "answer_call",
     "deny",
-    "in_words",
     "put_aside",
 ]
 
-SERVER = "turnwire"  # so the tool is `mcp__turnwire__request_input`
+SERVER = "turnwire"
+TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
 
 _TOOL = {
@@ -121,6 +122,8 @@ class Gate:
             return answer.result() if answer.done() else None
         finally:
             del self._open[call]
+            if answer.done() and self._aside == call:
+                self._aside = None
 
     async def _patience(self) -> None:
         """For as long as a question is held."""
@@ -138,7 +141,7 @@ def allow(reply: Reply, tool_input: Any) -> dict[str, Any]:
     if not isinstance(tool_input, dict) or "questions" not in tool_input:
         return _decision("allow")
     answers = {
-        question.question: _as_text(_part(reply.answer, question.id))
+        question.question: as_text(_part(reply.answer, question.id))
         for question in questions_of(tool_input)
     }
     return _decision("allow", updatedInput={**tool_input, "answers": answers})
@@ -167,26 +170,6 @@ def _part(answer: Any, question_id: str) -> Any:
     return answer.get(question_id, "") if isinstance(answer, dict) else answer
 
 
-def _as_text(answer: Any) -> str:
-    match answer:
-        case str():
-            return answer
-        case list():
-            return ", ".join(_as_text(each) for each in answer)
-        case {"answer": only} if len(answer) == 1:  # request_input has one question, of this name
-            return _as_text(only)
-        case _:
-            return json.dumps(answer, ensure_ascii=False)
-
-
-def in_words(replies: list[Reply]) -> str:
-    """Answers for an agent that has forgotten that it asked."""
-    said = [_as_text(reply.answer) for reply in replies if reply.decision != "deny"]
-    if not said:
-        return "I do not answer your question. Go on without an answer."
-    return "You had asked me something before you were interrupted. My answer: " + "\n".join(said)
-
-
 # --- the server with the tool -------------------------------------------------------------------
 
 
@@ -208,7 +191,7 @@ def answer_call(message: Any, answers: dict[str, Reply]) -> dict[str, Any]:
         case "tools/call":
             call = str((params.get("_meta") or {}).get("claudecode/toolUseId"))
             reply = answers.pop(call, None)
-            said = "There is no answer." if reply is None else _as_text(reply.answer)
+            said = "There is no answer." if reply is None else as_text(reply.answer)
             result = {"content": [{"type": "text", "text": said}], "isError": reply is None}
             return {**head, "result": result}
         case "ping":

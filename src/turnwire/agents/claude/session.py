@@ -20,6 +20,7 @@ from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
+from turnwire.core import answers
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.inputs import EndedProcess
@@ -47,11 +48,19 @@ class Forgotten(AgentGone):
 class ClaudeSession(LocalSession):
     """The program behind it is started by `begin` and ended by `close`."""
 
-    def __init__(self, native_session_id: str | None, *, hold: float) -> None:
+    def __init__(
+        self,
+        native_session_id: str | None,
+        *,
+        hold: float,
+        model: str | None = None,
+        permission_mode: str | None = None,
+    ) -> None:
         super().__init__()
         self._name = native_session_id
+        self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
         self._gate = questions.Gate(hold)
-        self._answered: dict[str, Reply] = {}  # for calls that the gate let through
+        self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._adapter = claude.ClaudeStreamAdapter()
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
@@ -121,28 +130,44 @@ class ClaudeSession(LocalSession):
         for reply in replies:
             if reply.kind == "permission":
                 self._decide(reply)
-            elif resumed and not self._resumes:
+                continue
+            if in_words := resumed and not self._resumes:
                 words.append(reply)  # the process that asked was lost before it put it aside
             else:
                 self._gate.give(reply)
+            if resumed and in_words != reply.in_words:
+                self._tell_delivery(reply, "prompt" if in_words else "tool_result")
         self._resumes = False
         if words:
             names = ":".join(reply.request_id for reply in words)
-            said: list[Content] = [TextContent(questions.in_words(words))]
+            given = [reply.answer for reply in words if reply.decision != "deny"]
+            said: list[Content] = [TextContent(answers.in_words(given))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
+
+    def _tell_delivery(self, reply: Reply, how: str) -> None:
+        """What was promised with the answer, before this session was opened, has come otherwise."""
+        about = {"request_id": reply.request_id, "delivered_as": how}
+        self._say(told_by_us(self._adapter.session_id, "answer_delivered", **about))
 
     async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
         """Another model, or another permission mode, from now on."""
         self._check_open()
+        if model is not None:
+            await self._choose("model", model, self._client.set_model)
+        if permission_mode is not None:
+            await self._choose("permission_mode", permission_mode, self._client.set_permission_mode)
+
+    async def _choose(self, what: str, wanted: str, tell: Callable[[str], Awaitable[None]]) -> None:
         try:
-            if model is not None:
-                await self._client.set_model(model)
-            if permission_mode is not None:
-                await self._client.set_permission_mode(permission_mode)
+            await tell(wanted)
         except Exception as error:  # the SDK raises bare ones
+            self._check_open()  # one that is gone has refused nothing
+            about = {"wanted": {what: wanted}, "stays": {what: self._chosen[what]}}
             session_id = self._adapter.session_id
-            self._say(told_by_us(session_id, "choice_refused", message=str(error)))
+            self._say(told_by_us(session_id, "choice_refused", message=str(error), **about))
+        else:
+            self._chosen[what] = wanted
 
     async def interrupt(self) -> None:
         """Stop the turn."""
@@ -286,6 +311,10 @@ class ClaudeSession(LocalSession):
         if self._turn.is_hopeless and not was_hopeless:
             self._start(self._stop())
         events = [*at_once, *self._adapter.feed(line)]
+        for event in events:
+            if isinstance(event, ev.SessionInit):
+                self._chosen["model"] = event.model or self._chosen["model"]
+                self._chosen["permission_mode"] = event.permission_mode or "default"
         ends = any(isinstance(event, ev.ResultSummary) for event in events)
         if ends:
             self._gate.turn_ended()
@@ -335,7 +364,8 @@ class ClaudeSession(LocalSession):
             return questions.put_aside()
         if reply.decision == "deny":
             return questions.deny(reply.reason or "The question was cancelled.")
-        self._answered[call] = reply
+        if asked.get("tool_name") == questions.TOOL:  # it asks for the answer when it runs
+            self._answered[call] = reply
         return questions.allow(reply, tool_input)
 
     def _question(

@@ -18,7 +18,13 @@ from turnwire.core.conversation.asking import (
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CloseAgent, StopAgent
 from turnwire.core.conversation.figures import add_to_totals, add_to_turn
-from turnwire.core.conversation.news import hear_of_tasks, says_idle, turn_of_task
+from turnwire.core.conversation.news import (
+    hear_of_delivery,
+    hear_of_refusal,
+    hear_of_tasks,
+    says_idle,
+    turn_of_task,
+)
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.tools import open_tool, was_called
 from turnwire.core.conversation.turns import (
@@ -28,7 +34,7 @@ from turnwire.core.conversation.turns import (
     suspend_turn,
     wake,
 )
-from turnwire.core.message import Message, ToolCallPart, ToolResultPart
+from turnwire.core.message import Message, ToolCallPart, ToolResultPart, ToolResultPayload
 from turnwire.core.questions import asks_a_person
 from turnwire.core.status import TurnEnd, TurnError
 
@@ -73,6 +79,10 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             if not was_called(d, event.tool_use_id):
                 _add(d, question_of(d, event), turn_id, said, None)
             wait_for_answer(d, event)
+        case ev.SystemEvent(subtype="answer_delivered"):
+            hear_of_delivery(d, event)
+        case ev.SystemEvent(subtype="choice_refused"):
+            hear_of_refusal(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
@@ -101,7 +111,8 @@ def _notice(d: Draft, event: ev.NormalizedStreamEvent, trace_id: str) -> None:
     elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
         # It has all that it was told in words. What is a call's result shows when that comes.
         d.replies = [reply for reply in d.replies if reply.request_id in d.tools]
-        d.turn = structs.replace(turn, phase="running", deferred=False, meanwhile=None)
+        deferred = turn.deferred and bool(d.replies)
+        d.turn = structs.replace(turn, phase="running", deferred=deferred, meanwhile=None)
     elif turn.meanwhile is not None and says_idle(event):
         d.turn = structs.replace(turn, ending=turn.meanwhile)  # it did both in one
 
@@ -204,7 +215,7 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
                 return  # it has its one result already
             settled(d, tool.tool_use_id)
             del d.tools[tool.tool_use_id]
-            d.replies = [r for r in d.replies if r.request_id != tool.tool_use_id]
+            _has_answer(d, result)
             if tool.parent_tool_use_id is not None:  # it is its caller's, whoever tells it
                 whose = {"parentToolUseId": tool.parent_tool_use_id, "agentId": tool.agent_id}
                 entry = structs.replace(entry, meta={**entry.meta, **whose})
@@ -217,6 +228,16 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
         case _:
             pass
     d.add(_in_turn(d, entry, turn_id), turn_id, raw)
+
+
+def _has_answer(d: Draft, result: ToolResultPayload) -> None:
+    """The result of a question shows that the agent has the answer, unless a stop took it away."""
+    turn = d.turn
+    if turn is None or (turn.stopping is not None and result.is_error):
+        return
+    d.replies = [r for r in d.replies if r.request_id != result.tool_call_id]
+    if turn.deferred and not d.replies:
+        d.turn = structs.replace(turn, deferred=False)
 
 
 def _in_turn(d: Draft, entry: Message, turn_id: int | None) -> Message:

@@ -6,7 +6,8 @@ from typing import Any
 
 from msgspec import Raw, structs
 
-from turnwire.core.content import parts_of
+from turnwire.core.answers import in_words
+from turnwire.core.content import TextContent, parts_of
 from turnwire.core.conversation.effects import (
     Ack,
     AddEntry,
@@ -21,7 +22,7 @@ from turnwire.core.conversation.effects import (
     SetTimer,
     Tell,
 )
-from turnwire.core.conversation.state import Conversation, Phase, Turn, Waiting, status_of
+from turnwire.core.conversation.state import Conversation, Phase, Reply, Turn, Waiting, status_of
 from turnwire.core.conversation.transitions import TRANSITIONS, Cause
 from turnwire.core.entries import event_entry
 from turnwire.core.message import EventName, Message, meta_of, run_id
@@ -167,8 +168,26 @@ class Draft:
         self.writes.append(BeginTurn(turn))
         if item is not None:
             self.add(_user_entry(item, self.run(turn_id), self.now), turn_id)
-            self.commands.append(Prompt(turn, item.content))
+            self.prompt(turn)
+            for reply in self.replies:
+                self.tell_delivery(reply)
         self.move("turn_started")
+
+    def prompt(self, turn: Turn) -> None:
+        """Hand over what a person said, after the answers that another turn ended without."""
+        assert turn.item is not None
+        content = turn.item.content
+        if self.replies:
+            answers = in_words(reply.answer for reply in self.replies)
+            content = [TextContent(answers), *content]
+        self.commands.append(Prompt(turn, content))
+
+    def tell_delivery(self, reply: Reply) -> None:
+        """An answer reaches the agent otherwise than was told when it was accepted."""
+        data = {"request_id": reply.request_id, "delivered_as": "prompt"}
+        turn_id = self.turn.turn_id if self.turn else None
+        said = "The answer is told in words"
+        self.add_event("system", said, turn_id, {"subtype": "answer_delivered", "data": data})
 
     def begin_next(self) -> None:
         """If nothing runs and somebody waits, it is their turn."""

@@ -24,17 +24,19 @@ __all__ = ["agent_lost", "recovered"]
 
 def agent_lost(d: Draft, gone: i.AgentLost) -> None:
     """Its turn ends truthfully. A question stays open, because it can still be answered, and an
-    answer that the agent died with is given to another one; but only once, for it may be the cause.
+    answer that the agent died with is given to another one; but by itself only once, for it may be
+    the cause. Then it waits until a person wants it to be tried again.
     """
     agent_gone(d, gone.reason)
     turn = d.turn
     if turn is None or is_suspended(d):
         return
-    died_with = [reply.request_id for reply in d.replies]
-    is_tried_again = turn.phase != "starting" and not set(died_with) <= set(turn.died_with)
     if turn.phase == "starting" and gone.forced:
         hand_over(d, turn)  # it was ended for the sake of an earlier turn
-    elif _goes_on(turn) and (questions_of_turn(d) or is_tried_again):
+    elif _goes_on(turn) and _is_given_up(d, turn):
+        _wait_for_a_person(d, gone)
+    elif _goes_on(turn) and turn.phase != "starting" and (questions_of_turn(d) or d.replies):
+        died_with = [reply.request_id for reply in d.replies]
         d.turn = structs.replace(turn, died_with=died_with)
         suspend_turn(d, gone.reason)
         wake(d)
@@ -44,6 +46,26 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
             said = gone.message or "The agent could not be started."
             end = TurnEnd(True, False, error=TurnError("AGENT_UNAVAILABLE", said))
         finish_turn(d, end, gone=gone.reason, forced=gone.forced, processes=gone.processes)
+
+
+def _is_given_up(d: Draft, turn: Turn) -> bool:
+    """Whether no agent was there to take the answers, or a second one has died with them."""
+    if turn.phase == "starting":
+        return turn.origin == "resume"
+    answers = {reply.request_id for reply in d.replies}
+    return bool(answers) and answers <= set(turn.died_with) and not questions_of_turn(d)
+
+
+def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
+    """No agent could be given an answer. It is kept, and the next message gives it to another one."""
+    turn = d.turn
+    assert turn is not None
+    said = gone.message or "The agent could not be started."
+    data = {"code": "AGENT_UNAVAILABLE", "message": said}
+    d.add_event("system", said, turn.turn_id, {"subtype": "agent_unavailable", "data": data})
+    suspend_turn(d, gone.reason)
+    d.replies = [structs.replace(reply, wake=False) for reply in d.replies]
+    d.held = bool(d.queue)
 
 
 def recovered(d: Draft, back: i.Recovered) -> None:

@@ -9,9 +9,10 @@ from msgspec import UNSET, Struct, structs
 
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.status import BackgroundTask
 
-__all__ = ["hear_of_tasks", "says_idle", "turn_of_task"]
+__all__ = ["hear_of_delivery", "hear_of_refusal", "hear_of_tasks", "says_idle", "turn_of_task"]
 
 
 _T = TypeVar("_T")
@@ -31,6 +32,21 @@ class _Tasks(Struct, frozen=True, gc=False):
 
 class _SessionState(Struct, frozen=True, gc=False):
     state: str
+
+
+class _Choice(Struct, frozen=True, gc=False):
+    model: str | None = None
+    permission_mode: str | None = None
+
+
+class _ChoiceRefused(Struct, frozen=True, gc=False):
+    wanted: _Choice
+    stays: _Choice
+
+
+class _Delivery(Struct, frozen=True, gc=False):
+    request_id: str
+    delivered_as: str
 
 
 def says_idle(event: ev.NormalizedStreamEvent) -> bool:
@@ -61,6 +77,27 @@ def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
     elif was_there or task.is_backgrounded:
         d.background = [*others, known]
     return known.turn_id
+
+
+def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent could not take an answer as its call's result: then that is ours to tell."""
+    news = _read(event, _Delivery)
+    if news is not None and news.delivered_as == "prompt":
+        tell_in_words(d, lambda reply: reply.request_id == news.request_id)
+
+
+def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent did not take a choice: what it goes on with is what is told, and kept for the next.
+
+    A later choice is not touched by the refusal of an earlier one.
+    """
+    news = _read(event, _ChoiceRefused)
+    if news is None:
+        return
+    if news.wanted.model is not None and news.wanted.model == d.model:
+        d.model = news.stays.model
+    if news.wanted.permission_mode is not None and news.wanted.permission_mode == d.permission_mode:
+        d.permission_mode = news.stays.permission_mode
 
 
 def _read(event: ev.SystemEvent, kind: type[_T]) -> _T | None:

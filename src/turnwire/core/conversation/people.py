@@ -18,6 +18,7 @@ from turnwire.core.conversation.turns import (
     wake,
 )
 from turnwire.core.error_codes import Refused
+from turnwire.core.questions import ONLY
 from turnwire.core.status import OpenRequest
 
 __all__ = ["answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
@@ -28,6 +29,7 @@ def answered(d: Draft, answer: i.Answered) -> None:
     request = find_open(d, answer.question_id, "question", answer.ended)
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
+    _check_names(request, answer.answer)
     delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
     d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
 
@@ -39,7 +41,7 @@ def give_answer(
     in_words = is_suspended(d) and not survives(d)
     delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
-    reply = Reply(request.request_id, "question", answer, wake=resume)
+    reply = Reply(request.request_id, "question", answer, wake=resume, in_words=in_words)
     if is_waited_for(d, request):
         d.replies.append(reply)
     if in_words:
@@ -123,6 +125,18 @@ def chose(d: Draft, choice: i.Chose) -> None:
     d.audit("chose", choice.by, model=model, permission_mode=mode)
     d.commands.append(Choose(model, mode))
     d.ack = Ack(model=model, mode=mode)
+
+
+def _check_names(request: OpenRequest, answer: object) -> None:
+    """Of several questions each is answered by its id. One alone may have any object for an answer."""
+    names = [question.id for question in request.questions]
+    if not isinstance(answer, dict) or names in ([], [ONLY]):
+        return
+    strange = [name for name in answer if name not in names]
+    if strange:
+        known = ", ".join(repr(name) for name in names)
+        why = f"There is no question {strange[0]!r} in it. There is: {known}."
+        raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
 
 def _is_empty(answer: object) -> bool:

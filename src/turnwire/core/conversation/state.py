@@ -132,6 +132,7 @@ class Reply(_State, frozen=True):
     updated_input: Any = None
     remember: list[Any] = []
     wake: bool = True  # the agent is to be woken up for it
+    in_words: bool = False  # its call has its result in the log: the agent is told it in words
 
 
 class Conversation(_State, frozen=True):
@@ -148,7 +149,9 @@ class Conversation(_State, frozen=True):
     queue: list[Waiting] = []
     held: bool = False
     requests: list[OpenRequest] = []  # open ones, oldest first
-    replies: list[Reply] = []  # to this turn's questions, until the agent shows that it has them
+    # To this turn's questions, until the agent shows that it has them; those of a turn that has ended
+    # without that go with the next prompt, in words.
+    replies: list[Reply] = []
     asked: dict[str, str] = {}  # by the agent's own id of a request: our request_id
     tools: dict[str, OpenTool] = {}
     closed: list[str] = []  # the latest calls that got their result from us, not from the agent

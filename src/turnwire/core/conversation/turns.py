@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -12,7 +13,6 @@ from turnwire.core.conversation.effects import (
     CancelTimer,
     CloseAgent,
     Deliver,
-    Prompt,
     SetTimer,
     StopAgent,
 )
@@ -23,7 +23,7 @@ from turnwire.core.conversation.requests import (
     of_turn,
     questions_of_turn,
 )
-from turnwire.core.conversation.state import Stopping, Turn
+from turnwire.core.conversation.state import Reply, Stopping, Turn
 from turnwire.core.conversation.tools import close_tools, give_result
 from turnwire.core.message import to_json
 from turnwire.core.status import TurnEnd
@@ -40,6 +40,7 @@ __all__ = [
     "stopped_end",
     "survives",
     "suspend_turn",
+    "tell_in_words",
     "wake",
 ]
 
@@ -105,11 +106,24 @@ def suspend_turn(d: Draft, by: str) -> None:
     assert d.turn is not None
     agent_gone(d, by)
     if not survives(d):
-        for reply in d.replies:
-            give_result(d, reply)
+        tell_in_words(d, lambda reply: True)
     close_tools(d, f"interrupted: {by}", background=True)
     d.turn = structs.replace(d.turn, phase="suspended", ending=None)
     d.move("turn_suspended")
+
+
+def tell_in_words(d: Draft, which: Callable[[Reply], bool]) -> None:
+    """Answers that cannot be their calls' results any more, but in the log."""
+    for place, reply in enumerate(d.replies):
+        if which(reply):
+            give_result(d, reply)
+            d.replies[place] = structs.replace(reply, in_words=True)
+
+
+def keep_answers(d: Draft) -> None:
+    """The turn ends before the agent has shown that it has these: they go with the next prompt."""
+    tell_in_words(d, lambda reply: True)
+    d.replies = [structs.replace(reply, wake=False) for reply in d.replies]
 
 
 def wake(d: Draft, *, anyway: bool = False) -> None:
@@ -131,8 +145,7 @@ def wake(d: Draft, *, anyway: bool = False) -> None:
 def hand_over(d: Draft, turn: Turn) -> None:
     """Give a turn to the agent: what a person said, or the answers that it waits for."""
     if turn.origin == "user":
-        assert turn.item is not None
-        d.commands.append(Prompt(turn, turn.item.content))
+        d.prompt(turn)
     else:
         d.commands.append(Deliver(turn, list(d.replies), True))
 
@@ -166,7 +179,12 @@ def close_agent(d: Draft, by: str) -> None:
 def close_work(d: Draft, end: TurnEnd, gone: str | None = None) -> None:
     """Nothing that was asked or called stays open, but for background work with a live agent."""
     cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
-    d.replies.clear()
+    turn = d.turn
+    assert turn is not None
+    if turn.stopping is not None or (gone is not None and turn.ending is None):
+        keep_answers(d)
+    else:
+        d.replies = [reply for reply in d.replies if reply.in_words]
     why = "interrupted" if end.interrupted else "no result: the turn ended"
     close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
 

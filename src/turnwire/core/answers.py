@@ -1,0 +1,30 @@
+"""Answers as text, for an agent that reads nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["as_text", "in_words"]
+
+
+def as_text(answer: Any) -> str:
+    """An answer, or the part of one that is for one question."""
+    match answer:
+        case str():
+            return answer
+        case list():
+            return ", ".join(as_text(each) for each in answer)
+        case {"answer": only} if len(answer) == 1:  # request_input has one question, of this name
+            return as_text(only)
+        case _:
+            return json.dumps(answer, ensure_ascii=False)
+
+
+def in_words(answers: Iterable[Any]) -> str:
+    """Answers for an agent that does not wait for them any more; none: nobody will answer it."""
+    said = "\n".join(as_text(answer) for answer in answers)
+    if not said:
+        return "I do not answer your question. Go on without an answer."
+    return f"You had asked me something before you were interrupted. My answer: {said}"
