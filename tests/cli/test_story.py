@@ -169,13 +169,18 @@ class TestTheEnd:
 
     @pytest.mark.parametrize(
         ("code", "step"),
-        [("rate_limit", "Wait a while"), ("max_turns", "Say `go on`"), ("x", "Say how to go on")],
+        [("api_error", "Try again in a while"), ("x", "Say how to go on")],
     )
     def test_says_what_to_do_about_a_failure(self, code: str, step: str) -> None:
         end = TurnEnd(True, False, error=TurnError(code, "It broke."))
         error, line = figures(end)
         assert (error.plain, line.plain) == (f"✗ It broke.  ({code})", "✗ failed")
         assert step in (next_step(end) or "")
+
+    def test_says_nothing_where_the_agent_has_said_what_to_do(self) -> None:
+        said = "The API refuses Claude. Give it another key."
+        end = TurnEnd(True, False, error=TurnError("authentication_failed", said))
+        assert next_step(end) is None
 
     def test_a_receipt_says_what_came_of_a_stop(self) -> None:
         processes = [p.Process(7, "sleep"), p.Process(8)]

@@ -30,7 +30,10 @@ async def test_a_wrong_credential_fails_within_ten_seconds(tmp_path: Path) -> No
         assert end.is_error
         assert end.error is not None
         assert end.error.code == "authentication_failed"
-        assert "ANTHROPIC_API_KEY" in end.error.message
+        assert end.error.message == (
+            "The API refuses Claude: authentication_failed (HTTP 401). "
+            "Give Claude a credential that is valid: ANTHROPIC_API_KEY."
+        )
         assert not end.interrupted
 
 
