@@ -114,6 +114,7 @@ async def test_without_a_stream_the_message_comes_whole() -> None:
         Hold(),
     ]
     async with ModelApi(Say(blocks)) as api:
+        api.release()
         message = json.loads(await asyncio.to_thread(post, api.url, body()))
     kinds = [block["type"] for block in message["content"]]
     assert kinds == ["text", "text", "thinking", "redacted_thinking", "tool_use"]
@@ -167,6 +168,40 @@ async def test_a_connection_that_breaks_off() -> None:
     async with ModelApi(Say(["Half a"], cut_after=3)) as api:
         with pytest.raises((OSError, HTTPException)):
             await said(api)
+
+
+@pytest.mark.parametrize("number", range(10))
+async def test_holds_are_no_events_and_an_error_may_come_after_any_of_them(number: int) -> None:
+    reply = Say(["ab", Hold("h"), "cd"], error_after=number, error="api_error")
+    async with ModelApi(reply) as api:
+        api.release("h")
+        heard = await said(api)
+    assert len(heard) == number + 1
+    assert heard[-1]["type"] == "error"
+    assert all(event["type"] != "error" for event in heard[:-1])
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("number", [0, 4, 6])
+async def test_a_connection_breaks_off_also_after_the_last_event_and_without_a_stream(
+    number: int, *, streams: bool
+) -> None:
+    async with ModelApi(Say([Hold("h"), "Half a"], cut_after=number)) as api:
+        api.release("h")
+        with pytest.raises((OSError, HTTPException)):
+            await asyncio.to_thread(post, api.url, body(stream=streams))
+        assert [each.whole for each in api.said.values()] == [False]
+
+
+async def test_without_a_stream_an_error_is_a_status_and_words_take_as_long() -> None:
+    loop = asyncio.get_running_loop()
+    slow = Say([Text("Slow.", cuts=5, delay=0.01)], delay=0.01)
+    async with ModelApi(Say(["Half a"], error_after=3), slow) as api:
+        status, error, _ = await refusal(api)
+        assert (status, error["type"]) == (529, "overloaded_error")
+        begun = loop.time()
+        await asyncio.to_thread(post, api.url, body())
+    assert loop.time() - begun >= 0.06
 
 
 async def test_a_stream_stands_still_until_it_is_released() -> None:

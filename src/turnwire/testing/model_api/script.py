@@ -87,8 +87,9 @@ class Say(_Reply, frozen=True, tag="say"):
     delay: float = 0.0  # seconds before the first word
     ping: bool = False
     headers: dict[str, str] = {}
-    cut_after: int | None = None  # break the connection off after so many events
-    error_after: int | None = None  # end with an `error` event after so many others
+    # Break the connection off after so many events, or end with an `error` event. Holds do not count.
+    cut_after: int | None = None
+    error_after: int | None = None
     error: str = "overloaded_error"  # that event's type
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from turnwire.testing.model_api import http
 from turnwire.testing.model_api import script as s
-from turnwire.testing.model_api.stream import error_body, events, whole
+from turnwire.testing.model_api.stream import error_body, events, status_of, whole
 
 __all__ = ["ModelApi", "Request", "Said"]
 
@@ -188,29 +189,33 @@ class ModelApi:
             "model": str(request.body.get("model")),
             "call_id": self._call_id,
         }
-        if not request.body.get("stream"):
-            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
-            said.whole = True
-            return True
-        http.start_stream(writer, reply.headers)
-        for number, beat in enumerate(events(reply, **how)):
-            if number == reply.cut_after:
+        streams = bool(request.body.get("stream"))
+        if streams:
+            http.start_stream(writer, reply.headers)
+        sent = 0
+        for beat in itertools.chain(events(reply, **how), [None]):  # it may break after the last
+            if sent == reply.cut_after:
                 await writer.drain()
                 writer.transport.abort()
                 return False
+            if sent == reply.error_after:
+                await _send_error(writer, reply, streams=streams)
+                return True
+            if beat is None:
+                break
             if beat.event is None:
                 if not await self._hold(beat.hold, reader):
                     return False
                 continue
             await asyncio.sleep(beat.delay)
-            if number == reply.error_after:
-                error = {"type": reply.error, "message": "scripted"}
-                await _send(writer, {"type": "error", "error": error})
-                break
-            await _send(writer, beat.event)
+            if streams:
+                await _send(writer, beat.event)
+            sent += 1
+        if streams:
+            await http.send_chunk(writer, b"")
         else:
-            said.whole = True
-        await http.send_chunk(writer, b"")
+            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
+        said.whole = True
         return True
 
     async def _hold(self, name: str, reader: asyncio.StreamReader) -> bool:
@@ -267,6 +272,16 @@ class ModelApi:
         async with self._news:
             change()
             self._news.notify_all()
+
+
+async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bool) -> None:
+    """What breaks a message off: an event, or an HTTP error where there are no events."""
+    failed = s.Fail(status_of(reply.error), error=reply.error)
+    if streams:
+        await _send(writer, error_body(failed))
+        await http.send_chunk(writer, b"")
+    else:
+        await http.send_json(writer, failed.status, error_body(failed), reply.headers)
 
 
 async def _send(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 
 from turnwire.testing.model_api import script as s
 
-__all__ = ["Beat", "error_body", "events", "whole"]
+__all__ = ["Beat", "error_body", "events", "status_of", "whole"]
 
 _USAGE = {
     "input_tokens": 100,
@@ -118,6 +118,11 @@ def error_body(reply: s.Fail) -> dict[str, Any]:
     """What an HTTP error says."""
     kind = reply.error or _ERRORS.get(reply.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": reply.message}}
+
+
+def status_of(error: str) -> int:
+    """The HTTP status that goes with a type of error."""
+    return next((status for status, kind in _ERRORS.items() if kind == error), 500)
 
 
 def _head(reply: s.Say, message_id: str, model: str) -> dict[str, Any]:
