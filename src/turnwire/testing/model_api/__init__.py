@@ -8,6 +8,7 @@ The agent is the real one, and so are its HTTP, its tools and its processes: onl
 """
 
 from turnwire.testing.model_api.environment import claude_environment
+from turnwire.testing.model_api.request import Request
 from turnwire.testing.model_api.script import (
     Fail,
     Hold,
@@ -19,7 +20,7 @@ from turnwire.testing.model_api.script import (
     Thinking,
     ToolUse,
 )
-from turnwire.testing.model_api.server import ModelApi, Request, Said
+from turnwire.testing.model_api.server import ModelApi, Said
 
 __all__ = [
     "Fail",

@@ -26,7 +26,7 @@ __all__ = [
 Cuts: TypeAlias = int | list[int] | None
 
 
-class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_unknown_fields=True):
     pass
 
 
@@ -73,7 +73,7 @@ class Hold(_Block, frozen=True, tag="hold"):
 Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | Hold
 
 
-class _Reply(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+class _Reply(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_unknown_fields=True):
     pass
 
 
@@ -106,7 +106,7 @@ class Fail(_Reply, frozen=True, tag="fail"):
 Reply: TypeAlias = Say | Fail | str
 
 
-class Script(Struct, frozen=True, omit_defaults=True):
+class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All that a model will say.
 
     A request belongs to the first lane whose name occurs in its first user message; sub-agents are
