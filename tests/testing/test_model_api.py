@@ -24,6 +24,7 @@ from turnwire.testing.model_api import (
     Fail,
     Hold,
     ModelApi,
+    Raw,
     RedactedThinking,
     Request,
     Say,
@@ -198,6 +199,38 @@ async def test_a_connection_breaks_off_also_after_the_last_event_and_without_a_s
         with pytest.raises((OSError, HTTPException)):
             await asyncio.to_thread(post, api.url, body(stream=streams))
         assert [each.whole for each in api.said.values()] == [False]
+
+
+async def test_an_error_in_a_stream_has_words() -> None:
+    async with ModelApi(Say(["a"], error_after=1, error_message="Too much to do.")) as api:
+        assert (await said(api))[-1]["error"]["message"] == "Too much to do."
+
+
+async def test_a_call_whose_input_is_no_json_and_events_that_nobody_knows() -> None:
+    strange: list[Block | str] = [
+        Raw("hologram", {"type": "hologram", "depth": 3}),
+        ToolUse("Bash", json='{"command": "ls', cuts=2),
+        Raw("ping", "no JSON"),
+    ]
+    async with ModelApi(Say(strange), Say(strange)) as api:
+        stream = await asyncio.to_thread(post, api.url, body(stream=True))
+        message = json.loads(await asyncio.to_thread(post, api.url, body()))
+    parts = stream.decode().split("\n\n")
+    assert 'event: hologram\ndata: {"type":"hologram","depth":3}' in parts
+    assert "event: ping\ndata: no JSON" in parts
+    known = list(events("\n\n".join(p for p in parts if "no JSON" not in p).encode()))
+    assert "".join(deltas(known, "partial_json")) == '{"command": "ls'
+    assert [block["type"] for block in message["content"]] == ["tool_use"], "of a whole message"
+
+
+async def test_a_connection_that_is_to_be_closed_is_closed() -> None:
+    async with ModelApi("Hello.") as api:
+        reader, writer = await api_connection(api)
+        head = b"POST /v1/messages HTTP/1.1\r\nConnection: close\r\ncontent-length: %d\r\n\r\n"
+        writer.write(head % len(body()) + body())
+        async with asyncio.timeout(20):
+            assert b"Hello." in await reader.read(), "which waits for the end of the connection"
+        writer.close()
 
 
 async def test_without_a_stream_an_error_is_a_status_and_words_take_as_long() -> None:

@@ -12,6 +12,7 @@ from turnwire.testing.model_api.request import Request
 from turnwire.testing.model_api.script import (
     Fail,
     Hold,
+    Raw,
     RedactedThinking,
     Reply,
     Say,
@@ -26,6 +27,7 @@ __all__ = [
     "Fail",
     "Hold",
     "ModelApi",
+    "Raw",
     "RedactedThinking",
     "Reply",
     "Request",

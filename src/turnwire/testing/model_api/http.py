@@ -28,6 +28,11 @@ class Asked(Struct, frozen=True):
     headers: dict[str, str]  # names in small letters
     body: bytes
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the client wants no more on this connection."""
+        return self.headers.get("connection", "").lower() == "close"
+
 
 async def read_request(reader: asyncio.StreamReader) -> Asked:
     """The next one. Raises asyncio.IncompleteReadError where the client has left, or BadRequest."""

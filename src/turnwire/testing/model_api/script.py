@@ -12,6 +12,7 @@ __all__ = [
     "Cuts",
     "Fail",
     "Hold",
+    "Raw",
     "RedactedThinking",
     "Reply",
     "Say",
@@ -59,6 +60,7 @@ class ToolUse(_Block, frozen=True, tag="tool_use"):
 
     name: str
     input: dict[str, Any] = {}
+    json: str | None = None  # what a stream says instead of `input`; it need not be JSON
     id: str | None = None  # none: a new one
     cuts: Cuts = 3
     delay: float = 0.0
@@ -70,7 +72,14 @@ class Hold(_Block, frozen=True, tag="hold"):
     name: str = ""
 
 
-Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | Hold
+class Raw(_Block, frozen=True, tag="raw"):
+    """An event of the stream as it is given, known or not, right or wrong. A string is sent as it is."""
+
+    event: str
+    data: Any
+
+
+Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | Hold | Raw
 
 
 class _Reply(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_unknown_fields=True):
@@ -91,6 +100,7 @@ class Say(_Reply, frozen=True, tag="say"):
     cut_after: int | None = None
     error_after: int | None = None
     error: str = "overloaded_error"  # that event's type
+    error_message: str = "scripted"
 
 
 class Fail(_Reply, frozen=True, tag="fail"):

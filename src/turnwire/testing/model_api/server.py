@@ -121,8 +121,9 @@ class ModelApi:
         assert task is not None
         self._connections.add(task)
         try:
-            while await self._answer(await http.read_request(reader), reader, writer):
-                pass
+            asked = await http.read_request(reader)
+            while await self._answer(asked, reader, writer) and not asked.is_last:
+                asked = await http.read_request(reader)
         except http.BadRequest as bad:  # where the next request would begin nobody knows
             with suppress(OSError):
                 await _refuse(writer, s.Fail(400, str(bad)))
@@ -269,7 +270,9 @@ async def _refuse(writer: asyncio.StreamWriter, failed: s.Fail) -> None:
 
 async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bool) -> None:
     """What breaks a message off: an event, or an HTTP error where there are no events."""
-    failed = s.Fail(status_of(reply.error), error=reply.error, headers=reply.headers)
+    failed = s.Fail(
+        status_of(reply.error), reply.error_message, error=reply.error, headers=reply.headers
+    )
     if streams:
         await _send(writer, error_body(failed))
         await http.send_chunk(writer, b"")
@@ -277,6 +280,7 @@ async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bo
         await _refuse(writer, failed)
 
 
-async def _send(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
-    data = b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
-    await http.send_chunk(writer, data)
+async def _send(writer: asyncio.StreamWriter, event: dict[str, Any] | s.Raw) -> None:
+    name, said = (event.event, event.data) if isinstance(event, s.Raw) else (event["type"], event)
+    data = said.encode() if isinstance(said, str) else msgspec.json.encode(said)
+    await http.send_chunk(writer, b"event: %s\ndata: %s\n\n" % (name.encode(), data))
