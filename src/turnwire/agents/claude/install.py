@@ -11,15 +11,8 @@ from pathlib import Path
 
 __all__ = ["environment", "find_cli", "has_credential", "missing"]
 
-# Any of these says who pays.
-_CREDENTIALS = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-)
+# Any of these says who pays, and so does a cloud that is switched on.
+_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
 # What of this server's environment Claude may know, beside what every program may. The keys of a
 # cloud only where Claude is to use that cloud.
@@ -41,7 +34,7 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
     """What Claude sees of the world: an allow-list, and what it was given."""
     beginnings: tuple[str, ...] = _ALLOWED_BEGINNINGS
     for switch, names in _CLOUDS.items():
-        if os.environ.get(switch) or extra.get(switch):
+        if _is_on({**os.environ, **extra}, switch):
             beginnings += names
     allowed = {
         name: value
@@ -52,6 +45,11 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
     for name in ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_SESSION_ID"):
         allowed.pop(name, None)
     return {**plain, **allowed, **extra}
+
+
+def _is_on(env: Mapping[str, str], switch: str) -> bool:
+    """As Claude Code reads it: `0` is off."""
+    return env.get(switch, "").strip().lower() in ("1", "true", "yes", "on")
 
 
 def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
@@ -90,7 +88,7 @@ def find_cli(given: str | None = None) -> str | None:
 
 def has_credential(env: Mapping[str, str]) -> bool:
     """Whether Claude will find something to log in with. Whether it is right only the API knows."""
-    if any(env.get(name) for name in _CREDENTIALS):
+    if any(env.get(name) for name in _CREDENTIALS) or any(_is_on(env, each) for each in _CLOUDS):
         return True
     home = Path(env.get("HOME") or Path.home())
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")
