@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import bash, stage
+from tests.agents.claude.stage import bash, kill_claude, stage
 from tests.prove.journal import load
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Fail, Reply, Request, Say, Text
@@ -153,3 +154,16 @@ async def test_a_model_that_refuses_again_fails_the_turn(tmp_path: Path) -> None
         assert "Say it differently" in end.error.message
         [told] = news(it, "model_refusal_no_fallback")
         assert told.message_sequence, "it is in the log"
+
+
+async def test_a_program_that_dies_is_told_by_its_turn_and_not_on_standard_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stage(tmp_path, Say([Text("One, two", 2, hold="")])) as it:
+        await it.talk.send("count")
+        await it.seen.until(f.AssistantChunk)
+        kill_claude()
+        end = await it.ends()
+        assert end.error is not None
+        assert end.error.code == "agent_lost"
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
