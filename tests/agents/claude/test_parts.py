@@ -145,7 +145,7 @@ def test_a_prompt_as_the_program_reads_it() -> None:
         {"type": "text", "text": "The file notes.txt"},
     ]
     assert "hologram" in content_of(TextContent("a"), OtherContent("hologram", {}))[1]["text"]
-    with pytest.raises(NotShown, match=r"at most 5\.2 MB"):
+    with pytest.raises(NotShown, match=r"at most 5 MB"):
         content_of(ImageContent("image/png", "A" * 6_000_000))
     with pytest.raises(NotShown, match="Send it again"):
         content_of(ImageContent(blob=Blob("gone")))
@@ -204,6 +204,10 @@ def test_what_is_missing_is_named_with_what_to_do(
 ) -> None:
     assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
     assert "no /no/claude" in (install.missing(nowhere, "/no/claude") or "").lower()
+    home = Path(nowhere["HOME"])
+    assert f"{home} is a directory: cli_path" in (install.missing(nowhere, str(home)) or "")
+    (home / "claude").write_text("")
+    assert "may be run" in (install.missing(nowhere, str(home / "claude")) or "")
     monkeypatch.setattr(install, "_sdk", lambda: None)
     assert "pip install 'turnwire[claude]'" in (install.missing(nowhere, None) or "")
 
@@ -250,6 +254,16 @@ def test_the_keys_of_a_cloud_only_where_that_cloud_is_used(monkeypatch: pytest.M
     )
     used = install.environment({}, {"CLAUDE_CODE_USE_BEDROCK": "1"})
     assert used["AWS_SECRET_ACCESS_KEY"] == "secret"
+
+
+def test_names_are_allowed_whole_unless_they_are_beginnings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"):
+        monkeypatch.setenv(name, "x")
+    seen = install.environment({}, {})
+    assert "CLAUDE_CONFIG_DIR" in seen
+    assert seen.keys().isdisjoint({"CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"})
 
 
 # --- options ------------------------------------------------------------------------------------

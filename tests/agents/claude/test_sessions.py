@@ -133,8 +133,8 @@ async def test_a_picture_is_shown_and_one_that_is_too_large_is_not(tmp_path: Pat
         await it.store.put_blob("dot", b64decode(DOT), "image/png", at=now)
         await it.store.put_blob("large", bytes(10_000_000), "image/png", at=now)
         for picture, why in [
-            (ImageContent("image/png", "A" * 10_000_000), "10.0 MB"),
-            (ImageContent(blob=Blob("large")), "13.3 MB"),
+            (ImageContent("image/png", "A" * 10_000_000), "9.5 MB"),
+            (ImageContent(blob=Blob("large")), "12.7 MB"),
         ]:
             end = await it.says([TextContent("look"), picture])
             assert end.error is not None

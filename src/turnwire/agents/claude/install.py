@@ -20,9 +20,10 @@ _ALLOWED = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
     *("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "IS_SANDBOX"),
     *("DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY"),
-    *("DISABLE_PROMPT_CACHING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
+    *("CLAUDE_CONFIG_DIR", "MCP_TIMEOUT", "DISABLE_PROMPT_CACHING"),
+    *("API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
 )
-_ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "MCP_TIMEOUT")
+_ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_")
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
     "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "CLOUD_ML_", "VERTEX_", "GCLOUD_"),
@@ -58,14 +59,22 @@ def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
         return "The Claude Agent SDK is not installed. Install it: pip install 'turnwire[claude]'"
     cli = find_cli(cli_path)
     if cli is None:
-        wanted = f"There is no {cli_path}." if cli_path else "Claude Code was not found."
-        return f"{wanted} Install it with the SDK: pip install 'turnwire[claude]'"
+        return f"{_why_not(cli_path)} Install it with the SDK: pip install 'turnwire[claude]'"
     if not has_credential(env):
         return (
             "There is no credential for Claude. Set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN "
             f"to what `{cli} setup-token` prints."
         )
     return None
+
+
+def _why_not(cli_path: str | None) -> str:
+    if cli_path is None:
+        return "Claude Code was not found."
+    if not Path(cli_path).exists():
+        return f"There is no {cli_path}."
+    what = "a directory" if Path(cli_path).is_dir() else "no program that may be run"
+    return f"{cli_path} is {what}: cli_path has to be Claude Code itself."
 
 
 @cache
