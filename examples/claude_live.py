@@ -4,9 +4,10 @@
     python examples/claude_live.py --offline   # with a scripted model: no key, no network
 
 A server runs in a process of its own. Claude wants to run a command, and is allowed to; then it asks
-a question, and the server is killed with kill -9, and Claude with it. Another server takes the
-answer, Claude is resumed, and goes on. The exit code is 0 only if the answer came back as the result
-of that very call.
+a question. As soon as that is put aside, everything is killed with kill -9: the server, the guard and
+Claude Code. Another server takes the answer, Claude is resumed, and goes on. The exit code is 0 only
+if the answer came back as the result of that very call; whatever else happens ends with a line that
+says what it was.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +82,9 @@ async def _show(talk: Talk) -> None:
 class Server:
     """A server, as somebody sees it who talks to it."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, patience: float) -> None:
         self.process = process
+        self.patience = patience
 
     def tell(self, *command: object) -> None:
         """One of its commands."""
@@ -89,68 +92,92 @@ class Server:
         self.process.stdin.write(json.dumps(command).encode() + b"\n")
 
     async def until(self, kind: str, **wanted: Any) -> dict[str, Any]:
-        """The next frame of a kind; what Claude says meanwhile is shown."""
+        """The next frame of a kind. What is said meanwhile is shown, what Claude wants is allowed."""
+        try:
+            async with asyncio.timeout(self.patience):
+                return await self._until(kind, wanted)
+        except TimeoutError:
+            raise SystemExit(f"Nothing came of it in {self.patience:g} seconds.") from None
+
+    async def _until(self, kind: str, wanted: dict[str, Any]) -> dict[str, Any]:
         assert self.process.stdout is not None
         while line := await self.process.stdout.readline():
             said, payload = json.loads(line)
             if said == "message.replay":
-                said, payload = payload["event"]["type"], payload["event"]["payload"]
-            if said == "assistant.chunk" and not payload["partial"]:
-                print(f"  Claude: {payload['text']}")
+                continue  # that was before the kill
+            match said:
+                case "assistant.chunk" if not payload["partial"]:
+                    print(f"  Claude: {payload['text']}")
+                case "assistant.permission_request":
+                    print(
+                        f"  Claude wants {payload['tool_name']}: {payload['input']}. You allow it."
+                    )
+                    self.tell("allow", payload["request_id"])
+                case "assistant.complete" if payload["is_error"]:
+                    raise SystemExit(f"The turn failed: {payload['error']['message']}")
             if said == kind and wanted.items() <= payload.items():
                 found: dict[str, Any] = payload
                 return found
+            if said == "assistant.complete":
+                raise SystemExit("Claude ended its turn, and did not do what it was asked for.")
         raise SystemExit("The server has ended.")
 
-    async def kill(self) -> int:
-        """kill -9; returns how many processes went with it."""
-        children = [each.pid for each in descendants_of(self.process.pid, running())]
+    async def kill(self) -> list[str]:
+        """kill -9 of the server and of whatever it has started; returns the names of these."""
+        below = [each for each in descendants_of(self.process.pid, running()) if not each.dead]
+        killed = []
         self.process.kill()
+        for each in below:
+            with suppress(ProcessLookupError):
+                os.kill(each.pid, signal.SIGKILL)
+                killed.append("its guard" if "python" in each.name else each.name)
         await self.process.wait()
-        while any(pid in running() for pid in children):  # noqa: ASYNC110  # they tell nobody
+        while any(each.pid in running() for each in below):  # noqa: ASYNC110  # they tell nobody
             await asyncio.sleep(0.05)
-        return len(children)
+        return killed
 
 
 @asynccontextmanager
-async def server(place: Path, env: dict[str, str]) -> AsyncIterator[Server]:
+async def server(place: Path, env: dict[str, str], patience: float) -> AsyncIterator[Server]:
     """A server in a process of its own, for as long as the block lasts."""
     command = [sys.executable, __file__, "--serve", str(place)]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *command, stdin=pipe, stdout=pipe, env={**os.environ, **env}, limit=1 << 24
     )
+    it = Server(process, patience)
     try:
-        yield Server(process)
+        yield it
     finally:
         if process.returncode is None:
             assert process.stdin is not None
             process.stdin.close()
-            await process.wait()
+            try:
+                async with asyncio.timeout(patience):
+                    await process.communicate()
+            except TimeoutError:
+                await it.kill()
 
 
-async def play(place: Path, env: dict[str, str]) -> str:
+async def play(place: Path, env: dict[str, str], patience: float) -> str:
     """The whole story; returns the id of the call that was the question."""
     print(f"You: {PROMPT}")
-    async with server(place, env) as first:
+    async with server(place, env, patience) as first:
         first.tell("say", PROMPT)
-        asked = await first.until("assistant.permission_request")
-        print(f"  Claude wants to run {asked['tool_name']}: {asked['input']}. You allow it.")
-        first.tell("allow", asked["request_id"])
         question = await first.until("assistant.request_input")
         print(f"  Claude asks: {question['questions'][0]['question']}")
         await first.until("session.state", state="waiting_input", running=False)
-        gone = await first.kill()
-        print(f"kill -9: the server is gone, and {gone} processes with it.")
+        killed = await first.kill()
+        print(f"kill -9 of everything: {', '.join(['the server', *killed])}.")
     print("Later, another server: you answer Blue.")
     await asyncio.sleep(LEASE)
     call = str(question["question_id"])
-    async with server(place, env) as second:
+    async with server(place, env, patience) as second:
         await second.until("session.state")
         second.tell("answer", call, "Blue")
-        resolved = await second.until("assistant.request_resolved")
+        resolved = await second.until("assistant.request_resolved", request_id=call)
         result = await second.until("assistant.tool_result", tool_use_id=call)
-        end = await second.until("assistant.complete", is_error=False)
+        end = await second.until("assistant.complete")
     print(f"The turn ended: {end.get('stop_reason')}. The result of the call: {result['content']}")
     if resolved["delivered_as"] != "tool_result" or "Blue" not in str(result["content"]):
         raise SystemExit("The answer did not come back as the result of that call.")
@@ -172,25 +199,29 @@ def model(request: Request) -> Say | str:
     return Say([ToolUse("Bash", {"command": "touch made_by_claude"}, id="run_1")])
 
 
-async def main(*, offline: bool) -> int:
+def told(requests: list[Request], call: str) -> None:
+    """See in the model's own log that the answer was that call's result."""
+    result = requests[-1].tool_results.get(call)
+    print(f"The model was told: {json.dumps(result)}")
+    if result is None or "Blue" not in str(result["content"]):
+        raise SystemExit("The model was not told the answer as the result of that call.")
+
+
+async def main(*, offline: bool, patience: float) -> None:
     """Play it, and see whether the answer arrived."""
     missing = None if offline else ClaudeAgent().unavailable()
     if missing is not None:
-        print(f"{missing}\nOr see it without: {sys.argv[0]} --offline", file=sys.stderr)
-        return 2
+        raise SystemExit(f"{missing}\nOr see it without: {sys.argv[0]} --offline")
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "work").mkdir()
         async with ModelApi(*[model] * 20) if offline else nullcontext() as api:
             env = claude_environment(api.url, place / "home") if api else {}
-            call = await play(place, env)
-            made = (place / "work" / "made_by_claude").exists()
+            call = await play(place, env, patience)
             if api is not None:
-                told = api.requests[-1].tool_results[call]
-                print(f"The model was told: {json.dumps(told)}")
-                if "Blue" not in str(told["content"]):
-                    return 1
-        return 0 if made else 1
+                told(api.requests, call)
+        if not (place / "work" / "made_by_claude").exists():
+            raise SystemExit("The command was not run.")
 
 
 if __name__ == "__main__":
@@ -198,9 +229,12 @@ if __name__ == "__main__":
     parser.add_argument(
         "--offline", action="store_true", help="a scripted model instead of Claude's"
     )
+    parser.add_argument(
+        "--patience", type=float, default=180.0, help="seconds that each step may take"
+    )
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve is not None:
         asyncio.run(serve(given.serve))
     else:
-        sys.exit(asyncio.run(main(offline=given.offline)))
+        asyncio.run(main(offline=given.offline, patience=given.patience))

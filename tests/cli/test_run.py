@@ -50,6 +50,18 @@ def test_it_asks_what_to_say(home: Path) -> None:
         assert "42 is still a good answer" in terminal.screen.text
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_whoever_talks_to_the_demo_in_a_pipe_is_told_what_is_missing(
+    options: list[str], home: Path, tmp_path: Path
+) -> None:
+    nobody = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TURNWIRE_DATA_DIR": str(home)}
+    asked = [*TURNWIRE, "run", *options, "hello"]
+    told = subprocess.run(asked, env=nobody, capture_output=True, text=True, check=False)
+    assert told.returncode == 0
+    assert "This is the demo agent. There is no credential for Claude." in told.stderr
+    assert "credential" not in told.stdout
+
+
 @pytest.mark.parametrize("keys", ["\x04", "\x03"])
 def test_whoever_says_nothing_leaves_nothing_behind(keys: str, home: Path, tell: Tell) -> None:
     with Terminal("run", "--agent", QUICK, home=home) as terminal:

@@ -156,6 +156,48 @@ class TestTools:
         assert shown == "Plan  0 of 1 done\n  ▸ Writing\n  ✓ Write\n"
 
 
+class TestNews:
+    @pytest.mark.parametrize(
+        ("subtype", "data", "line"),
+        [
+            (
+                "api_retry",
+                {"attempt": 2, "max_retries": 10, "retry_delay_ms": 1200, "error": "unknown"},
+                "◆ The model's API fails (no answer): it is asked again, 2 of 10, in 1.2 s",
+            ),
+            (
+                "api_retry",
+                {"attempt": 1, "max_retries": 3, "error_status": 529, "error": "overloaded"},
+                "◆ The model's API fails (HTTP 529, overloaded): it is asked again, 1 of 3",
+            ),
+            (
+                "model_fallback",
+                {"content": "Switched to Sonnet"},
+                "◆ Another model goes on: Switched to Sonnet",
+            ),
+            ("model_refusal_no_fallback", {"content": ""}, "◆ The model refuses"),
+            (
+                "informational",
+                {"content": "It goes on \x1b[31monce"},
+                "◆ It goes on <U+001B>[31monce",
+            ),
+            ("session_lost", {"message": "Gone."}, "◆ The agent begins anew: Gone."),
+            ("choice_refused", {"message": "No."}, "◆ The agent keeps what it had: No."),
+        ],
+    )
+    def test_that_a_person_wants_to_know_are_told(
+        self, subtype: str, data: dict[str, Any], line: str
+    ) -> None:
+        assert told(f.SessionSystemEvent(*IDS, p.SystemNews(subtype, 3, None, data))) == f"{line}\n"
+
+    @pytest.mark.parametrize(
+        ("subtype", "data"),
+        [("api_retry", {"error_status": 401}), ("informational", {}), ("status", {"x": 1})],
+    )
+    def test_that_nobody_needs_are_not(self, subtype: str, data: dict[str, Any]) -> None:
+        assert told(f.SessionSystemEvent(*IDS, p.SystemNews(subtype, 3, None, data))) == ""
+
+
 class TestTheEnd:
     def test_has_its_figures(self) -> None:
         end = TurnEnd(False, False, usage=Usage(1000, 200, 30, 4), cost_usd=0.5, duration_ms=3210)
@@ -169,13 +211,18 @@ class TestTheEnd:
 
     @pytest.mark.parametrize(
         ("code", "step"),
-        [("rate_limit", "Wait a while"), ("max_turns", "Say `go on`"), ("x", "Say how to go on")],
+        [("api_error", "Try again in a while"), ("x", "Say how to go on")],
     )
     def test_says_what_to_do_about_a_failure(self, code: str, step: str) -> None:
         end = TurnEnd(True, False, error=TurnError(code, "It broke."))
         error, line = figures(end)
         assert (error.plain, line.plain) == (f"✗ It broke.  ({code})", "✗ failed")
         assert step in (next_step(end) or "")
+
+    def test_says_nothing_where_the_agent_has_said_what_to_do(self) -> None:
+        said = "The API refuses Claude. Give it another key."
+        end = TurnEnd(True, False, error=TurnError("authentication_failed", said))
+        assert next_step(end) is None
 
     def test_a_receipt_says_what_came_of_a_stop(self) -> None:
         processes = [p.Process(7, "sleep"), p.Process(8)]

@@ -81,6 +81,12 @@ class Watcher:
                 self._more.clear()
                 await self._more.wait()
 
+    async def more_than(self, number: int) -> None:
+        """Wait until so many frames are not all."""
+        while len(self.frames) <= number:
+            self._more.clear()
+            await self._more.wait()
+
     async def state(self, state: str) -> f.SessionState:
         """Wait for a state."""
         return await self.until(f.SessionState, lambda frame: frame.payload.state == state)

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from turnwire.testing.model_api import (
     Fail,
     Hold,
     ModelApi,
+    Raw,
     RedactedThinking,
+    Request,
     Say,
     Text,
     Thinking,
@@ -64,6 +67,11 @@ async def said(api: ModelApi, prompt: str = "hi", **more: Any) -> list[dict[str,
 
 def deltas(heard: list[dict[str, Any]], field: str) -> list[str]:
     return [e["delta"][field] for e in heard if e["type"] == "content_block_delta"]
+
+
+async def api_connection(api: ModelApi) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    host, port = api.url.removeprefix("http://").split(":")
+    return await asyncio.open_connection(host, int(port))
 
 
 async def refusal(api: ModelApi) -> tuple[int, dict[str, Any], str | None]:
@@ -114,6 +122,7 @@ async def test_without_a_stream_the_message_comes_whole() -> None:
         Hold(),
     ]
     async with ModelApi(Say(blocks)) as api:
+        api.release()
         message = json.loads(await asyncio.to_thread(post, api.url, body()))
     kinds = [block["type"] for block in message["content"]]
     assert kinds == ["text", "text", "thinking", "redacted_thinking", "tool_use"]
@@ -169,6 +178,72 @@ async def test_a_connection_that_breaks_off() -> None:
             await said(api)
 
 
+@pytest.mark.parametrize("number", range(10))
+async def test_holds_are_no_events_and_an_error_may_come_after_any_of_them(number: int) -> None:
+    reply = Say(["ab", Hold("h"), "cd"], error_after=number, error="api_error")
+    async with ModelApi(reply) as api:
+        api.release("h")
+        heard = await said(api)
+    assert len(heard) == number + 1
+    assert heard[-1]["type"] == "error"
+    assert all(event["type"] != "error" for event in heard[:-1])
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("number", [0, 4, 6])
+async def test_a_connection_breaks_off_also_after_the_last_event_and_without_a_stream(
+    number: int, *, streams: bool
+) -> None:
+    async with ModelApi(Say([Hold("h"), "Half a"], cut_after=number)) as api:
+        api.release("h")
+        with pytest.raises((OSError, HTTPException)):
+            await asyncio.to_thread(post, api.url, body(stream=streams))
+        assert [each.whole for each in api.said.values()] == [False]
+
+
+async def test_an_error_in_a_stream_has_words() -> None:
+    async with ModelApi(Say(["a"], error_after=1, error_message="Too much to do.")) as api:
+        assert (await said(api))[-1]["error"]["message"] == "Too much to do."
+
+
+async def test_a_call_whose_input_is_no_json_and_events_that_nobody_knows() -> None:
+    strange: list[Block | str] = [
+        Raw("hologram", {"type": "hologram", "depth": 3}),
+        ToolUse("Bash", json='{"command": "ls', cuts=2),
+        Raw("ping", "no JSON"),
+    ]
+    async with ModelApi(Say(strange), Say(strange)) as api:
+        stream = await asyncio.to_thread(post, api.url, body(stream=True))
+        message = json.loads(await asyncio.to_thread(post, api.url, body()))
+    parts = stream.decode().split("\n\n")
+    assert 'event: hologram\ndata: {"type":"hologram","depth":3}' in parts
+    assert "event: ping\ndata: no JSON" in parts
+    known = list(events("\n\n".join(p for p in parts if "no JSON" not in p).encode()))
+    assert "".join(deltas(known, "partial_json")) == '{"command": "ls'
+    assert [block["type"] for block in message["content"]] == ["tool_use"], "of a whole message"
+
+
+async def test_a_connection_that_is_to_be_closed_is_closed() -> None:
+    async with ModelApi("Hello.") as api:
+        reader, writer = await api_connection(api)
+        head = b"POST /v1/messages HTTP/1.1\r\nConnection: close\r\ncontent-length: %d\r\n\r\n"
+        writer.write(head % len(body()) + body())
+        async with asyncio.timeout(20):
+            assert b"Hello." in await reader.read(), "which waits for the end of the connection"
+        writer.close()
+
+
+async def test_without_a_stream_an_error_is_a_status_and_words_take_as_long() -> None:
+    loop = asyncio.get_running_loop()
+    slow = Say([Text("Slow.", cuts=5, delay=0.01)], delay=0.01)
+    async with ModelApi(Say(["Half a"], error_after=3), slow) as api:
+        status, error, _ = await refusal(api)
+        assert (status, error["type"]) == (529, "overloaded_error")
+        begun = loop.time()
+        await asyncio.to_thread(post, api.url, body())
+    assert loop.time() - begun >= 0.06
+
+
 async def test_a_stream_stands_still_until_it_is_released() -> None:
     async with ModelApi(Say(["One", Hold("gate"), "two"])) as api:
         asking = asyncio.create_task(said(api))
@@ -180,8 +255,7 @@ async def test_a_stream_stands_still_until_it_is_released() -> None:
 
 async def test_a_client_that_leaves_at_a_hold_is_let_go() -> None:
     async with ModelApi(Say(["One", Hold()]), "Next.") as api:
-        host, port = api.url.removeprefix("http://").split(":")
-        _, writer = await asyncio.open_connection(host, int(port))
+        _, writer = await api_connection(api)
         data = body(stream=True)
         writer.write(b"POST /v1/messages HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(data) + data)
         await api.until(lambda api: api.holding)
@@ -205,6 +279,54 @@ async def test_requests_are_remembered_with_the_results_of_tools(tmp_path: Path)
         assert api.requests[0].tool_results == {"call": result}
     [line] = (tmp_path / "log.jsonl").read_text().splitlines()
     assert json.loads(line)["body"]["messages"] == later
+
+
+def broken(request: Request) -> str:
+    raise LookupError("no such page")
+
+
+def nothing(request: Request) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [(broken, "LookupError: no such page"), (nothing, "a Say, a Fail or a string, not None")],
+)
+async def test_a_function_that_has_no_reply_is_told_as_an_error(reply: Any, why: str) -> None:
+    async with ModelApi(reply, "Next.") as api:
+        status, error, _ = await refusal(api)
+        assert (status, error["type"]) == (400, "invalid_request_error")
+        assert why in error["message"]
+        assert deltas(await said(api), "text") == ["Next."]
+
+
+def test_what_is_no_reply_is_refused_at_once() -> None:
+    wrong: Any = None
+    with pytest.raises(TypeError, match="a Say, a Fail or a string, not None"):
+        ModelApi("One.", wrong)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: 5\r\n\r\n{nope",
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: 2\r\n\r\n[]",
+        b'POST /v1/messages HTTP/1.1\r\ncontent-length: 16\r\n\r\n{"messages":[7]}',
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: many\r\n\r\n",
+        b"POST /v1/messages HTTP/1.1\r\ncontent-length: 1\r\ncontent-encoding: gzip\r\n\r\nx",
+        b"hello\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_is_refused_with_words(sent: bytes) -> None:
+    async with ModelApi("Next.") as api:
+        reader, writer = await api_connection(api)
+        writer.write(sent)
+        head, _, error = (await reader.read()).partition(b"\r\n\r\n")
+        writer.close()
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert json.loads(error)["error"]["type"] == "invalid_request_error"
+        assert deltas(await said(api), "text") == ["Next."]
 
 
 async def test_the_rest_of_what_clients_ask() -> None:
@@ -247,7 +369,28 @@ def test_a_script_in_a_file_is_served_until_it_is_stopped(tmp_path: Path) -> Non
         url = serving.stdout.readline().strip().removeprefix("ANTHROPIC_BASE_URL=")
         assert json.loads(post(url, body()))["content"][0]["text"] == "From a file."
         serving.terminate()
-    script.write_text('{"replies": [{"type": "shout"}]}')
-    wrong = subprocess.run([*command, str(script)], capture_output=True, text=True, check=False)
-    assert wrong.returncode == 1
-    assert "shout" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "port", "code", "why"),
+    [
+        ('{"replies": [{"type": "shout"}]}', "0", 1, "shout"),
+        ('{"replys": ["Hello."]}', "0", 1, "replys"),
+        ('{"replies": [{"type": "say", "blocks": [], "cut": 3}]}', "0", 1, "`cut`"),
+        ('{"replies": []}', "99999", 2, "99999 is no port"),
+        ('{"replies": []}', "taken", 1, "It cannot be served: "),
+    ],
+)
+async def test_a_script_or_a_port_that_is_none_is_told_in_a_line(
+    tmp_path: Path, script: str, port: str, code: int, why: str
+) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(script)
+    async with ModelApi() as other:
+        port = other.url.rpartition(":")[2] if port == "taken" else port
+        command = [sys.executable, "-m", "turnwire.testing.model_api", str(path), "--port", port]
+        run = partial(subprocess.run, capture_output=True, text=True, check=False)
+        wrong = await asyncio.to_thread(run, command)
+    assert wrong.returncode == code
+    assert why in wrong.stderr
+    assert "Traceback" not in wrong.stderr

@@ -70,8 +70,6 @@ async def _run(
     as_json: bool,
     prompt: str | None,
 ) -> int:
-    from rich.text import Text
-
     from turnwire.cli.live.session import Here
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import open_engine, visit
@@ -84,8 +82,8 @@ async def _run(
         try:
             async with open_engine(store, name) as engine:
                 with open_view(as_json=as_json) as view:
-                    if why is not None and view.painter is not None:
-                        view.note([Text(f"This is the {name} agent. {why}", "dim")])
+                    if why is not None:
+                        _tell_stand_in(view, f"This is the {name} agent. {why}")
                     words: str | None
                     if row is None:
                         words = await _words(view, prompt)
@@ -133,6 +131,16 @@ def _whom(agent: str | None) -> tuple[str, str | None]:
 
     given = agent or os.environ.get(_VARIABLE)
     return (given, None) if given else registry.default()
+
+
+def _tell_stand_in(view: View, words: str) -> None:
+    """On the screen; a program that reads what the agent says is told beside it."""
+    from rich.text import Text
+
+    if view.painter is not None:
+        view.note([Text(words, "dim")])
+    else:
+        click.echo(words, err=True)
 
 
 def _directory(cwd: str | None) -> str:

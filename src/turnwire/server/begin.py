@@ -36,8 +36,9 @@ async def begin(
     agent = service.engine.agents.get(name)
     if agent is not None:
         able = agent.capabilities
-        _check_choice("model", new.model, able.models)
-        _check_choice("permission_mode", new.permission_mode, able.permission_modes)
+        if new.model is not None and new.model not in able.models:
+            there = ", ".join(able.models) or "none"
+            raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
         for option in new.options:
             if option not in able.options:
                 said = f"{name} has no option {option!r} that a client may choose."
@@ -61,12 +62,6 @@ async def begin(
     service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return talk
-
-
-def _check_choice(name: str, chosen: str | None, offered: list[str]) -> None:
-    if chosen is not None and chosen not in offered:
-        there = ", ".join(offered) or "none"
-        raise Refused("INVALID_PAYLOAD", f"`{name}` is {chosen!r}; there is: {there}.")
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

@@ -14,6 +14,7 @@ from turnwire.stores.sqlite import SqliteStore, fsck
 from turnwire.testing.model_api import (
     Hold,
     ModelApi,
+    Raw,
     RedactedThinking,
     Said,
     Say,
@@ -92,7 +93,7 @@ def _told(block: BlockView) -> tuple[str, Any]:
 
 def _scripted(say: Say, told: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The same of what was to be said. A call without an id was given one when it was said."""
-    blocks = [block for block in say.blocks if not isinstance(block, Hold)]
+    blocks = [block for block in say.blocks if not isinstance(block, Hold | Raw)]
     for number, block in enumerate(blocks):
         match block:
             case str(text) | Text(text=text):

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import bash, stage
+from tests.agents.claude.stage import bash, programs, stage
+from turnwire.agents.claude import ClaudeAgent, install
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.testing.model_api import Say
+from turnwire.engine import Engine
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
 
 
 def program(place: Path, code: str) -> str:
@@ -23,6 +29,18 @@ def program(place: Path, code: str) -> str:
 
 def strange(place: Path) -> str:
     return program(place, f"{Path(__file__).with_name('strange.py')}")
+
+
+@contextmanager
+def small_disk(place: Path) -> Iterator[Path]:
+    """A real disk of its own that is soon full. Only root may have one."""
+    made = ["mount", "-t", "tmpfs", "-o", "size=64k", "small", str(place)]
+    if subprocess.run(made, capture_output=True, check=False).returncode:
+        pytest.skip("nobody may mount a disk here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 async def test_another_version_says_what_this_one_does_not_know_and_it_passes_through(
@@ -53,13 +71,19 @@ async def test_a_very_long_line_is_read(tmp_path: Path) -> None:
 async def test_without_a_credential_nothing_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with stage(tmp_path, "Hello.") as it:
-        await it.says("hi")
-        agent = it.engine.agents["claude"]
-        monkeypatch.setattr(agent, "unavailable", lambda: "There is no credential for Claude.")
-        with pytest.raises(Refused, match="no credential") as refused:
-            await it.engine.create("claude")
+    for name in (*install._CREDENTIALS, *install._CLOUDS):
+        monkeypatch.delenv(name, raising=False)
+    async with ModelApi() as api:
+        env = {**claude_environment(api.url, tmp_path), "ANTHROPIC_API_KEY": ""}
+        store = await SqliteStore.open(tmp_path / "turnwire.db")
+        async with Engine(store, {"claude": ClaudeAgent(env=env)}) as engine:
+            with pytest.raises(Refused, match="no credential") as refused:
+                await engine.create("claude")
         assert refused.value.code == "AGENT_UNAVAILABLE"
+        assert await store.conversations(limit=10) == []
+        await store.close()
+        assert api.requests == []
+    assert programs() == {}
 
 
 async def test_a_program_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -79,14 +103,20 @@ async def test_options_that_there_are_not_are_named(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_in_the_working_directory_is_the_tools_failure(tmp_path: Path) -> None:
-    options = {"allowed_tools": ["Bash"]}
-    write = Say([bash("dd if=/dev/zero of=/dev/full count=1")])  # what a full disk says
-    async with stage(tmp_path, write, "The disk is full.", options=options) as it:
-        end = await it.says("write")
-        assert not end.is_error
-        assert it.results["bash_1"].is_error
-        assert "No space left" in it.told["bash_1"]
-        assert it.text == ["The disk is full."]
+    options = {"allowed_tools": ["Bash", "Write"]}
+    (tmp_path / "work").mkdir()
+    with small_disk(tmp_path / "work") as work:
+        fill = bash("dd if=/dev/zero of=rest bs=4k")
+        note = {"file_path": str(work / "note.txt"), "content": "x" * 30_000}
+        write = ToolUse("Write", note, id="write_1")
+        said = (Say([fill]), Say([write]), "The disk is full.")
+        async with stage(tmp_path, *said, options=options) as it:
+            end = await it.says("write")
+            assert not end.is_error
+            for call, words in (("bash_1", "No space left"), ("write_1", "ENOSPC")):
+                assert it.results[call].is_error
+                assert words in it.told[call]
+            assert it.text == ["The disk is full."]
 
 
 async def test_a_line_that_cannot_be_taken_ends_the_agent_and_not_the_conversation(

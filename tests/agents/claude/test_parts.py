@@ -138,7 +138,7 @@ def test_a_prompt_as_the_program_reads_it() -> None:
         {"type": "text", "text": "The file notes.txt"},
     ]
     assert "hologram" in content_of(TextContent("a"), OtherContent("hologram", {}))[1]["text"]
-    with pytest.raises(NotShown, match=r"at most 5\.2 MB"):
+    with pytest.raises(NotShown, match=r"at most 5 MB"):
         content_of(ImageContent("image/png", "A" * 6_000_000))
     with pytest.raises(NotShown, match="Send it again"):
         content_of(ImageContent(blob=Blob("gone")))
@@ -187,7 +187,7 @@ def test_a_failure_says_what_to_do() -> None:
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A home in which nobody has logged in."""
-    for name in install._CREDENTIALS:
+    for name in (*install._CREDENTIALS, *install._CLOUDS):
         monkeypatch.delenv(name, raising=False)
     return {"HOME": str(tmp_path)}
 
@@ -197,6 +197,10 @@ def test_what_is_missing_is_named_with_what_to_do(
 ) -> None:
     assert "Set ANTHROPIC_API_KEY" in (ClaudeAgent(env=nowhere).unavailable() or "")
     assert "no /no/claude" in (install.missing(nowhere, "/no/claude") or "").lower()
+    home = Path(nowhere["HOME"])
+    assert f"{home} is a directory: cli_path" in (install.missing(nowhere, str(home)) or "")
+    (home / "claude").write_text("")
+    assert "may be run" in (install.missing(nowhere, str(home / "claude")) or "")
     monkeypatch.setattr(install, "_sdk", lambda: None)
     assert f"Install it: {install.how_to_install()}" in (install.missing(nowhere, None) or "")
 
@@ -214,9 +218,19 @@ def test_how_it_is_installed_depends_on_where_turnwire_is(
     assert install.how_to_install() == "pip install 'turnwire[claude]'"
 
 
-@pytest.mark.parametrize("name", install._CREDENTIALS)
+@pytest.mark.parametrize("name", [*install._CREDENTIALS, *install._CLOUDS])
 def test_a_credential_in_the_environment(nowhere: dict[str, str], name: str) -> None:
     assert ClaudeAgent(env={**nowhere, name: "1"}).unavailable() is None
+    assert ClaudeAgent({"env": {name: "1"}}, env=nowhere).unavailable() is None
+
+
+@pytest.mark.parametrize("name", install._CLOUDS)
+def test_a_cloud_that_is_switched_off_is_no_credential(nowhere: dict[str, str], name: str) -> None:
+    assert ClaudeAgent(env={**nowhere, name: "0"}).unavailable()
+
+
+def test_the_program_may_be_named_in_the_options_as_well(nowhere: dict[str, str]) -> None:
+    assert "There is no /no/claude" in (ClaudeAgent({"cli_path": "/no/claude"}).unavailable() or "")
 
 
 @pytest.mark.parametrize(
@@ -248,6 +262,16 @@ def test_the_keys_of_a_cloud_only_where_that_cloud_is_used(monkeypatch: pytest.M
     assert used["AWS_SECRET_ACCESS_KEY"] == "secret"
 
 
+def test_names_are_allowed_whole_unless_they_are_beginnings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"):
+        monkeypatch.setenv(name, "x")
+    seen = install.environment({}, {})
+    assert "CLAUDE_CONFIG_DIR" in seen
+    assert seen.keys().isdisjoint({"CLAUDE_CONFIG_DIR_OF_ANOTHER", "MCP_TIMEOUT_KEY"})
+
+
 # --- options ------------------------------------------------------------------------------------
 
 
@@ -269,8 +293,30 @@ def test_a_conversation_has_some_options_of_its_own() -> None:
 def test_options_that_are_turnwires_own_are_refused() -> None:
     with pytest.raises(ValueError, match="leave out can_use_tool"):
         options.sdk_options({"can_use_tool": print})
+    with pytest.raises(ValueError, match="turnwire is Turnwire's own"):
+        options.sdk_options({"mcp_servers": {"turnwire": {"command": "x"}}})
     with pytest.raises(ValueError, match="mcp_servers as a dict"):
         options.sdk_options({"mcp_servers": "servers.json"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("continue_conversation", True),
+        ("resume", "another"),
+        ("session_id", "mine"),
+        ("fork_session", True),
+        ("stderr", print),
+        ("user", "nobody"),
+        ("max_buffer_size", 7),
+    ],
+)
+def test_options_that_would_do_nothing_or_harm_are_refused(name: str, value: Any) -> None:
+    from claude_agent_sdk import ClaudeAgentOptions
+
+    for given in ({name: value}, ClaudeAgentOptions(**{name: value})):
+        with pytest.raises(ValueError, match=f"leave out {name}"):
+            options.sdk_options(given)
 
 
 def test_the_command_line_says_what_the_options_say() -> None:

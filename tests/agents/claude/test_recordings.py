@@ -1,7 +1,9 @@
 """What the real Claude Code once said to the tests beside this one, played again, without it.
 
 The agent is the real one; the program is a player of the recording. Whatever the host had said must
-be said again, word for word, and what becomes of the program's lines has to be in order.
+be said again, word for word, and what becomes of the program's lines has to be in order. Those that
+begin at the beginning go through an engine as well: log, frames and view are checked as they are
+with the real program.
 """
 
 from __future__ import annotations
@@ -10,24 +12,35 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
+from tests.agents.claude.sound import check_log, check_view, later_view
 from tests.agents.hearing import talking
+from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
 from turnwire.agents.claude.transport import GuardedTransport
 from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
-from turnwire.core.conversation.state import Reply
-from turnwire.ports import AgentGone, AgentSession, SessionStart
+from turnwire.core.conversation.state import Options, Reply
+from turnwire.core.view import BlockView, TextView, View
+from turnwire.engine import Engine, Talk
+from turnwire.ports import AgentGone, SessionStart
+from turnwire.stores.sqlite import SqliteStore
 
 Frame = dict[str, Any]
 RECORDED = sorted((Path(__file__).parents[3] / "fixtures" / "claude_live").glob("*.io.jsonl"))
 TAPES = [path for path in RECORDED if '"control_response"' in path.read_text()]
 REFUSED = [path for path in RECORDED if path not in TAPES]  # the program would not start
 IN_WORDS = "You had asked me something before you were interrupted. My answer: "
+# Those that need nothing of what was said before: an engine can begin with them.
+WHOLE = [
+    path
+    for path in TAPES
+    if IN_WORDS not in (text := path.read_text()) and '"session_state": "running"' not in text
+]
 SECONDS = 60.0
 
 
@@ -71,7 +84,9 @@ class Tape:
 class Host:
     """Does to a session what was done to it when it was recorded."""
 
-    def __init__(self, tape: Tape, session: AgentSession) -> None:
+    has_begun = True  # an engine begins when there is something to say
+
+    def __init__(self, tape: Tape, session: Any) -> None:
         self.tape = tape
         self.session = session
         self.resumed = tape.resumes  # nobody has answered yet
@@ -84,7 +99,7 @@ class Host:
         match frame:
             case {"type": "user", "message": {"content": str(text)}} if text.startswith(IN_WORDS):
                 reply = Reply("ask_1", "question", text.removeprefix(IN_WORDS))
-                await self.session.deliver([reply], resumed=True)
+                await self._deliver(reply, resumed=True)
             case {"type": "user"} if self.forgets:
                 self.forgets = False
             case {"type": "user", "message": {"content": content}}:
@@ -96,11 +111,11 @@ class Host:
                 self.resumed, self.forgets = False, True
                 await self._prompt(prompt["message"]["content"])
             case {"request": {"subtype": "interrupt"}} if not self.tape.hopeless:
-                await self._begin(self.session.interrupt())
+                await self._begin(self._interrupt())
             case {"request": {"subtype": "set_model", "model": model}}:
-                await self._begin(self.session.choose(model=model, permission_mode=None))
+                await self._begin(self._choose(model, None))
             case {"request": {"subtype": "set_permission_mode", "mode": mode}}:
-                await self._begin(self.session.choose(model=None, permission_mode=mode))
+                await self._begin(self._choose(None, mode))
             case _:
                 pass  # the handshake, and what the session answers by itself
 
@@ -114,8 +129,20 @@ class Host:
             else ImageContent(block["source"]["media_type"], block["source"]["data"])
             for block in blocks
         ]
+        await self._prompted(said)
+
+    async def _prompted(self, said: list[Content]) -> None:
         self.turns += 1
         await self.session.prompt(said, turn_uuid=f"tape:{self.turns}")
+
+    async def _deliver(self, reply: Reply, *, resumed: bool) -> None:
+        await self.session.deliver([reply], resumed=resumed)
+
+    async def _interrupt(self) -> None:
+        await self.session.interrupt()
+
+    async def _choose(self, model: str | None, permission_mode: str | None) -> None:
+        await self.session.choose(model=model, permission_mode=permission_mode)
 
     async def _respond(self, asked: Frame, name: str, said: Frame) -> None:
         if asked["subtype"] == "can_use_tool":
@@ -128,19 +155,19 @@ class Host:
                 updated_input=said.get("updatedInput"),
                 remember=said.get("updatedPermissions", []),
             )
-            await self.session.deliver([reply], resumed=False)
+            await self._deliver(reply, resumed=False)
         elif asked["subtype"] == "hook_callback":
             decision = said["hookSpecificOutput"]
             call = asked["tool_use_id"]
             if decision["permissionDecision"] == "allow":
                 reply = Reply(call, "question", self.tape.answer_to(call, decision))
                 resumed, self.resumed = self.resumed, False
-                await self.session.deliver([reply], resumed=resumed)
+                await self._deliver(reply, resumed=resumed)
             elif "one question at a time" not in str(decision):
                 why = decision.get("permissionDecisionReason")
                 reply = Reply(call, "question", decision="deny", reason=why)
                 if decision["permissionDecision"] == "deny":
-                    await self.session.deliver([reply], resumed=False)
+                    await self._deliver(reply, resumed=False)
 
     async def _begin(self, work: Any) -> None:
         """Do it, and do not wait for what comes of it."""
@@ -170,68 +197,170 @@ def name_of(path: Path) -> str:
     return path.name.removesuffix(".io.jsonl")
 
 
+class Counter:
+    """Counts the lines in both directions, so that a host knows when it is its turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.heard = self.said = 0
+        self._news = asyncio.Event()
+        hear, send = ClaudeSession._heard, GuardedTransport.send
+
+        def counting(session: ClaudeSession, lines: list[bytes]) -> list[bytes]:
+            try:
+                return hear(session, lines)
+            finally:
+                self.heard += len(lines)
+                self._news.set()
+
+        def counting_sent(transport: GuardedTransport, line: bytes) -> None:
+            send(transport, line)
+            self.said += 1
+            self._news.set()
+
+        monkeypatch.setattr(ClaudeSession, "_heard", counting)
+        monkeypatch.setattr(GuardedTransport, "send", counting_sent)
+
+    async def until(self, heard: int, said: int = 0) -> None:
+        async with asyncio.timeout(SECONDS):
+            while self.heard < heard or self.said < said:
+                self._news.clear()
+                await self._news.wait()
+
+
+def agent_of(tape: Tape, path: Path, place: Path) -> ClaudeAgent:
+    return ClaudeAgent(
+        {},
+        env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
+        cli_path=player(place),
+        hold=0.0 if tape.defers else 60.0,
+        record=place / "again",
+    )
+
+
+async def play(tape: Tape, host: Host, counter: Counter) -> None:
+    heard = said_before = 0
+    for number, (direction, frame) in enumerate(tape.entries):
+        if direction == "out":
+            heard += 1
+            continue
+        if number:  # the first is the handshake
+            if host.has_begun:
+                await counter.until(heard)
+            following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
+            await host.do(frame, following)
+            if host.tasks:  # it does not wait for what is said, and the next may be its answer
+                await counter.until(heard, said_before + 1)
+        said_before += 1
+    await counter.until(heard)
+    for task in host.tasks:  # an interrupt that nobody answers is one of them
+        task.cancel()
+    await asyncio.gather(*host.tasks, return_exceptions=True)
+
+
 @pytest.mark.parametrize("path", TAPES, ids=name_of)
 async def test_a_recording_is_played_again(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tape = Tape(path)
-    count, spoken, news = 0, 0, asyncio.Event()
-    original, send = ClaudeSession._heard, GuardedTransport.send
-
-    def counting(self: ClaudeSession, lines: list[bytes]) -> list[bytes]:
-        nonlocal count
-        try:
-            return original(self, lines)
-        finally:
-            count += len(lines)
-            news.set()
-
-    def counting_sent(self: GuardedTransport, line: bytes) -> None:
-        nonlocal spoken
-        send(self, line)
-        spoken += 1
-        news.set()
-
-    async def until_heard(number: int, said: int = 0) -> None:
-        async with asyncio.timeout(SECONDS):
-            while count < number or spoken < said:
-                news.clear()
-                await news.wait()
-
-    monkeypatch.setattr(ClaudeSession, "_heard", counting)
-    monkeypatch.setattr(GuardedTransport, "send", counting_sent)
-    agent = ClaudeAgent(
-        {},
-        env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
-        cli_path=player(tmp_path),
-        hold=0.0 if tape.defers else 60.0,
-        record=tmp_path / "again",
-    )
+    counter = Counter(monkeypatch)
     name = "recorded" if tape.resumes else None
+    agent = agent_of(tape, path, tmp_path)
     async with talking(agent, name, known_calls=tape.calls, cwd=str(tmp_path)) as ear:
-        host = Host(tape, ear.session)
-        heard = said_before = 0
-        for number, (direction, frame) in enumerate(tape.entries):
-            if direction == "out":
-                heard += 1
-                continue
-            if number:  # the first is the handshake
-                await until_heard(heard)
-                following = [f for d, f in tape.entries[number + 1 :] if d == "in"]
-                await host.do(frame, following)
-                if host.tasks:  # it does not wait for what is said, and the next may be its answer
-                    await until_heard(heard, said_before + 1)
-            said_before += 1
-        await until_heard(heard)
-        for task in host.tasks:  # an interrupt that nobody answers is one of them
-            task.cancel()
-        await asyncio.gather(*host.tasks, return_exceptions=True)
+        await play(tape, Host(tape, ear.session), counter)
         ends = sum(frame["type"] == "result" for frame in tape.heard)
         ended = [e for e in ear.events if isinstance(e, ev.TurnCompleted | ev.TurnFailed)]
         assert len(ended) in (ends, ends - 1), "a turn that was taken back is not told"
         [again] = (tmp_path / "again").iterdir()
         said = Tape(again).said
     assert canonical(said) == canonical(tape.said)
+
+
+class Person(Host):
+    """The same through an engine: what a person does, who sees frames."""
+
+    has_begun = False
+
+    def __init__(self, tape: Tape, talk: Talk, seen: Watcher) -> None:
+        super().__init__(tape, None)
+        self.talk = talk
+        self.seen = seen
+
+    async def _prompted(self, said: list[Content]) -> None:
+        self.has_begun = True
+        await self.talk.send(said)
+
+    async def _deliver(self, reply: Reply, *, resumed: bool) -> None:
+        if reply.kind == "question" and reply.decision == "deny":
+            return  # whoever stops a turn denies its question
+        request_id = await self._until_asked(reply.request_id)
+        if reply.kind == "permission":
+            assert reply.decision is not None
+            await self.talk.decide(
+                request_id,
+                reply.decision,
+                reason=reply.reason,
+                updated_input=reply.updated_input,
+                remember=reply.remember,
+            )
+        else:
+            await self.talk.answer(request_id, reply.answer)
+
+    async def _until_asked(self, name: str) -> str:
+        """The engine's name of what the program calls by another; it may say which process asks."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                seen = len(self.seen.frames)
+                for request in (await self.talk.status()).requests:
+                    if request.request_id.partition(".")[0] == name:
+                        return request.request_id
+                await self.seen.more_than(seen)
+
+    async def _interrupt(self) -> None:
+        turn_id = (await self.talk.status()).turn_id
+        assert turn_id is not None
+        await self.talk.interrupt(turn_id)
+
+    async def _choose(self, model: str | None, permission_mode: str | None) -> None:
+        if model is not None:
+            await self.talk.set_model(model)
+        if permission_mode is not None:
+            await self.talk.set_permission_mode(permission_mode)
+
+
+@pytest.mark.parametrize("path", WHOLE, ids=name_of)
+async def test_a_recording_goes_through_an_engine_and_its_log_frames_and_view_are_sound(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tape = Tape(path)
+    counter = Counter(monkeypatch)
+    store = await SqliteStore.open(tmp_path / "turnwire.db")
+    async with Engine(store, {"claude": agent_of(tape, path, tmp_path)}) as engine:
+        rules = Options(on_disconnect="continue")
+        talk = await engine.create("claude", conversation_id="talk", cwd=str(tmp_path), rules=rules)
+        seen = await Watcher(talk).__aenter__()
+        await play(tape, Person(tape, talk, seen), counter)
+        [again] = (tmp_path / "again").iterdir()
+        assert canonical(Tape(again).said) == canonical(tape.said)
+    await seen.ends()
+    afterwards = await later_view(store, "talk")
+    await store.close()
+    check_log(tmp_path / "turnwire.db")
+    check_view(seen.view(), afterwards)
+    check_tape(tape, afterwards)
+
+
+def check_tape(tape: Tape, view: View) -> None:
+    """What Claude had said for good is what is seen, and no turn is open."""
+    shown = {block.text for message in view.messages for block in message.blocks if is_text(block)}
+    for frame in tape.heard:
+        if frame["type"] == "assistant" and not frame.get("parent_tool_use_id"):
+            for block in frame["message"]["content"]:
+                assert block["type"] != "text" or block["text"] in shown
+    assert all(turn.end is not None for turn in view.turns)
+
+
+def is_text(block: BlockView) -> TypeGuard[TextView]:
+    return isinstance(block, TextView)
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=name_of)

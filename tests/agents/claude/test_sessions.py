@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from base64 import b64decode
 from pathlib import Path
 
@@ -136,8 +134,8 @@ async def test_a_picture_is_shown_and_one_that_is_too_large_is_not(tmp_path: Pat
         await it.store.put_blob("dot", b64decode(DOT), "image/png", at=now)
         await it.store.put_blob("large", bytes(10_000_000), "image/png", at=now)
         for picture, why in [
-            (ImageContent("image/png", "A" * 10_000_000), "10.0 MB"),
-            (ImageContent(blob=Blob("large")), "13.3 MB"),
+            (ImageContent("image/png", "A" * 10_000_000), "9.5 MB"),
+            (ImageContent(blob=Blob("large")), "12.7 MB"),
         ]:
             end = await it.says([TextContent("look"), picture])
             assert end.error is not None
@@ -218,16 +216,6 @@ async def test_a_permission_of_a_session_that_was_lost_needs_no_decision(tmp_pat
             await ear.session.deliver(
                 [Reply("gone", "permission", decision="allow")], resumed=False
             )
-
-
-def test_the_example_kills_everything_and_the_answer_is_that_tools_result() -> None:
-    example = Path(__file__).parents[3] / "examples" / "claude_live.py"
-    run = subprocess.run(
-        [sys.executable, str(example), "--offline"], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert "kill -9: the server is gone" in run.stdout
-    assert '"tool_use_id": "ask_1"' in run.stdout
 
 
 async def test_a_mode_that_claude_refuses_is_not_in_force_later(tmp_path: Path) -> None:

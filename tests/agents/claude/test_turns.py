@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.agents.claude.stage import bash, stage, touch
+from tests.agents.claude.stage import bash, programs, stage, touch
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking, ToolUse
 
@@ -147,3 +147,14 @@ async def test_tools_hooks_and_helpers_of_ones_own_work_as_with_the_sdk(tmp_path
         assert it.told["add_1"] == "It is 5."
         assert "Not here." in it.told["bash_1"]
         assert "Here it is." in it.told["agent_1"]
+
+
+async def test_twenty_turns_are_worked_on_by_one_process(tmp_path: Path) -> None:
+    async with stage(tmp_path, *[f"Number {number}." for number in range(20)]) as it:
+        seen = set()
+        for number in range(20):
+            end = await it.says(f"say {number}")
+            assert not end.is_error
+            seen |= {pid for pid, name in programs().items() if name == "claude"}
+        assert it.text == [f"Number {number}." for number in range(20)]
+        assert len(seen) == 1

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from turnwire.agents.claude.install import environment, find_cli, missing
-from turnwire.agents.claude.options import own_options, sdk_options, tell
+from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
@@ -57,8 +57,9 @@ class ClaudeAgent:
     ) -> None:
         self._given = options
         self._options: Any = None  # made when it is needed: the SDK takes long to import
-        self._env = dict(env or {})
-        self._cli_path = cli_path
+        self._env = {**(env or {}), **(given_option(options, "env") or {})}
+        cli = cli_path or given_option(options, "cli_path")
+        self._cli_path = None if cli is None else str(cli)
         self._hold = hold
         self._roots = roots
         self._limits = limits or Limits()
@@ -142,7 +143,6 @@ class ClaudeAgent:
             )
         env = {
             **self._environment(),
-            **options.env,
             "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
             "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
             "PWD": cwd,

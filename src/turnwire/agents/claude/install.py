@@ -13,15 +13,8 @@ from pathlib import Path
 
 __all__ = ["environment", "find_cli", "has_credential", "how_to_install", "missing"]
 
-# Any of these says who pays.
-_CREDENTIALS = (
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-)
+# Any of these says who pays, and so does a cloud that is switched on.
+_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
 # What of this server's environment Claude may know, beside what every program may. The keys of a
 # cloud only where Claude is to use that cloud.
@@ -29,9 +22,10 @@ _ALLOWED = (
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
     *("NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "IS_SANDBOX"),
     *("DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY"),
-    *("DISABLE_PROMPT_CACHING", "API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
+    *("CLAUDE_CONFIG_DIR", "MCP_TIMEOUT", "DISABLE_PROMPT_CACHING"),
+    *("API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
 )
-_ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_CONFIG_DIR", "MCP_TIMEOUT")
+_ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_")
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
     "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "CLOUD_ML_", "VERTEX_", "GCLOUD_"),
@@ -43,7 +37,7 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
     """What Claude sees of the world: an allow-list, and what it was given."""
     beginnings: tuple[str, ...] = _ALLOWED_BEGINNINGS
     for switch, names in _CLOUDS.items():
-        if os.environ.get(switch) or extra.get(switch):
+        if _is_on({**os.environ, **extra}, switch):
             beginnings += names
     allowed = {
         name: value
@@ -56,14 +50,18 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
     return {**plain, **allowed, **extra}
 
 
+def _is_on(env: Mapping[str, str], switch: str) -> bool:
+    """As Claude Code reads it: `0` is off."""
+    return env.get(switch, "").strip().lower() in ("1", "true", "yes", "on")
+
+
 def missing(env: Mapping[str, str], cli_path: str | None) -> str | None:
     """Why Claude cannot be used here, and what to do about it; none: it can."""
     if _sdk() is None:
         return f"The Claude Agent SDK is not installed. Install it: {how_to_install()}"
     cli = find_cli(cli_path)
     if cli is None:
-        wanted = f"There is no {cli_path}." if cli_path else "Claude Code was not found."
-        return f"{wanted} Install it with the SDK: {how_to_install()}"
+        return f"{_why_not(cli_path)} Install it with the SDK: {how_to_install()}"
     if not has_credential(env):
         return (
             "There is no credential for Claude. Set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN "
@@ -78,6 +76,15 @@ def how_to_install() -> str:
     if Path(sys.prefix).resolve() != clone / ".venv" or not (clone / "Makefile").is_file():
         return "pip install 'turnwire[claude]'"
     return "make claude" if Path.cwd() == clone else f"make -C {shlex.quote(str(clone))} claude"
+
+
+def _why_not(cli_path: str | None) -> str:
+    if cli_path is None:
+        return "Claude Code was not found."
+    if not Path(cli_path).exists():
+        return f"There is no {cli_path}."
+    what = "a directory" if Path(cli_path).is_dir() else "no program that may be run"
+    return f"{cli_path} is {what}: cli_path has to be Claude Code itself."
 
 
 @cache
@@ -100,7 +107,7 @@ def find_cli(given: str | None = None) -> str | None:
 
 def has_credential(env: Mapping[str, str]) -> bool:
     """Whether Claude will find something to log in with. Whether it is right only the API knows."""
-    if any(env.get(name) for name in _CREDENTIALS):
+    if any(env.get(name) for name in _CREDENTIALS) or any(_is_on(env, each) for each in _CLOUDS):
         return True
     home = Path(env.get("HOME") or Path.home())
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")

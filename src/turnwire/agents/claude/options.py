@@ -10,7 +10,29 @@ from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
 from turnwire.ports import AgentGone, SessionStart
 
-__all__ = ["Told", "own_options", "sdk_options", "tell"]
+__all__ = ["Told", "given_option", "own_options", "sdk_options", "tell"]
+
+# Options of the SDK that would be overruled or do nothing here, and why.
+_REFUSED = {
+    **dict.fromkeys(
+        ["can_use_tool", "permission_prompt_tool_name"], "Turnwire asks people for permission"
+    ),
+    **dict.fromkeys(
+        [
+            "continue_conversation",
+            "fork_session",
+            "resume",
+            "resume_drops_turn",
+            "resume_session_at",
+            "session_id",
+        ],
+        "every conversation of Turnwire has a session of its own",
+    ),
+    **dict.fromkeys(
+        ["debug_stderr", "max_buffer_size", "stderr", "user"],
+        "Turnwire starts the program itself, and this would do nothing",
+    ),
+}
 
 # What one conversation may have of its own. The rest is the server's to say: it could run programs,
 # load code or read files.
@@ -38,19 +60,29 @@ class Told(NamedTuple):
     command: list[str]
 
 
+def given_option(given: Any, name: str) -> Any:
+    """One of the options that were given, in whatever form; without the SDK, which takes long."""
+    return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+
+
 def sdk_options(given: Any) -> Any:
     """ClaudeAgentOptions, from themselves, from a mapping, or from nothing."""
     from claude_agent_sdk import ClaudeAgentOptions
 
     if given is None:
         given = {}
+    unused = ClaudeAgentOptions()
+    for name, why in _REFUSED.items():
+        default = getattr(unused, name, None)
+        if (given_option(given, name) or default) != default:
+            raise ValueError(f"{why}: leave out {name}.")
     if isinstance(given, Mapping):
         preset = {"type": "preset", "preset": "claude_code"}
         given = ClaudeAgentOptions(**{"system_prompt": preset, **given})
-    if given.can_use_tool or given.permission_prompt_tool_name:
-        raise ValueError("Turnwire asks people for permission: leave out can_use_tool.")
     if not isinstance(given.mcp_servers, dict):
         raise ValueError("Give mcp_servers as a dict: Turnwire adds a server of its own.")
+    if SERVER in given.mcp_servers:
+        raise ValueError(f"Call your MCP server something else: {SERVER} is Turnwire's own.")
     return given
 
 

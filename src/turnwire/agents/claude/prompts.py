@@ -46,9 +46,9 @@ def _block(item: Content) -> dict[str, Any]:
             return {"type": "text", "text": text}
         case ImageContent(data=str(data), mime_type=mime):
             if len(data) > _LARGEST_PICTURE:
-                size, most = len(data) / 1e6, _LARGEST_PICTURE / 1e6
+                size, most = len(data) / (1 << 20), _LARGEST_PICTURE >> 20
                 raise NotShown(
-                    f"The picture has {size:.1f} MB; Claude takes at most {most:.1f} MB."
+                    f"The picture has {size:.1f} MB in base64; Claude takes at most {most} MB."
                 )
             source = {"type": "base64", "media_type": mime or "image/png", "data": data}
             return {"type": "image", "source": source}

@@ -25,6 +25,17 @@ _log = logging.getLogger("turnwire.claude")
 _LONGEST = 256 << 20  # bytes of one line
 
 
+class _Told(logging.Filter):
+    """The SDK logs every end of the program as an error; here it is told by the end of its turn."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Everything else that the SDK logs stays as it is."""
+        return not str(record.msg).startswith("Fatal error in message reader")
+
+
+logging.getLogger("claude_agent_sdk._internal.query").addFilter(_Told())
+
+
 class Recorder:
     """Writes down what goes in both directions, in the format that `turnwire inspect` reads."""
 

@@ -38,8 +38,8 @@ class TurnWatch:
         match message:
             case messages.AssistantMessage(error=str(error), parent_tool_use_id=None):
                 self._cause = error
-            case messages.ResultMessage(is_error=True, api_error_status=status):
-                self._status = status
+            case messages.ResultMessage(is_error=True, api_error_status=int(status)):
+                self._status = status  # the end of a turn that we stopped has none
             case system.ApiRetry(error=error, error_status=status) if is_hopeless(error):
                 self.is_hopeless, self._cause, self._status = True, error, status
             case messages.CommandLifecycle(command_uuid=str(name), state=state):

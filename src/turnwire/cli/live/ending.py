@@ -20,17 +20,31 @@ _REASONS = {
     "agent": "the agent stopped by itself",
 }
 
-# What a person can do about a failure, by the agent's word for it.
+# What a person can do about a failure that the agent itself says nothing about.
 _NEXT = {
     "AGENT_UNAVAILABLE": "Mend the cause, then say it again.",
     "INPUT_TIMEOUT": "If the answer still matters, say it as a message.",
     "agent_lost": "What was said is kept. Say how to go on.",
     "api_error": "The model's service failed. Try again in a while.",
-    "authentication_failed": "Log in to the agent again, then say it again.",
-    "budget_exhausted": "Raise the agent's budget, or go on in another conversation.",
-    "max_turns": "Say `go on` to let it work longer.",
-    "rate_limit": "Wait a while, then say it again.",
 }
+
+# Of these an agent's own message says what to do; a second way out beside it would only confuse.
+_IS_SAID = frozenset(
+    [
+        "authentication_failed",
+        "billing_error",
+        "budget_exhausted",
+        "image_error",
+        "invalid_request",
+        "max_output_tokens",
+        "max_turns",
+        "model_not_found",
+        "overloaded",
+        "prompt_too_long",
+        "rate_limit",
+        "server_error",
+    ]
+)
 
 
 def figures(end: TurnEnd) -> list[Text]:
@@ -62,8 +76,8 @@ def figures(end: TurnEnd) -> list[Text]:
 
 
 def next_step(end: TurnEnd) -> str | None:
-    """What to do about a failure."""
-    if end.error is None or end.interrupted:
+    """What to do about a failure, where its message does not say it."""
+    if end.error is None or end.interrupted or end.error.code in _IS_SAID:
         return None
     return _NEXT.get(end.error.code, "What was said is kept. Say how to go on, or try again.")
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from turnwire.cli.live import requests
 from turnwire.cli.live.cards import Call, Voice
 from turnwire.cli.live.ending import figures, receipt
+from turnwire.cli.live.news import in_words
 from turnwire.cli.visible import safe
 from turnwire.cli.words import plain
 from turnwire.core.content import TextContent
@@ -290,11 +291,13 @@ class Story:
                 self._tell("Background work is over", data.get("summary") or news.text)
             case "compact_boundary":
                 self._tell("The agent summed up what was said so far, to make room.")
-            case _:
-                pass
+            case subtype:
+                said = in_words(subtype, data)
+                if said is not None:
+                    self._tell(*said)
 
     def _tell(self, what: str, about: Any = None) -> None:
-        line = Text.assemble(("◆ ", "cyan"), what)
+        line = Text.assemble(("◆ ", "cyan"), plain(safe(what)))
         if about:
             line.append(f": {plain(safe(str(about)))}")
         self._painter.note([line])

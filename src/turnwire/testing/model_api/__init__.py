@@ -8,9 +8,11 @@ The agent is the real one, and so are its HTTP, its tools and its processes: onl
 """
 
 from turnwire.testing.model_api.environment import claude_environment
+from turnwire.testing.model_api.request import Request
 from turnwire.testing.model_api.script import (
     Fail,
     Hold,
+    Raw,
     RedactedThinking,
     Reply,
     Say,
@@ -19,12 +21,13 @@ from turnwire.testing.model_api.script import (
     Thinking,
     ToolUse,
 )
-from turnwire.testing.model_api.server import ModelApi, Request, Said
+from turnwire.testing.model_api.server import ModelApi, Said
 
 __all__ = [
     "Fail",
     "Hold",
     "ModelApi",
+    "Raw",
     "RedactedThinking",
     "Reply",
     "Request",

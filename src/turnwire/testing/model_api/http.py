@@ -11,9 +11,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-__all__ = ["Asked", "read_request", "send_chunk", "send_json", "start_stream"]
+__all__ = ["Asked", "BadRequest", "read_request", "send_chunk", "send_json", "start_stream"]
 
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
+
+
+class BadRequest(Exception):
+    """What came is nothing that could be answered; the message says why."""
 
 
 class Asked(Struct, frozen=True):
@@ -24,9 +28,23 @@ class Asked(Struct, frozen=True):
     headers: dict[str, str]  # names in small letters
     body: bytes
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the client wants no more on this connection."""
+        return self.headers.get("connection", "").lower() == "close"
+
 
 async def read_request(reader: asyncio.StreamReader) -> Asked:
-    """The next one. Raises asyncio.IncompleteReadError where the client has left."""
+    """The next one. Raises asyncio.IncompleteReadError where the client has left, or BadRequest."""
+    try:
+        return await _read(reader)
+    except (ValueError, EOFError, zlib.error, gzip.BadGzipFile, asyncio.LimitOverrunError) as bad:
+        if isinstance(bad, asyncio.IncompleteReadError):
+            raise
+        raise BadRequest(f"This is no HTTP request: {bad}") from None
+
+
+async def _read(reader: asyncio.StreamReader) -> Asked:
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _ = first.split(" ", 2)

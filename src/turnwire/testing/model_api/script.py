@@ -12,6 +12,7 @@ __all__ = [
     "Cuts",
     "Fail",
     "Hold",
+    "Raw",
     "RedactedThinking",
     "Reply",
     "Say",
@@ -26,7 +27,7 @@ __all__ = [
 Cuts: TypeAlias = int | list[int] | None
 
 
-class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_unknown_fields=True):
     pass
 
 
@@ -59,6 +60,7 @@ class ToolUse(_Block, frozen=True, tag="tool_use"):
 
     name: str
     input: dict[str, Any] = {}
+    json: str | None = None  # what a stream says instead of `input`; it need not be JSON
     id: str | None = None  # none: a new one
     cuts: Cuts = 3
     delay: float = 0.0
@@ -70,10 +72,17 @@ class Hold(_Block, frozen=True, tag="hold"):
     name: str = ""
 
 
-Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | Hold
+class Raw(_Block, frozen=True, tag="raw"):
+    """An event of the stream as it is given, known or not, right or wrong. A string is sent as it is."""
+
+    event: str
+    data: Any
 
 
-class _Reply(Struct, frozen=True, omit_defaults=True, tag_field="type"):
+Block: TypeAlias = Text | Thinking | RedactedThinking | ToolUse | Hold | Raw
+
+
+class _Reply(Struct, frozen=True, omit_defaults=True, tag_field="type", forbid_unknown_fields=True):
     pass
 
 
@@ -87,9 +96,11 @@ class Say(_Reply, frozen=True, tag="say"):
     delay: float = 0.0  # seconds before the first word
     ping: bool = False
     headers: dict[str, str] = {}
-    cut_after: int | None = None  # break the connection off after so many events
-    error_after: int | None = None  # end with an `error` event after so many others
+    # Break the connection off after so many events, or end with an `error` event. Holds do not count.
+    cut_after: int | None = None
+    error_after: int | None = None
     error: str = "overloaded_error"  # that event's type
+    error_message: str = "scripted"
 
 
 class Fail(_Reply, frozen=True, tag="fail"):
@@ -105,7 +116,7 @@ class Fail(_Reply, frozen=True, tag="fail"):
 Reply: TypeAlias = Say | Fail | str
 
 
-class Script(Struct, frozen=True, omit_defaults=True):
+class Script(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All that a model will say.
 
     A request belongs to the first lane whose name occurs in its first user message; sub-agents are

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,44 +17,14 @@ from msgspec import Struct
 
 from turnwire.testing.model_api import http
 from turnwire.testing.model_api import script as s
-from turnwire.testing.model_api.stream import error_body, events, whole
+from turnwire.testing.model_api.request import Request, decode
+from turnwire.testing.model_api.stream import error_body, events, status_of, whole
 
-__all__ = ["ModelApi", "Request", "Said"]
+__all__ = ["Answer", "ModelApi", "Said"]
 
+_log = logging.getLogger("turnwire.testing")
 _LIMIT = 64 << 20  # bytes of a request's head; its body is not limited
 _MESSAGES, _COUNT = "/v1/messages", "/v1/messages/count_tokens"
-
-
-class Request(Struct, frozen=True):
-    """A request for a message, as it came."""
-
-    lane: str  # `` is the main conversation, `aside` what is asked beside it
-    body: dict[str, Any]
-    headers: dict[str, str]
-    at: float  # seconds since 1970
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """What was said so far."""
-        messages: list[dict[str, Any]] = self.body.get("messages") or []
-        return messages
-
-    @property
-    def prompt(self) -> str:
-        """The words of the first user message."""
-        first = (message for message in self.messages if message.get("role") == "user")
-        return _words(next(first, {}).get("content"))
-
-    @property
-    def tool_results(self) -> dict[str, dict[str, Any]]:
-        """By the id of the call: every tool_result block there is."""
-        blocks = (
-            block
-            for message in self.messages
-            if isinstance(message.get("content"), list)
-            for block in message["content"]
-        )
-        return {b["tool_use_id"]: b for b in blocks if b.get("type") == "tool_result"}
 
 
 class Said(Struct):
@@ -76,8 +48,10 @@ class ModelApi:
         aside: Answer | None = "aside",
         log: Path | str | None = None,
     ) -> None:
-        self._replies: dict[str, list[Answer]] = {"": list(replies)}
-        self._replies |= {name: list(answers) for name, answers in (lanes or {}).items()}
+        self._replies: dict[str, list[Answer]] = {}
+        self.say_next(*replies)
+        for name, answers in (lanes or {}).items():
+            self.say_next(*answers, lane=name)
         self._aside = aside
         self._log = None if log is None else Path(log)
         self._numbers = 0
@@ -128,6 +102,7 @@ class ModelApi:
 
     def say_next(self, *replies: Answer, lane: str = "") -> None:
         """Go on with these when the script is over."""
+        _check(*(reply for reply in replies if not callable(reply)))
         self._replies.setdefault(lane, []).extend(replies)
 
     def release(self, name: str = "") -> None:
@@ -146,8 +121,12 @@ class ModelApi:
         assert task is not None
         self._connections.add(task)
         try:
-            while await self._answer(await http.read_request(reader), reader, writer):
-                pass
+            asked = await http.read_request(reader)
+            while await self._answer(asked, reader, writer) and not asked.is_last:
+                asked = await http.read_request(reader)
+        except http.BadRequest as bad:  # where the next request would begin nobody knows
+            with suppress(OSError):
+                await _refuse(writer, s.Fail(400, str(bad)))
         except (asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
             pass  # the client has left, or we do
         finally:
@@ -166,8 +145,7 @@ class ModelApi:
             case "HEAD", _:
                 await http.send_json(writer, 200, None)
             case _:
-                missing = s.Fail(404, f"There is no {asked.method} {asked.path} here.")
-                await http.send_json(writer, 404, error_body(missing))
+                await _refuse(writer, s.Fail(404, f"There is no {asked.method} {asked.path} here."))
         return True
 
     async def _message(
@@ -178,7 +156,7 @@ class ModelApi:
         reply = self._next(request)
         if not isinstance(reply, s.Say):
             await asyncio.sleep(reply.delay)
-            await http.send_json(writer, reply.status, error_body(reply), reply.headers)
+            await _refuse(writer, reply)
             return True
         self._numbers += 1
         message_id = f"msg_scripted_{self._numbers}"
@@ -188,29 +166,33 @@ class ModelApi:
             "model": str(request.body.get("model")),
             "call_id": self._call_id,
         }
-        if not request.body.get("stream"):
-            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
-            said.whole = True
-            return True
-        http.start_stream(writer, reply.headers)
-        for number, beat in enumerate(events(reply, **how)):
-            if number == reply.cut_after:
+        streams = bool(request.body.get("stream"))
+        if streams:
+            http.start_stream(writer, reply.headers)
+        sent = 0
+        for beat in itertools.chain(events(reply, **how), [None]):  # it may break after the last
+            if sent == reply.cut_after:
                 await writer.drain()
                 writer.transport.abort()
                 return False
+            if sent == reply.error_after:
+                await _send_error(writer, reply, streams=streams)
+                return True
+            if beat is None:
+                break
             if beat.event is None:
                 if not await self._hold(beat.hold, reader):
                     return False
                 continue
             await asyncio.sleep(beat.delay)
-            if number == reply.error_after:
-                error = {"type": reply.error, "message": "scripted"}
-                await _send(writer, {"type": "error", "error": error})
-                break
-            await _send(writer, beat.event)
+            if streams:
+                await _send(writer, beat.event)
+            sent += 1
+        if streams:
+            await http.send_chunk(writer, b"")
         else:
-            said.whole = True
-        await http.send_chunk(writer, b"")
+            await http.send_json(writer, 200, whole(reply, **how), reply.headers)
+        said.whole = True
         return True
 
     async def _hold(self, name: str, reader: asyncio.StreamReader) -> bool:
@@ -230,7 +212,7 @@ class ModelApi:
     # --- the script -----------------------------------------------------------------------------
 
     def _read(self, asked: http.Asked) -> Request:
-        body = msgspec.json.decode(asked.body)
+        body = decode(asked.body)
         request = Request("", body, asked.headers, time.time())
         if self._aside is not None and not body.get("tools"):
             lane = "aside"
@@ -253,8 +235,15 @@ class ModelApi:
             where = f"the lane {request.lane!r}" if request.lane else "the main conversation"
             number = sum(each.lane == request.lane for each in self.requests)
             return s.Fail(400, f"The script has no reply to request {number} of {where}.")
-        reply = answer(request) if callable(answer) else answer
-        return s.Say([reply]) if isinstance(reply, str) else reply
+        if callable(answer):
+            try:
+                answer = answer(request)
+                _check(answer)
+            except Exception as defect:  # whatever the test's own function does
+                _log.exception("The function that was to reply has failed.")
+                why = f"{type(defect).__name__}: {defect}"
+                return s.Fail(400, f"The function that was to reply has failed: {why}")
+        return s.Say([answer]) if isinstance(answer, str) else answer
 
     def _call_id(self) -> str:
         self._numbers += 1
@@ -269,13 +258,29 @@ class ModelApi:
             self._news.notify_all()
 
 
-async def _send(writer: asyncio.StreamWriter, event: dict[str, Any]) -> None:
-    data = b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
-    await http.send_chunk(writer, data)
+def _check(*answers: object) -> None:
+    for answer in answers:
+        if not isinstance(answer, s.Say | s.Fail | str):
+            raise TypeError(f"A reply is a Say, a Fail or a string, not {answer!r}.")
 
 
-def _words(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "\n".join(block.get("text", "") for block in blocks if isinstance(block, dict))
+async def _refuse(writer: asyncio.StreamWriter, failed: s.Fail) -> None:
+    await http.send_json(writer, failed.status, error_body(failed), failed.headers)
+
+
+async def _send_error(writer: asyncio.StreamWriter, reply: s.Say, *, streams: bool) -> None:
+    """What breaks a message off: an event, or an HTTP error where there are no events."""
+    failed = s.Fail(
+        status_of(reply.error), reply.error_message, error=reply.error, headers=reply.headers
+    )
+    if streams:
+        await _send(writer, error_body(failed))
+        await http.send_chunk(writer, b"")
+    else:
+        await _refuse(writer, failed)
+
+
+async def _send(writer: asyncio.StreamWriter, event: dict[str, Any] | s.Raw) -> None:
+    name, said = (event.event, event.data) if isinstance(event, s.Raw) else (event["type"], event)
+    data = said.encode() if isinstance(said, str) else msgspec.json.encode(said)
+    await http.send_chunk(writer, b"event: %s\ndata: %s\n\n" % (name.encode(), data))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, assert_never
 
 from turnwire.testing.model_api import script as s
 
-__all__ = ["Beat", "error_body", "events", "whole"]
+__all__ = ["Beat", "error_body", "events", "status_of", "whole"]
 
 _USAGE = {
     "input_tokens": 100,
@@ -30,7 +30,7 @@ _ERRORS = {
 class Beat(NamedTuple):
     """An event and the seconds before it; or a place where the stream stands still."""
 
-    event: dict[str, Any] | None
+    event: dict[str, Any] | s.Raw | None
     delay: float = 0.0
     hold: str = ""
 
@@ -45,6 +45,9 @@ def events(reply: s.Say, *, message_id: str, model: str, call_id: Any) -> Iterat
     for block in reply.blocks:
         if isinstance(block, s.Hold):
             yield Beat(None, hold=block.name)
+            continue
+        if isinstance(block, s.Raw):
+            yield Beat(block)
             continue
         yield from _block(index, s.Text(block) if isinstance(block, str) else block, call_id)
         index += 1
@@ -80,9 +83,10 @@ def _block(index: int, block: s.Block, call_id: Any) -> Iterator[Beat]:
         case s.ToolUse():
             call = {"type": "tool_use", "id": block.id or call_id(), "name": block.name}
             yield start({**call, "input": {}})
-            for piece in s.pieces(json.dumps(block.input, ensure_ascii=False), block.cuts):
+            said = json.dumps(block.input, ensure_ascii=False) if block.json is None else block.json
+            for piece in s.pieces(said, block.cuts):
                 yield delta("input_json_delta", "partial_json", piece, block.delay)
-        case s.Hold():
+        case s.Hold() | s.Raw():
             return
         case _:
             assert_never(block)
@@ -106,7 +110,7 @@ def whole(reply: s.Say, *, message_id: str, model: str, call_id: Any) -> dict[st
             case s.ToolUse():
                 call = {"id": block.id or call_id(), "name": block.name, "input": block.input}
                 content.append({"type": "tool_use", **call})
-            case s.Hold():
+            case s.Hold() | s.Raw():
                 pass
             case _:
                 assert_never(block)
@@ -118,6 +122,11 @@ def error_body(reply: s.Fail) -> dict[str, Any]:
     """What an HTTP error says."""
     kind = reply.error or _ERRORS.get(reply.status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": reply.message}}
+
+
+def status_of(error: str) -> int:
+    """The HTTP status that goes with a type of error."""
+    return next((status for status, kind in _ERRORS.items() if kind == error), 500)
 
 
 def _head(reply: s.Say, message_id: str, model: str) -> dict[str, Any]:

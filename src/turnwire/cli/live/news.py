@@ -1,0 +1,41 @@
+"""What an agent's program tells about itself, in a line for a person: retries, other models, losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from turnwire.cli.words import duration
+
+__all__ = ["in_words"]
+
+_REFUSED = (401, 403)  # of these the end of the turn tells: nobody asks again
+
+
+def in_words(subtype: str, data: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """What happened, and what there is to say about it; none: nothing that a person has to know."""
+    match subtype:
+        case "api_retry" if data.get("error_status") not in _REFUSED:
+            return _retry(data)
+        case "model_fallback" | "model_refusal_fallback":
+            return "Another model goes on", data.get("content") or data.get("fallback_model")
+        case "model_refusal_no_fallback":
+            return "The model refuses", data.get("api_refusal_explanation") or data.get("content")
+        case "informational" | "notification":
+            said = data.get("content") or data.get("message")
+            return (str(said), None) if said else None
+        case "session_lost":
+            return "The agent begins anew", data.get("message")
+        case "choice_refused":
+            return "The agent keeps what it had", data.get("message")
+        case _:
+            return None
+
+
+def _retry(data: Mapping[str, Any]) -> tuple[str, str]:
+    status, error, delay = (data.get(n) for n in ("error_status", "error", "retry_delay_ms"))
+    causes = [f"HTTP {status}" if status else "no answer", error if error != "unknown" else None]
+    cause = ", ".join(str(each) for each in causes if each)
+    again = f"it is asked again, {data.get('attempt')} of {data.get('max_retries')}"
+    when = f", in {duration(delay / 1000)}" if isinstance(delay, int | float) else ""
+    return f"The model's API fails ({cause})", f"{again}{when}"
