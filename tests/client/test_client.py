@@ -174,6 +174,23 @@ def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, max_frame_bytes=10_000) as server:
+            client = client_of(server)
+            talk = client.conversation(await client.create(options={"delay": 0}))
+            early = asyncio.create_task(talk.send("x" * 100_000))
+            async with talk, asyncio.timeout(PATIENCE):
+                for sending in (early, talk.send("x" * 10_000), talk.send("x" * 100_000)):
+                    with pytest.raises(Refused) as refused:
+                        await sending
+                    assert refused.value.code == "PAYLOAD_TOO_LARGE"
+                    assert refused.value.data["max_frame_bytes"] == 10_000
+                await talk.send("hello")
+
+    asyncio.run(run())
+
+
 def test_the_bot_of_the_examples(tmp_path: Path) -> None:
     program = ROOT / "examples" / "bot.py"
     body = program.read_text().split("async def main")[1].split("\n\n")[0].splitlines()[1:]

@@ -85,6 +85,7 @@ class ClientConversation:
         self._hurry = asyncio.Event()
         self._tail = tail
         self._socket: ClientConnection | None = None
+        self._largest: int | None = None  # bytes of a frame, as this connection's server has said
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
         self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue(_WAITING)
         self._reducer = ViewReducer()
@@ -175,10 +176,19 @@ class ClientConversation:
         try:
             if self._socket is not None:
                 with suppress(ConnectionClosed):  # then it is sent again
-                    await self._socket.send(raw.decode())
+                    await self._put(self._socket, raw, answered)
             return await answered
         finally:
             self._unanswered.pop(own_id, None)
+
+    async def _put(
+        self, socket: ClientConnection, raw: bytes, answered: asyncio.Future[p.Accepted]
+    ) -> None:
+        """Send it. What is much too large would be cut off unread, together with the line."""
+        if self._largest is not None and len(raw) > self._largest:
+            _fail(answered, Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=self._largest))
+        else:
+            await socket.send(raw.decode())
 
     # --- the line -------------------------------------------------------------------------------
 
@@ -190,7 +200,7 @@ class ClientConversation:
             began = loop.time()
             code = await self._connect()
             self.connected.clear()
-            self._socket = None
+            self._socket = self._largest = None
             if not may_reconnect(code):
                 await self._end(Closed(code, self._last_error))
                 return
@@ -233,12 +243,13 @@ class ClientConversation:
                 compression=None,
                 proxy=None if is_local else True,
             ) as socket:
-                self._socket = socket  # first: what is asked from now on goes out by itself
-                for raw, _ in list(self._unanswered.values()):
-                    await socket.send(raw.decode())
                 async for message in socket:
                     if not await self._hear(decode(message)):
                         return 1006  # something is missing: begin again from the last place
+                    if self._socket is None and self._largest is not None:
+                        self._socket = socket  # what is asked from now on goes out by itself
+                        for raw, answered in list(self._unanswered.values()):
+                            await self._put(socket, raw, answered)
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
         except (OSError, WebSocketException):
@@ -253,6 +264,7 @@ class ClientConversation:
         match frame:
             case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
                 self._tell(Line("catching_up"))
+                self._largest = info.limits.max_frame_bytes
                 if self.epoch not in (None, info.epoch):
                     self.cursor = info.first - 1
                 self.epoch = info.epoch
@@ -293,13 +305,17 @@ class ClientConversation:
 
     def _refused(self, error: p.ErrorPayload) -> None:
         waiting = self._unanswered.get(error.client_message_id or "")
-        if waiting is not None and not waiting[1].done():
+        if waiting is not None:
             told = cast("Mapping[str, Any]", msgspec.to_builtins(error))
-            waiting[1].set_exception(refusal(told))
+            _fail(waiting[1], refusal(told))
 
     async def _end(self, closed: Closed) -> None:
         self._closed = closed
         for _, answered in self._unanswered.values():
-            if not answered.done():
-                answered.set_exception(closed)
+            _fail(answered, closed)
         await self._frames.put(None)
+
+
+def _fail(answered: asyncio.Future[p.Accepted], error: TurnwireError) -> None:
+    if not answered.done():
+        answered.set_exception(error)
