@@ -191,6 +191,52 @@ def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_answers_are_heard_however_much_waits_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as talk:
+                await talk.send("think and use a tool")
+                await talk.send("a question")
+                async for frame in talk:
+                    if isinstance(frame, f.AssistantRequestInput):
+                        await talk.answer(frame.payload.question_id, "yes")
+                    if isinstance(frame, f.AssistantComplete) and frame.turn_id == 2:
+                        break
+            async with client.conversation(name) as talk:
+                await talk.connected.wait()
+                assert len(talk.view().turns) == 2
+                await talk.interrupt(1)
+                await until(talk, f.AssistantRequestInput)
+
+    asyncio.run(run())
+
+
+def test_who_does_not_read_makes_the_server_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as idle, client.conversation(name) as talk:
+                await idle.connected.wait()
+                await talk.send("long")
+                await until(talk, f.AssistantComplete)
+                assert not idle.view().turns
+                await until(idle, f.AssistantComplete)
+                assert idle.view().messages == talk.view().messages
+
+    asyncio.run(run())
+
+
 def test_the_bot_of_the_examples(tmp_path: Path) -> None:
     program = ROOT / "examples" / "bot.py"
     body = program.read_text().split("async def main")[1].split("\n\n")[0].splitlines()[1:]

@@ -29,7 +29,7 @@ __all__ = ["ClientConversation", "Closed", "Line", "refusal"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts
 _LASTED = 5.0  # seconds after which a connection counts as a good one
-_WAITING = 10_000  # frames that may wait for whoever reads them
+_WAITING = 10_000  # frames that may wait for whoever reads them before the server has to wait
 
 
 class Line(Struct, frozen=True):
@@ -61,7 +61,10 @@ def refusal(error: Mapping[str, Any]) -> TurnwireError:
 
 
 class ClientConversation:
-    """Follows a conversation and talks in it. Iterate over it for its frames, each once."""
+    """Follows a conversation and talks in it. Iterate over it for its frames, each once.
+
+    If too many wait to be read, it hears no more until some are read or something is asked.
+    """
 
     def __init__(
         self,
@@ -87,7 +90,8 @@ class ClientConversation:
         self._socket: ClientConnection | None = None
         self._largest: int | None = None  # bytes of a frame, as this connection's server has said
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
-        self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue(_WAITING)
+        self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue()
+        self._wanted = asyncio.Event()  # set when a frame was taken, or an answer is waited for
         self._reducer = ViewReducer()
         self._ended: set[int] = set()  # turns whose end was seen
         self._last_error: p.ErrorPayload | None = None
@@ -108,6 +112,7 @@ class ClientConversation:
         """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
         while True:
             frame = await self._frames.get()
+            self._wanted.set()
             if frame is None:
                 assert self._closed is not None
                 raise self._closed
@@ -173,6 +178,7 @@ class ClientConversation:
         raw = msgspec.json.encode(command)
         answered: asyncio.Future[p.Accepted] = asyncio.get_running_loop().create_future()
         self._unanswered[own_id] = (raw, answered)
+        self._wanted.set()
         try:
             if self._socket is not None:
                 with suppress(ConnectionClosed):  # then it is sent again
@@ -202,7 +208,7 @@ class ClientConversation:
             self.connected.clear()
             self._socket = self._largest = None
             if not may_reconnect(code):
-                await self._end(Closed(code, self._last_error))
+                self._end(Closed(code, self._last_error))
                 return
             lasted = loop.time() - began > _LASTED
             pause = 0.0 if lasted else min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
@@ -295,8 +301,17 @@ class ClientConversation:
                     if number > self.cursor + 1:
                         return False
                     self.cursor = number
-        await self._frames.put(frame)
+        self._frames.put_nowait(frame)
+        await self._until_wanted()
         return True
+
+    async def _until_wanted(self) -> None:
+        """Do not read ahead too far. An answer, and the end of what was missed, may be further on."""
+        while (
+            self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set()
+        ):
+            self._wanted.clear()
+            await self._wanted.wait()
 
     def _accepted(self, ack: p.Accepted) -> None:
         waiting = self._unanswered.get(ack.client_message_id or "")
@@ -309,11 +324,11 @@ class ClientConversation:
             told = cast("Mapping[str, Any]", msgspec.to_builtins(error))
             _fail(waiting[1], refusal(told))
 
-    async def _end(self, closed: Closed) -> None:
+    def _end(self, closed: Closed) -> None:
         self._closed = closed
         for _, answered in self._unanswered.values():
             _fail(answered, closed)
-        await self._frames.put(None)
+        self._frames.put_nowait(None)
 
 
 def _fail(answered: asyncio.Future[p.Accepted], error: TurnwireError) -> None:
