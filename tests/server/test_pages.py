@@ -75,3 +75,16 @@ def test_the_client_on_the_page_leaves_old_questions_alone(tmp_path: Path) -> No
         again = say(server, name, "think", "ask me")
     assert again.count("assistant.request_input") == 2
     assert again.count("user.message ") == 3
+
+
+def test_the_client_on_the_page_takes_what_is_as_large_as_it_may_be(tmp_path: Path) -> None:
+    async def fill(server: Process) -> str:
+        client = Client(server.url, server.token)
+        name = await client.create(options={"delay": 0})
+        async with client.conversation(name) as talk, asyncio.timeout(60):
+            await talk.send("x" * ((1 << 20) - 200))
+        return name
+
+    with process(tmp_path) as server:
+        name = asyncio.run(fill(server))
+        assert say(server, name, "think").count("user.message ") == 2
