@@ -138,6 +138,8 @@ def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
         with process(tmp_path) as second:
             assert second.url != first.url
             place = second.url, second.token
+            shown = await client.request("GET", "/api/conversations")
+            assert len(shown["conversations"]) == 1, "what is asked over HTTP finds it too"
             talk.hurry()
             await asyncio.wait_for(talk.send("hello again"), PATIENCE)
             await until(talk, f.AssistantComplete)

@@ -8,13 +8,14 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Self, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from turnwire.client.address import is_local
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.view import View
 from turnwire.dialects.v2 import commands as c
@@ -240,14 +241,13 @@ class ClientConversation:
             place["tail"] = self._tail
         if self._find is not None:
             self._address, self._token = self._find() or (self._address, self._token)
-        is_local = urlsplit(self._address).hostname in ("127.0.0.1", "localhost", "::1")
         try:
             async with connect(
                 f"{self._address}?{urlencode(place)}",
                 additional_headers={"Authorization": f"Bearer {self._token}"},
                 max_size=None,
                 compression=None,
-                proxy=None if is_local else True,
+                proxy=None if is_local(self._address) else True,
             ) as socket:
                 async for message in socket:
                     if not await self._hear(decode(message)):
