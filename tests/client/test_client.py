@@ -17,6 +17,8 @@ from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
 
+from turnwire.server.hub import _RETRY_AFTER
+
 
 async def frames_of(talk: ClientConversation, kind: type[f.Frame]) -> AsyncIterator[f.Frame]:
     async with asyncio.timeout(PATIENCE):
@@ -148,6 +150,28 @@ def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
         assert lines[:2] == ["catching_up", "live"]
         assert lines[-2:] == ["catching_up", "live"]
         assert "offline" in lines
+
+    asyncio.run(run())
+
+
+def test_who_has_to_wait_does_not_come_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: low)
+
+    async def run() -> None:
+        async with serving(tmp_path, max_connections=1) as server:
+            client = client_of(server)
+            name = await client.create()
+            async with client.conversation(name) as first, asyncio.timeout(PATIENCE):
+                await first.connected.wait()
+                second = client.conversation(name)
+                loop, told = asyncio.get_running_loop(), asyncio.Event()
+                second.on_line = told.set
+                async with second:
+                    await told.wait()
+                    assert second.line.retry_at is not None
+                    assert second.line.retry_at - loop.time() > _RETRY_AFTER - 1
 
     asyncio.run(run())
 

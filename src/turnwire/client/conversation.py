@@ -37,9 +37,7 @@ class Line(Struct, frozen=True):
     """How the connection is."""
 
     state: Literal["connecting", "catching_up", "live", "offline"]
-    retry_at: float | None = (
-        None  # where it is offline: when it is tried again, by the loop's clock
-    )
+    retry_at: float | None = None  # if offline: when it is tried again, by the loop's clock
 
 
 class Closed(TurnwireError):
@@ -213,11 +211,11 @@ class ClientConversation:
                 return
             lasted = loop.time() - began > _LASTED
             pause = 0.0 if lasted else min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
-            error = self._last_error
+            wait = pause * random.uniform(0.5, 1.5)
+            error, self._last_error = self._last_error, None
             if error is not None and error.code == "RATE_LIMITED":
-                pause = max(pause, float(error.data.get("retry_after", 0)))
-            self._last_error = None
-            await self._pause(pause * random.uniform(0.5, 1.5))
+                wait = max(wait, float(error.data.get("retry_after", 0)))
+            await self._pause(wait)
 
     async def _pause(self, seconds: float) -> None:
         self._hurry.clear()
@@ -307,9 +305,7 @@ class ClientConversation:
 
     async def _until_wanted(self) -> None:
         """Do not read ahead too far. An answer, and the end of what was missed, may be further on."""
-        while (
-            self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set()
-        ):
+        while self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set():
             self._wanted.clear()
             await self._wanted.wait()
 
