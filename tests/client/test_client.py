@@ -200,6 +200,25 @@ def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as talk:
+                await talk.send("hello")
+            async with client.conversation(name) as talk, asyncio.timeout(PATIENCE):
+                await talk.connected.wait()
+            told = []
+            async with asyncio.timeout(PATIENCE):
+                while len(told) < 2:
+                    audit = await client.request("GET", "/api/audit", limit=100)
+                    told = [row for row in audit["audit"] if row["action"] == "disconnected"]
+            assert [row["data"]["code"] for row in told] == [1000, 1000]
+
+    asyncio.run(run())
+
+
 def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path, max_frame_bytes=10_000) as server:

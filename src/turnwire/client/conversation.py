@@ -240,25 +240,32 @@ class ClientConversation:
         if self._find is not None:
             self._address, self._token = self._find() or (self._address, self._token)
         try:
-            async with connect(
+            socket = await connect(
                 f"{self._address}?{urlencode(place)}",
                 additional_headers={"Authorization": f"Bearer {self._token}"},
                 max_size=None,
                 compression=None,
                 proxy=None if is_local(self._address) else True,
-            ) as socket:
-                async for message in socket:
-                    if not await self._hear(decode(message)):
-                        return 1006  # something is missing: begin again from the last place
-                    if self._socket is None and self._largest is not None:
-                        self._socket = socket  # what is asked from now on goes out by itself
-                        for raw, answered in list(self._unanswered.values()):
-                            await self._put(socket, raw, answered)
+            )
+            try:
+                await self._listen(socket)
+            finally:
+                await socket.close()  # a good end, also if this client just leaves
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
         except (OSError, WebSocketException):
             return 1006
         return 1000
+
+    async def _listen(self, socket: ClientConnection) -> None:
+        """To the end; or until something is missing: then begin again from the last place."""
+        async for message in socket:
+            if not await self._hear(decode(message)):
+                return
+            if self._socket is None and self._largest is not None:
+                self._socket = socket  # what is asked from now on goes out by itself
+                for raw, answered in list(self._unanswered.values()):
+                    await self._put(socket, raw, answered)
 
     async def _hear(self, frame: f.ServerFrame) -> bool:
         """Take a frame. False: one before it is missing."""
