@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,6 @@ from turnwire.client import Client, ClientConversation, Closed
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
-
 from turnwire.server.hub import _RETRY_AFTER
 
 
@@ -209,12 +209,38 @@ def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
                 await talk.send("hello")
             async with client.conversation(name) as talk, asyncio.timeout(PATIENCE):
                 await talk.connected.wait()
-            told = []
+            told: list[dict[str, Any]] = []
             async with asyncio.timeout(PATIENCE):
                 while len(told) < 2:
                     audit = await client.request("GET", "/api/audit", limit=100)
                     told = [row for row in audit["audit"] if row["action"] == "disconnected"]
             assert [row["data"]["code"] for row in told] == [1000, 1000]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:7410", "localhost", "ws://x", "http://", "http://x:y"])
+def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(TurnwireError, match="Write it like http://127"):
+        Client(url, "tw_1")
+
+
+def test_a_token_with_the_end_of_its_line_is_refused_at_once() -> None:
+    with pytest.raises(TurnwireError, match="without the end of the line"):
+        Client("http://127.0.0.1:7410", "tw_1\n")
+
+
+def test_a_defect_on_the_way_is_raised_where_somebody_waits(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            name = await client_of(server).create()
+            lost = Client(server.url, server.token, find=lambda: ("nowhere", ""))
+            async with lost.conversation(name) as talk:
+                for waiting in (talk.send("hello"), until(talk, f.SessionState)):
+                    with pytest.raises(TurnwireError, match="not the address of a server"):
+                        await waiting
+            with pytest.raises(TurnwireError, match="not the address of a server"):
+                await lost.request("GET", "/healthz")
 
     asyncio.run(run())
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from turnwire.client.address import is_local
+from turnwire.client.address import check, is_local
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.view import View
 from turnwire.dialects.v2 import commands as c
@@ -76,6 +76,7 @@ class ClientConversation:
         find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
         """`find`, where it is given, is asked before each attempt: the address and token of today."""
+        check(address, token, "ws", "wss")
         self.cursor = last_sequence  # everything up to this number was seen
         self.epoch = epoch
         self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
@@ -94,7 +95,7 @@ class ClientConversation:
         self._reducer = ViewReducer()
         self._ended: set[int] = set()  # turns whose end was seen
         self._last_error: p.ErrorPayload | None = None
-        self._closed: Closed | None = None
+        self._closed: Exception | None = None  # why there is no way back
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -198,10 +199,17 @@ class ClientConversation:
     # --- the line -------------------------------------------------------------------------------
 
     async def _attend(self) -> None:
+        """Whoever waits for something hears of the end, whatever it is."""
+        try:
+            await self._connect_again()
+        except Exception as failure:
+            self._end(failure)
+
+    async def _connect_again(self) -> None:
         """Connect, and again, until it cannot help any more."""
         loop = asyncio.get_running_loop()
         pause = 0.0
-        while self._closed is None:
+        while True:
             began = loop.time()
             code = await self._connect()
             self.connected.clear()
@@ -239,6 +247,7 @@ class ClientConversation:
             place["tail"] = self._tail
         if self._find is not None:
             self._address, self._token = self._find() or (self._address, self._token)
+            check(self._address, self._token, "ws", "wss")
         try:
             socket = await connect(
                 f"{self._address}?{urlencode(place)}",
@@ -327,13 +336,13 @@ class ClientConversation:
             told = cast("Mapping[str, Any]", msgspec.to_builtins(error))
             _fail(waiting[1], refusal(told))
 
-    def _end(self, closed: Closed) -> None:
+    def _end(self, closed: Exception) -> None:
         self._closed = closed
         for _, answered in self._unanswered.values():
             _fail(answered, closed)
         self._frames.put_nowait(None)
 
 
-def _fail(answered: asyncio.Future[p.Accepted], error: TurnwireError) -> None:
+def _fail(answered: asyncio.Future[p.Accepted], error: Exception) -> None:
     if not answered.done():
         answered.set_exception(error)

@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
-from turnwire.client.address import is_local
+from turnwire.client.address import check, is_local
 from turnwire.client.conversation import ClientConversation, refusal
 from turnwire.errors import TurnwireError
 
@@ -29,8 +29,10 @@ class Client:
     ) -> None:
         """`url`: where the server is, `http://127.0.0.1:7410`.
 
-        `find` says where it is now, and the token, in case it comes back at another address.
+        `find` says where it is now, and the token, in case it comes back at another address. Raises
+        TurnwireError if the one or the other cannot be right.
         """
+        check(url, token, "http", "https")
         self.url = url.rstrip("/")
         self._token = token
         self._find = find
@@ -76,6 +78,7 @@ class Client:
         """Where the server is now."""
         place = self._find() if self._find is not None else None
         if place is not None:
+            check(*place, "http", "https")
             self.url, self._token = place[0].rstrip("/"), place[1]
 
     def _request(self, method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
