@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from tests.cli.agents import QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import TURNWIRE, Start, Tell, lines
 from tests.cli.terminal import Terminal
 from tests.server.serving import Process, process
+from turnwire.client import Client
 
 ENTER, ESCAPE, UP, CONTROL_D = "\r", "\x1b", "\x1b[A", "\x04"
 READY = "› Say something"
@@ -75,7 +77,7 @@ class TestAsking:
             say(person, "ask")
             person.wait_for("A number, or your own words")
             assert "  2  Green  like a meadow" in person.screen.text
-            assert "demo waits for your answer · Esc stops it" in person.screen.lines[-1]
+            person.wait_for("demo waits for your answer · Esc stops it")
             say(person, "7")
             person.wait_for("There is no option '7': take 1 to 3.")
             say(person, "")
@@ -189,6 +191,44 @@ class TestTheQueue:
             person.wait_for("There are three of them")
             person.wait_for(READY)
             assert "think" not in person.screen.text
+
+    def test_what_comes_back_joins_what_was_typed_meanwhile(self, home: Path) -> None:
+        with server(home, SLOW) as running, chat(home) as person:
+            say(person, "long")
+            person.wait_for("1. Streams are rivers")
+            say(person, "think")
+            person.wait_for("queued: think")
+            running.popen.send_signal(signal.SIGSTOP)
+            try:
+                person.type(UP)
+                person.type("hard")
+                person.wait_for("› hard")
+            finally:
+                running.popen.send_signal(signal.SIGCONT)
+            person.wait_for("› think\n  hard")
+
+    def test_what_somebody_else_has_said_stays(self, home: Path, tell: Tell) -> None:
+        token = tell("token", "create", "--name", "phone", "--user", "ann").stdout.strip()
+
+        async def talk_as_ann(url: str) -> str:
+            client = Client(url, token)
+            name = await client.create()
+            async with client.conversation(name) as talk:
+                await talk.send("long")
+                await talk.send("think")
+            return name
+
+        with server(home, SLOW) as running:
+            name = asyncio.run(talk_as_ann(running.url))
+            with chat(home, "--conversation", name) as person:
+                person.wait_for("queued: think")
+                assert "Up takes" not in person.screen.text
+                say(person, "use a tool")
+                person.wait_for("queued: use a tool")
+                person.type(UP + UP)
+                person.wait_for("› use a tool")
+                person.wait_for("1 queued")
+                assert "queued: think" in person.screen.text
 
 
 class TestAServerThatDies:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from turnwire.cli.chatting.bar import bar_of
+from turnwire.cli.chatting.screen import ChatScreen
 from turnwire.cli.home import Home, program
 from turnwire.cli.live.cards import Call, Voice, brief_of
+from turnwire.cli.live.pen import Pen
 from turnwire.client import Line
 from turnwire.core.content import TextContent
 from turnwire.core.status import BackgroundTask, OpenRequest, QueueItem, Status
@@ -32,6 +37,28 @@ def bar(
         start=start,
     )
     return "".join(part[1] for part in said)
+
+
+class Nobody:
+    """Hears nothing."""
+
+    def entered(self, text: str) -> None:
+        raise AssertionError(text)
+
+    def escaped(self) -> None:
+        raise AssertionError
+
+    def left(self) -> None:
+        raise AssertionError
+
+    def reached_up(self) -> bool:
+        return False
+
+    def bar(self) -> StyleAndTextTuples:
+        return []
+
+    def invitation(self) -> str:
+        return ""
 
 
 class TestTheBar:
@@ -66,6 +93,21 @@ class TestTheBar:
         assert bar(LIVE, held) == "● live · demo · 1 held · Ctrl-D leaves"
         behind = Status("active", False, [], [], background_tasks=[BackgroundTask("b-1")])
         assert bar(LIVE, behind) == "● live · demo has 1 task in the background · Ctrl-D leaves"
+
+
+class TestWhatIsGivenBack:
+    def test_goes_to_the_draft_and_not_into_an_answer(self) -> None:
+        async def run() -> None:
+            screen = ChatScreen(Pen(io.StringIO()), Nobody())
+            screen.give_back("one")
+            shown = [screen._buffer.text]
+            async with screen.aside():
+                screen.give_back("zero")
+                shown.append(screen._buffer.text)
+            shown.append(screen._buffer.text)
+            assert shown == ["one", "", "zero\none"]
+
+        asyncio.run(run())
 
 
 class TestAToolInOneLine:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from turnwire.client import Client, ClientConversation, Closed
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.errors import TurnwireError
+from turnwire.server.hub import _RETRY_AFTER
 
 
 async def frames_of(talk: ClientConversation, kind: type[f.Frame]) -> AsyncIterator[f.Frame]:
@@ -138,6 +140,8 @@ def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
         with process(tmp_path) as second:
             assert second.url != first.url
             place = second.url, second.token
+            shown = await client.request("GET", "/api/conversations")
+            assert len(shown["conversations"]) == 1, "what is asked over HTTP finds it too"
             talk.hurry()
             await asyncio.wait_for(talk.send("hello again"), PATIENCE)
             await until(talk, f.AssistantComplete)
@@ -146,6 +150,28 @@ def test_a_server_that_comes_again_at_another_address(tmp_path: Path) -> None:
         assert lines[:2] == ["catching_up", "live"]
         assert lines[-2:] == ["catching_up", "live"]
         assert "offline" in lines
+
+    asyncio.run(run())
+
+
+def test_who_has_to_wait_does_not_come_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: low)
+
+    async def run() -> None:
+        async with serving(tmp_path, max_connections=1) as server:
+            client = client_of(server)
+            name = await client.create()
+            async with client.conversation(name) as first, asyncio.timeout(PATIENCE):
+                await first.connected.wait()
+                second = client.conversation(name)
+                loop, told = asyncio.get_running_loop(), asyncio.Event()
+                second.on_line = told.set
+                async with second:
+                    await told.wait()
+                    assert second.line.retry_at is not None
+                    assert second.line.retry_at - loop.time() > _RETRY_AFTER - 1
 
     asyncio.run(run())
 
@@ -170,6 +196,114 @@ def test_what_cannot_be_helped_is_raised(tmp_path: Path) -> None:
             url = server.url
         with pytest.raises(TurnwireError, match="cannot be reached"):
             await Client(url, "").request("GET", "/healthz")
+
+    asyncio.run(run())
+
+
+def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as talk:
+                await talk.send("hello")
+            async with client.conversation(name) as talk, asyncio.timeout(PATIENCE):
+                await talk.connected.wait()
+            told: list[dict[str, Any]] = []
+            async with asyncio.timeout(PATIENCE):
+                while len(told) < 2:
+                    audit = await client.request("GET", "/api/audit", limit=100)
+                    told = [row for row in audit["audit"] if row["action"] == "disconnected"]
+            assert [row["data"]["code"] for row in told] == [1000, 1000]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:7410", "localhost", "ws://x", "http://", "http://x:y"])
+def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
+    with pytest.raises(TurnwireError, match="Write it like http://127"):
+        Client(url, "tw_1")
+
+
+def test_a_token_with_the_end_of_its_line_is_refused_at_once() -> None:
+    with pytest.raises(TurnwireError, match="without the end of the line"):
+        Client("http://127.0.0.1:7410", "tw_1\n")
+
+
+def test_a_defect_on_the_way_is_raised_where_somebody_waits(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            name = await client_of(server).create()
+            lost = Client(server.url, server.token, find=lambda: ("nowhere", ""))
+            async with lost.conversation(name) as talk:
+                for waiting in (talk.send("hello"), until(talk, f.SessionState)):
+                    with pytest.raises(TurnwireError, match="not the address of a server"):
+                        await waiting
+            with pytest.raises(TurnwireError, match="not the address of a server"):
+                await lost.request("GET", "/healthz")
+
+    asyncio.run(run())
+
+
+def test_what_is_too_large_is_refused_however_large(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, max_frame_bytes=10_000) as server:
+            client = client_of(server)
+            talk = client.conversation(await client.create(options={"delay": 0}))
+            early = asyncio.create_task(talk.send("x" * 100_000))
+            async with talk, asyncio.timeout(PATIENCE):
+                for sending in (early, talk.send("x" * 10_000), talk.send("x" * 100_000)):
+                    with pytest.raises(Refused) as refused:
+                        await sending
+                    assert refused.value.code == "PAYLOAD_TOO_LARGE"
+                    assert refused.value.data["max_frame_bytes"] == 10_000
+                await talk.send("hello")
+
+    asyncio.run(run())
+
+
+def test_answers_are_heard_however_much_waits_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as talk:
+                await talk.send("think and use a tool")
+                await talk.send("a question")
+                async for frame in talk:
+                    if isinstance(frame, f.AssistantRequestInput):
+                        await talk.answer(frame.payload.question_id, "yes")
+                    if isinstance(frame, f.AssistantComplete) and frame.turn_id == 2:
+                        break
+            async with client.conversation(name) as talk:
+                await talk.connected.wait()
+                assert len(talk.view().turns) == 2
+                await talk.interrupt(1)
+                await until(talk, f.AssistantRequestInput)
+
+    asyncio.run(run())
+
+
+def test_who_does_not_read_makes_the_server_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("turnwire.client.conversation._WAITING", 3)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as idle, client.conversation(name) as talk:
+                await idle.connected.wait()
+                await talk.send("long")
+                await until(talk, f.AssistantComplete)
+                assert not idle.view().turns
+                await until(idle, f.AssistantComplete)
+                assert idle.view().messages == talk.view().messages
 
     asyncio.run(run())
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.server.serving import ROOT
+from tests.server.serving import ROOT, Process, process
+from turnwire.client import Client
 from turnwire.core.error_codes import ERRORS
 from turnwire.server.http import API
 from turnwire.server.problems import STATUS
@@ -51,3 +56,35 @@ def test_every_control_has_its_test(row: list[str]) -> None:
     assert names
     for name in names:
         assert f"def {name}(" in tests
+
+
+def say(server: Process, name: str, *prompts: str) -> str:
+    """What the client on the protocol's page prints."""
+    page = (DOCS / "protocol" / "v2.md").read_text()
+    [program] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    command = [sys.executable, "-c", program, server.url.replace("http", "ws"), server.token, name]
+    run = subprocess.run([*command, *prompts], capture_output=True, timeout=60, check=True)
+    assert not run.stderr
+    return run.stdout.decode()
+
+
+def test_the_client_on_the_page_leaves_old_questions_alone(tmp_path: Path) -> None:
+    with process(tmp_path) as server:
+        name = asyncio.run(Client(server.url, server.token).create(options={"delay": 0}))
+        assert "assistant.request_resolved" in say(server, name, "ask me")
+        again = say(server, name, "think", "ask me")
+    assert again.count("assistant.request_input") == 2
+    assert again.count("user.message ") == 3
+
+
+def test_the_client_on_the_page_takes_what_is_as_large_as_it_may_be(tmp_path: Path) -> None:
+    async def fill(server: Process) -> str:
+        client = Client(server.url, server.token)
+        name = await client.create(options={"delay": 0})
+        async with client.conversation(name) as talk, asyncio.timeout(60):
+            await talk.send("x" * ((1 << 20) - 200))
+        return name
+
+    with process(tmp_path) as server:
+        name = asyncio.run(fill(server))
+        assert say(server, name, "think").count("user.message ") == 2

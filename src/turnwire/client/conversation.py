@@ -8,13 +8,14 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal, Self, cast
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from turnwire.client.address import check, is_local
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.view import View
 from turnwire.dialects.v2 import commands as c
@@ -29,16 +30,14 @@ __all__ = ["ClientConversation", "Closed", "Line", "refusal"]
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 30.0  # seconds between attempts
 _LASTED = 5.0  # seconds after which a connection counts as a good one
-_WAITING = 10_000  # frames that may wait for whoever reads them
+_WAITING = 10_000  # frames that may wait for whoever reads them before the server has to wait
 
 
 class Line(Struct, frozen=True):
     """How the connection is."""
 
     state: Literal["connecting", "catching_up", "live", "offline"]
-    retry_at: float | None = (
-        None  # where it is offline: when it is tried again, by the loop's clock
-    )
+    retry_at: float | None = None  # if offline: when it is tried again, by the loop's clock
 
 
 class Closed(TurnwireError):
@@ -61,7 +60,10 @@ def refusal(error: Mapping[str, Any]) -> TurnwireError:
 
 
 class ClientConversation:
-    """Follows a conversation and talks in it. Iterate over it for its frames, each once."""
+    """Follows a conversation and talks in it. Iterate over it for its frames, each once.
+
+    If too many wait to be read, it hears no more until some are read or something is asked.
+    """
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class ClientConversation:
         find: Callable[[], tuple[str, str] | None] | None = None,
     ) -> None:
         """`find`, where it is given, is asked before each attempt: the address and token of today."""
+        check(address, token, "ws", "wss")
         self.cursor = last_sequence  # everything up to this number was seen
         self.epoch = epoch
         self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
@@ -85,12 +88,14 @@ class ClientConversation:
         self._hurry = asyncio.Event()
         self._tail = tail
         self._socket: ClientConnection | None = None
+        self._largest: int | None = None  # bytes of a frame, as this connection's server has said
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
-        self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue(_WAITING)
+        self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue()
+        self._wanted = asyncio.Event()  # set when a frame was taken, or an answer is waited for
         self._reducer = ViewReducer()
         self._ended: set[int] = set()  # turns whose end was seen
         self._last_error: p.ErrorPayload | None = None
-        self._closed: Closed | None = None
+        self._closed: Exception | None = None  # why there is no way back
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -107,6 +112,7 @@ class ClientConversation:
         """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
         while True:
             frame = await self._frames.get()
+            self._wanted.set()
             if frame is None:
                 assert self._closed is not None
                 raise self._closed
@@ -172,35 +178,52 @@ class ClientConversation:
         raw = msgspec.json.encode(command)
         answered: asyncio.Future[p.Accepted] = asyncio.get_running_loop().create_future()
         self._unanswered[own_id] = (raw, answered)
+        self._wanted.set()
         try:
             if self._socket is not None:
                 with suppress(ConnectionClosed):  # then it is sent again
-                    await self._socket.send(raw.decode())
+                    await self._put(self._socket, raw, answered)
             return await answered
         finally:
             self._unanswered.pop(own_id, None)
 
+    async def _put(
+        self, socket: ClientConnection, raw: bytes, answered: asyncio.Future[p.Accepted]
+    ) -> None:
+        """Send it. What is much too large would be cut off unread, together with the line."""
+        if self._largest is not None and len(raw) > self._largest:
+            _fail(answered, Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=self._largest))
+        else:
+            await socket.send(raw.decode())
+
     # --- the line -------------------------------------------------------------------------------
 
     async def _attend(self) -> None:
+        """Whoever waits for something hears of the end, whatever it is."""
+        try:
+            await self._connect_again()
+        except Exception as failure:
+            self._end(failure)
+
+    async def _connect_again(self) -> None:
         """Connect, and again, until it cannot help any more."""
         loop = asyncio.get_running_loop()
         pause = 0.0
-        while self._closed is None:
+        while True:
             began = loop.time()
             code = await self._connect()
             self.connected.clear()
-            self._socket = None
+            self._socket = self._largest = None
             if not may_reconnect(code):
-                await self._end(Closed(code, self._last_error))
+                self._end(Closed(code, self._last_error))
                 return
             lasted = loop.time() - began > _LASTED
             pause = 0.0 if lasted else min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE)
-            error = self._last_error
+            wait = pause * random.uniform(0.5, 1.5)
+            error, self._last_error = self._last_error, None
             if error is not None and error.code == "RATE_LIMITED":
-                pause = max(pause, float(error.data.get("retry_after", 0)))
-            self._last_error = None
-            await self._pause(pause * random.uniform(0.5, 1.5))
+                wait = max(wait, float(error.data.get("retry_after", 0)))
+            await self._pause(wait)
 
     async def _pause(self, seconds: float) -> None:
         self._hurry.clear()
@@ -224,26 +247,34 @@ class ClientConversation:
             place["tail"] = self._tail
         if self._find is not None:
             self._address, self._token = self._find() or (self._address, self._token)
-        is_local = urlsplit(self._address).hostname in ("127.0.0.1", "localhost", "::1")
+            check(self._address, self._token, "ws", "wss")
         try:
-            async with connect(
+            socket = await connect(
                 f"{self._address}?{urlencode(place)}",
                 additional_headers={"Authorization": f"Bearer {self._token}"},
                 max_size=None,
                 compression=None,
-                proxy=None if is_local else True,
-            ) as socket:
-                self._socket = socket  # first: what is asked from now on goes out by itself
-                for raw, _ in list(self._unanswered.values()):
-                    await socket.send(raw.decode())
-                async for message in socket:
-                    if not await self._hear(decode(message)):
-                        return 1006  # something is missing: begin again from the last place
+                proxy=None if is_local(self._address) else True,
+            )
+            try:
+                await self._listen(socket)
+            finally:
+                await socket.close()  # a good end, also if this client just leaves
         except ConnectionClosed as closed:
             return closed.rcvd.code if closed.rcvd else 1006
         except (OSError, WebSocketException):
             return 1006
         return 1000
+
+    async def _listen(self, socket: ClientConnection) -> None:
+        """To the end; or until something is missing: then begin again from the last place."""
+        async for message in socket:
+            if not await self._hear(decode(message)):
+                return
+            if self._socket is None and self._largest is not None:
+                self._socket = socket  # what is asked from now on goes out by itself
+                for raw, answered in list(self._unanswered.values()):
+                    await self._put(socket, raw, answered)
 
     async def _hear(self, frame: f.ServerFrame) -> bool:
         """Take a frame. False: one before it is missing."""
@@ -253,6 +284,7 @@ class ClientConversation:
         match frame:
             case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
                 self._tell(Line("catching_up"))
+                self._largest = info.limits.max_frame_bytes
                 if self.epoch not in (None, info.epoch):
                     self.cursor = info.first - 1
                 self.epoch = info.epoch
@@ -283,8 +315,15 @@ class ClientConversation:
                     if number > self.cursor + 1:
                         return False
                     self.cursor = number
-        await self._frames.put(frame)
+        self._frames.put_nowait(frame)
+        await self._until_wanted()
         return True
+
+    async def _until_wanted(self) -> None:
+        """Do not read ahead too far. An answer, and the end of what was missed, may be further on."""
+        while self._frames.qsize() >= _WAITING and not self._unanswered and self.connected.is_set():
+            self._wanted.clear()
+            await self._wanted.wait()
 
     def _accepted(self, ack: p.Accepted) -> None:
         waiting = self._unanswered.get(ack.client_message_id or "")
@@ -293,13 +332,17 @@ class ClientConversation:
 
     def _refused(self, error: p.ErrorPayload) -> None:
         waiting = self._unanswered.get(error.client_message_id or "")
-        if waiting is not None and not waiting[1].done():
+        if waiting is not None:
             told = cast("Mapping[str, Any]", msgspec.to_builtins(error))
-            waiting[1].set_exception(refusal(told))
+            _fail(waiting[1], refusal(told))
 
-    async def _end(self, closed: Closed) -> None:
+    def _end(self, closed: Exception) -> None:
         self._closed = closed
         for _, answered in self._unanswered.values():
-            if not answered.done():
-                answered.set_exception(closed)
-        await self._frames.put(None)
+            _fail(answered, closed)
+        self._frames.put_nowait(None)
+
+
+def _fail(answered: asyncio.Future[p.Accepted], error: Exception) -> None:
+    if not answered.done():
+        answered.set_exception(error)

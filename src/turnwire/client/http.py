@@ -7,11 +7,12 @@ from collections.abc import Callable
 from http.client import HTTPResponse
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
+from turnwire.client.address import check, is_local
 from turnwire.client.conversation import ClientConversation, refusal
 from turnwire.errors import TurnwireError
 
@@ -28,13 +29,13 @@ class Client:
     ) -> None:
         """`url`: where the server is, `http://127.0.0.1:7410`.
 
-        `find` says where it is now, and the token, in case it comes back at another address.
+        `find` says where it is now, and the token, in case it comes back at another address. Raises
+        TurnwireError if the one or the other cannot be right.
         """
+        check(url, token, "http", "https")
         self.url = url.rstrip("/")
         self._token = token
         self._find = find
-        local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
-        self._opener = build_opener(ProxyHandler({})) if local else build_opener()
 
     def conversation(
         self,
@@ -73,7 +74,15 @@ class Client:
         """Anything else of the interface: its JSON. Raises TurnwireError."""
         return await asyncio.to_thread(self._request, method, path, body, query)
 
+    def _look(self) -> None:
+        """Where the server is now."""
+        place = self._find() if self._find is not None else None
+        if place is not None:
+            check(*place, "http", "https")
+            self.url, self._token = place[0].rstrip("/"), place[1]
+
     def _request(self, method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
+        self._look()
         address = f"{self.url}{path}"
         if query:
             address += f"?{urlencode(query)}"
@@ -83,9 +92,10 @@ class Client:
             headers["Content-Type"] = "application/json"
             raw = msgspec.json.encode(body)
         request = Request(address, raw, headers, method=method)
+        opener = build_opener(ProxyHandler({})) if is_local(self.url) else build_opener()
         try:
             answer: HTTPResponse
-            with self._opener.open(request, timeout=_SECONDS) as answer:
+            with opener.open(request, timeout=_SECONDS) as answer:
                 return msgspec.json.decode(answer.read() or b"null")
         except HTTPError as refused:
             raise _refused(refused.read(), refused.code) from None

@@ -26,6 +26,7 @@ from turnwire.core.content import Content, TextContent
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import QueueItem, Status
 from turnwire.dialects.v2 import frames as f
+from turnwire.server.keys import OWNER
 
 __all__ = ["Room"]
 
@@ -50,6 +51,7 @@ class Room:
         self._agent = "the agent"
         self._since = 0.0  # when the turn began
         self._stopping: int | None = None  # the turn that is being stopped
+        self._taken: set[str] = set()  # messages of the queue that are being taken back
         self.unsent: list[str] = []  # words that the server has not acknowledged
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving: asyncio.Future[int] | None = None
@@ -109,11 +111,12 @@ class Room:
 
     def reached_up(self) -> bool:
         """Take the newest message back that waits."""
-        for item in reversed(self.status.queue if self.status is not None else []):
-            if all(isinstance(part, TextContent) for part in item.content):
-                self._spawn(self._take_back(item))
-                return True
-        return False
+        item = self._newest()
+        if item is None:
+            return False
+        self._taken.add(item.queue_id)
+        self._spawn(self._take_back(item))
+        return True
 
     def bar(self) -> StyleAndTextTuples:
         """How things stand."""
@@ -149,8 +152,20 @@ class Room:
         self.unsent.remove(text)  # whoever leaves before is told of it
         self._show_waiting()
 
+    def _newest(self) -> QueueItem | None:
+        """The last message in the queue that is this person's own, in words, and not yet taken."""
+        for item in reversed(self.status.queue if self.status is not None else []):
+            is_own = item.by in (None, OWNER) and item.queue_id not in self._taken
+            if is_own and all(isinstance(part, TextContent) for part in item.content):
+                return item
+        return None
+
     async def _take_back(self, item: QueueItem) -> None:
-        await self._talk.change_queue("remove", item.queue_id)
+        try:
+            await self._talk.change_queue("remove", item.queue_id)
+        except Refused:
+            self._taken.discard(item.queue_id)
+            raise
         self._screen.give_back(_words(item.content))
 
     # --- what the conversation does -----------------------------------------------------------
@@ -199,11 +214,11 @@ class Room:
             if (more := len(status.queue) - _SHOWN) > 0:
                 lines.append(Text(f"  and {more} more", "dim"))
         lines += [_waiting("sending", text) for text in self.unsent]
-        if status is not None and status.queue:
-            keys = "Up takes the last one back"
-            if status.queue_held:
-                keys = f"Enter lets the queue go on · {keys}"
-            lines.append(Text(f"  {keys}", "dim"))
+        keys = ["Up takes the last one back"] if self._newest() is not None else []
+        if status is not None and status.queue and status.queue_held:
+            keys.insert(0, "Enter lets the queue go on")
+        if keys:
+            lines.append(Text(f"  {' · '.join(keys)}", "dim"))
         self._painter.waiting(lines)
 
     async def _tick(self) -> None:

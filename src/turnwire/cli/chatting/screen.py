@@ -95,6 +95,7 @@ class ChatScreen:
         self._lines: list[str] = []
         self._hint = ""
         self._reading: asyncio.Future[str] | None = None
+        self._draft: Document | None = None  # what was being typed, while a question has the prompt
         self._last_key = 0.0
         self._size = pen.size
         self.on_resize: Callable[[], None] | None = None
@@ -255,12 +256,12 @@ class ChatScreen:
         loop = asyncio.get_running_loop()
         while (left := self._last_key + _QUIET - loop.time()) > 0:  # noqa: ASYNC110 - it is time
             await asyncio.sleep(left)
-        draft = self._buffer.document
+        self._draft = self._buffer.document
         self._buffer.document = Document()
         try:
             yield
         finally:
-            self._buffer.document = draft
+            self._buffer.document, self._draft = self._draft, None
             self._app.invalidate()
 
     async def read_line(self, hint: str, text: str = "") -> str:
@@ -276,9 +277,15 @@ class ChatScreen:
             self._buffer.document = Document()
 
     def give_back(self, text: str) -> None:
-        """What could not be sent can be sent again."""
-        if not self._buffer.text:
-            self._buffer.document = Document(text)
+        """What could not be sent can be sent again: it stands before what is being typed."""
+        typed = self._draft if self._draft is not None else self._buffer.document
+        if typed.text:
+            text += "\n"
+        draft = Document(text + typed.text, len(text) + typed.cursor_position)
+        if self._draft is not None:
+            self._draft = draft
+        else:
+            self._buffer.document = draft
 
     def _enter(self, event: KeyPressEvent) -> None:
         text = self._buffer.text
