@@ -273,3 +273,24 @@ def test_one_connection_too_many(tmp_path: Path, limit: str) -> None:
                 pass
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_user"])
+def test_no_more_get_in_by_coming_all_at_once(tmp_path: Path, limit: str) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, **{limit: 2}) as server:  # type: ignore[arg-type]
+            name = await server.begin()
+            crowd = [server.client(name) for _ in range(20)]
+            await asyncio.gather(*(each.come(until_ready=False) for each in crowd))
+            first = await asyncio.gather(*(each.next() for each in crowd))
+            assert [each["type"] for each in first].count("session.connected") == 2
+            for client, frame in zip(crowd, first, strict=True):
+                if frame["type"] == "session.connected":
+                    await client.leave()
+                else:
+                    assert await client.until_closed() == 4003
+            await until(lambda: len(server.service.hub) == 0)
+            async with server.client(name), server.client(name):
+                pass
+
+    asyncio.run(run())
