@@ -420,3 +420,36 @@ def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
             assert await connect(server, name, elsewhere) == "FORBIDDEN"
 
     asyncio.run(run())
+
+
+def test_users_of_an_application_come_with_a_key_of_its_own_kind(tmp_path: Path) -> None:
+    """A Bearer that Turnwire does not know is the application's to judge; then no page is needed."""
+
+    async def authenticate(scope: Any) -> str | None:
+        headers = dict(scope["headers"])
+        keys = (b"Bearer carls.jwt", b"Basic Y2FybA==")
+        return "carl" if headers.get(b"authorization") in keys else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            name, host = await server.begin(user="carl"), host_of(server)
+            here, carl = ("Host", host), ("Authorization", "Bearer carls.jwt")
+            origin, evil = ("Origin", f"http://{host}"), ("Origin", "http://evil.example")
+            basic = ("Authorization", "Basic Y2FybA==")
+            for given, told in (
+                ([carl], "in"),
+                ([carl, origin], "in"),
+                ([carl, evil], "FORBIDDEN"),
+                ([basic, origin], "in"),
+                ([basic], "FORBIDDEN"),  # a browser adds it to what any page asks for
+                ([("Authorization", "Bearer somebody")], "UNAUTHORIZED"),
+                ([carl, carl], "UNAUTHORIZED"),
+                ([("Authorization", f"Bearer {server.token}")], "in"),
+            ):
+                assert await connect(server, name, [here, *given]) == told, given
+                given = [here, *given, ("Content-Type", "application/json")]
+                made = await request(server.url, "POST", "/api/conversations", given, b"{}")
+                status = {"in": 201, "FORBIDDEN": 403, "UNAUTHORIZED": 401}[told]
+                assert made[0] == status, given
+
+    asyncio.run(run())
