@@ -363,7 +363,17 @@ def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
         assert (await http.get("/readyz")).json() == {"status": "ready"}
         assert "Turnwire" in (await http.get("/")).text
         assert (await http.get("/nowhere")).status_code == 404
-        assert (await http.put("/api/conversations")).status_code == 405
+
+    play(tmp_path, scene)
+
+
+def test_what_an_address_cannot_do_is_said_as_everything_else(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.put("/api/conversations")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET")
+        assert answer.json()["error"]["code"] == "METHOD_NOT_ALLOWED"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert (await http.head("/healthz")).status_code == 200
 
     play(tmp_path, scene)
 

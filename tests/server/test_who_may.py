@@ -155,9 +155,18 @@ def test_another_name_is_refused_everywhere(tmp_path: Path, hosts: list[str]) ->
         async with serving(tmp_path) as server:
             given = [("Host", host) for host in hosts]
             token = ("Authorization", f"Bearer {server.token}")
-            for path in ("/api/conversations", "/healthz", "/", "/enter?link=x"):
-                status, _, _ = await request(server.url, "GET", path, [*given, token])
-                assert status in (400, 403), path
+            for method, path in [
+                ("GET", "/api/conversations"),
+                ("GET", "/healthz"),
+                ("GET", "/"),
+                ("GET", "/enter?link=x"),
+                ("GET", "/nowhere"),
+                ("PUT", "/api/conversations"),
+                ("POST", "/healthz"),
+                ("OPTIONS", "/api/inbox"),
+            ]:
+                status, _, _ = await request(server.url, method, path, [*given, token])
+                assert status in (400, 403), (method, path)
             path = f"/ws/conversations/{await server.begin()}?protocol=v2"
             frames, code, _ = await upgrade(server.url, path, [*given, token])
             assert code in (4503, 400)

@@ -7,9 +7,7 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from starlette.routing import Router
-
-from turnwire.server.http import make_router
+from turnwire.server.http import Door, make_router
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
 from turnwire.settings import Settings
@@ -32,7 +30,7 @@ class App:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._service: Service | None = None
-        self._routes: tuple[Service, Router] | None = None
+        self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
@@ -68,7 +66,7 @@ class App:
         else:
             await self._router(service)(scope, receive, send)
 
-    def _router(self, service: Service) -> Router:
+    def _router(self, service: Service) -> Door:
         if self._routes is None or self._routes[0] is not service:
             self._routes = (service, make_router(service))
         return self._routes[1]
