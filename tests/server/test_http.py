@@ -292,6 +292,9 @@ def test_blobs(tmp_path: Path) -> None:
         ({"cwd": "ROOT/../.."}, 403),
         ({"cwd": "ROOT/link"}, 403),
         ({"cwd": "ROOT/missing"}, 400),
+        ({"cwd": "~nosuchuser/x"}, 400),
+        ({"cwd": "ROOT/" + "x" * 5000}, 400),
+        ({"cwd": "ROOT/circle/x"}, 400),
         ({"cwd": "ROOT"}, 201),
         ({"cwd": "ROOT/inner"}, 201),
         ([], 400),
@@ -303,6 +306,7 @@ def test_what_a_conversation_may_begin_with(tmp_path: Path, body: Any, status: i
     root = tmp_path / "root"
     (root / "inner").mkdir(parents=True)
     (root / "link").symlink_to("/etc")
+    (root / "circle").symlink_to(root / "circle")
     if isinstance(body, dict) and "cwd" in body:
         body = {"cwd": body["cwd"].replace("ROOT", str(root))}
 

@@ -128,7 +128,10 @@ async def _content(
 def _check_path(path: str, cwd: str | None, service: Service) -> None:
     if "\0" in path:
         raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
-    where = Path(cwd or ".", path)
-    if not any(where.resolve().is_relative_to(root) for root in service.roots):
+    try:
+        where = Path(cwd or ".", path).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
+    if not any(where.is_relative_to(root) for root in service.roots):
         said = f"{path!r} is not below a directory that agents may work in."
         raise Refused("FORBIDDEN", said)
