@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import sys
 import tomllib
@@ -97,6 +98,14 @@ class Sourced(Struct, frozen=True):
 _OURS = [f for f in structs.fields(Settings) if f.name not in ("authenticate", "made_agents")]
 _NAMES = {field.name: field for field in _OURS}
 
+# Where it is not anything from 0 on.
+_RANGES: dict[str, tuple[float, float]] = {
+    "port": (0, 65535),
+    "heartbeat_seconds": (1, math.inf),
+    "ping_seconds": (0.1, math.inf),
+    "pong_seconds": (0.1, math.inf),
+}
+
 
 def read_settings(
     flags: Mapping[str, Any] | None = None,
@@ -163,8 +172,15 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
     except msgspec.ValidationError as error:
         said = f"{field.name} is {value!r} ({source}): {error}."
         raise BadSetting(f"{said} Mend it there.") from None
-    if isinstance(checked, int | float) and not isinstance(checked, bool) and checked < 0:
-        raise BadSetting(f"{field.name} is {checked} ({source}): it cannot be less than 0.")
+    if isinstance(checked, int | float) and not isinstance(checked, bool):
+        least, most = _RANGES.get(field.name, (0, math.inf))
+        said = f"{field.name} is {checked} ({source}): it"
+        if not math.isfinite(checked):
+            raise BadSetting(f"{said} has to be a number that one can wait for.")
+        if checked < least:
+            raise BadSetting(f"{said} cannot be less than {least}.")
+        if checked > most:
+            raise BadSetting(f"{said} cannot be more than {most}.")
     return checked
 
 
