@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from tests.server.serving import ROOT, Process, process
 
 
 def turnwire(
-    path: Path, *words: str, said: str = "", code: int = 0
+    path: Path, *words: str, said: str = "", code: int = 0, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     program = "from turnwire.cli.main import main; main()"
@@ -27,6 +29,7 @@ def turnwire(
         text=True,
         timeout=60,
         cwd=ROOT,
+        env={**os.environ, **environ},
         check=False,
     )
     assert run.returncode == code, run.stderr
@@ -145,3 +148,17 @@ def test_the_doctor(server: Process, tmp_path: Path) -> None:
     assert "MEND" in turnwire(file, "doctor", code=1).stdout
     tmp_path.chmod(0o755)
     assert "can be read by others" in turnwire(tmp_path, "doctor", code=1).stdout
+
+
+def test_an_agent_that_there_is_not(tmp_path: Path) -> None:
+    run = turnwire(tmp_path / "none", "serve", "--port", "0", "--agent", "nope", code=2)
+    assert "there is no agent 'nope'. Choose with --agent: " in run.stderr
+    assert not (tmp_path / "none" / "server.json").exists()
+    run = turnwire(tmp_path / "none", "doctor", code=1, TURNWIRE_AGENT="nope")
+    assert "MEND  nope, which new conversations are with: there is no such agent." in run.stdout
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+def test_the_doctor_looks_at_the_address_as_the_server_would(tmp_path: Path) -> None:
+    run = turnwire(tmp_path / "none", "doctor", TURNWIRE_HOST="::1", TURNWIRE_PORT="0")
+    assert "ok    ::1:0 is free" in run.stdout

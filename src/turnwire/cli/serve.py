@@ -52,9 +52,9 @@ def command(
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
     settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
-    chosen_port = next(each.source != "default" for each in told if each.name == "port")
+    chosen = {each.name for each in told if each.source != "default"}
     home = Home(Path(data_dir) if data_dir else None)
-    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+    _serve(settings, home, chosen, open_it=open_it)
 
 
 def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
@@ -71,12 +71,13 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
     return read_settings(flags, defaults=usual)
 
 
-def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
+def _serve(settings: Settings, home: Home, chosen: set[str], *, open_it: bool | None) -> None:
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
     from turnwire.server.place import find_server, forget_server, tell_server
 
+    any_port = "port" not in chosen
     other = find_server(settings.data_path)
     if other is not None:
         said = f"another server runs on this data already, at {other.url} (process {other.pid})"
@@ -93,10 +94,12 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     async def announce() -> None:
         service = await app.start()
         assert service.owner is not None
+        agents = service.engine.agents
+        if "agent" in chosen:
+            _check_agent(settings.agent, [*agents])
         link = f"{url}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
         tell_server(settings.data_path, url)
-        agents = service.engine.agents
         click.echo(banner(settings, url, link, agents, other_port=moved, command=home.command))
         if open_it or (open_it is None and _has_browser()):
             _open(link)
@@ -105,6 +108,13 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         _run(Server(app, settings, listener, announce))
     finally:
         forget_server(settings.data_path)
+
+
+def _check_agent(name: str, there: list[str]) -> None:
+    """New conversations would all be refused."""
+    if name not in there and ":" not in name:
+        known = ", ".join(there)
+        raise TurnwireError(f"there is no agent {name!r}. Choose with --agent: {known}")
 
 
 def _run(server: Any) -> None:
