@@ -11,6 +11,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
+from turnwire.server.limits import MOST_ID
 
 __all__ = ["STATUS", "error_body", "error_frame", "refusal_of"]
 
@@ -62,12 +63,15 @@ def error_frame(
 ) -> f.SessionError:
     """A refusal, as a client is told."""
     data = {key: value for key, value in refused.data.items() if key != "client_message_id"}
+    own_id = client_message_id or refused.data.get("client_message_id")
+    if own_id is not None and len(own_id) > MOST_ID:
+        own_id = None  # that is what is wrong with it, and it may be a megabyte
     payload = p.ErrorPayload(
         refused.code,
         refused.message,
         refused.retryable,
         refused.what_to_do,
-        client_message_id or refused.data.get("client_message_id"),
+        own_id,
         data,
     )
     return f.SessionError(conversation_id, None, None, now, None, payload)
