@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from msgspec import structs
 
 from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
+from turnwire.server.problems import STATUS, error_body
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
 QUICK = {"delay": 0}
@@ -421,5 +424,24 @@ def test_no_address_of_a_conversation_is_there_for_others(
             assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
         shown = (await http.get(f"/api/conversations/{name}")).json()
         assert "title" not in shown, "and nothing has happened to it"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("code", [code for code in STATUS if code != "UNKNOWN_MESSAGE_TYPE"])
+def test_an_answer_does_not_speak_of_frames(code: Any) -> None:
+    told = msgspec.json.decode(error_body(Refused(code, "No.")))["error"]["what_to_do"]
+    assert told
+    assert "frame" not in told
+    assert "conversation's owner" not in told
+
+
+def test_the_words_of_a_hit_are_marked(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async with server.client(await server.begin()) as client:
+            await client.say("a red fox", "m-1")
+            await client.end_of(1)
+        hits = (await http.get("/api/search?q=fox")).json()["hits"]
+        assert any("\x02fox\x03" in hit["snippet"] for hit in hits)
 
     play(tmp_path, scene)
