@@ -23,6 +23,7 @@ __all__ = [
     "Settings",
     "Sourced",
     "default_data_dir",
+    "flag_of_v2",
     "read_settings",
 ]
 
@@ -136,6 +137,11 @@ def read_settings(
         chosen[name] = _checked(value, field, source)
         told.append(Sourced(name, chosen[name], source))
     return Settings(**chosen), told
+
+
+def flag_of_v2() -> bool:
+    """Whether the environment says that protocol v2 is spoken, where no setting does."""
+    return os.environ.get(_FLAG, "").lower() in ("1", "true", "yes", "on")
 
 
 def _usual(field: structs.FieldInfo) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
 from turnwire.server.limits import Buckets
 from turnwire.server.rpc.feed import Feeds
-from turnwire.settings import Settings
+from turnwire.settings import Settings, flag_of_v2
 
 __all__ = ["Service"]
 
@@ -57,7 +56,7 @@ class Service:
         self.feeds = Feeds(self.engine.new_id)
         self._requests = Buckets(settings.requests_per_second, settings.requests_at_once)
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
-        self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
+        self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._tidying: Timer | None = None
@@ -159,10 +158,6 @@ async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
         await work
     except TurnwireError as failure:
         _log.warning("%s: %s", trouble, failure.message)
-
-
-def _flag() -> bool:
-    return os.environ.get("CHAT_PROTOCOL_V2_ENABLED", "").lower() in ("1", "true", "yes", "on")
 
 
 def _agents(settings: Settings) -> dict[str, Agent]:
