@@ -462,3 +462,36 @@ def test_users_of_an_application_come_with_a_key_of_its_own_kind(tmp_path: Path)
                 assert made[0] == status, given
 
     asyncio.run(run())
+
+
+# --- pages on the list ---------------------------------------------------------------------------
+
+
+def test_a_page_on_the_list_may_read_what_it_is_answered_and_no_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, origins=["https://app.example"]) as server:
+            here, page = ("Host", host_of(server)), ("Origin", "https://app.example")
+            token = ("Authorization", f"Bearer {server.token}")
+            asks = [("Access-Control-Request-Method", "PATCH")]
+            path = "/api/conversations"
+            status, told, _ = await request(server.url, "OPTIONS", path, [here, page, *asks])
+            assert status == 204
+            assert told["access-control-allow-origin"] == "https://app.example"
+            assert told["access-control-allow-credentials"] == "true"
+            assert "patch" in told["access-control-allow-methods"]
+            assert "authorization" in told["access-control-allow-headers"]
+            for given, expected in (([token], 200), ([], 401)):
+                status, told, _ = await request(server.url, "GET", path, [here, page, *given])
+                assert status == expected, "a refusal can be read as well"
+                assert told["access-control-allow-origin"] == "https://app.example"
+                assert told["vary"] == "origin"
+            for origin in ("https://evil.example", "null", "https://app.example.evil"):
+                other = ("Origin", origin)
+                for method, given in (("OPTIONS", asks), ("GET", [token]), ("GET", [])):
+                    _, told, _ = await request(server.url, method, path, [here, other, *given])
+                    assert not [name for name in told if name.startswith("access-control")]
+                    assert told["vary"] == "origin"
+            elsewhere = [("Host", "evil.example"), page, *asks]
+            assert (await request(server.url, "OPTIONS", path, elsewhere))[0] == 403
+
+    asyncio.run(run())

@@ -17,6 +17,7 @@ from turnwire.errors import TurnwireError
 from turnwire.server import beside, conversations
 from turnwire.server.answers import SAFE_HEADERS, json_answer, not_allowed, not_found, problem
 from turnwire.server.auth import cookie_name
+from turnwire.server.cors import is_preflight, preflight_answer, telling
 from turnwire.server.keys import Who
 from turnwire.server.problems import refusal_of
 from turnwire.server.service import Service
@@ -71,10 +72,17 @@ class Door:
         self._inside = inside
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gate = self._service.gate
         try:
-            scope[_HOST] = self._service.gate.host(scope)
+            scope[_HOST] = gate.host(scope)
         except Refused as refused:
             await problem(refused)(scope, receive, send)
+            return
+        page = gate.page(scope)
+        if gate.knows_pages:
+            send = telling(page, send)
+        if page is not None and is_preflight(scope):
+            await preflight_answer()(scope, receive, send)
         else:
             await self._inside(scope, receive, send)
 
