@@ -495,3 +495,25 @@ def test_a_page_on_the_list_may_read_what_it_is_answered_and_no_other(tmp_path: 
             assert (await request(server.url, "OPTIONS", path, elsewhere))[0] == 403
 
     asyncio.run(run())
+
+
+def test_an_application_can_cut_a_user_off(tmp_path: Path) -> None:
+    async def authenticate(scope: Any) -> str | None:
+        given = dict(scope["headers"]).get(b"authorization", b"").decode()
+        return given.removeprefix("Bearer user-") if "user-" in given else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            carls = await server.client(await server.begin(user="carl"), "user-carl").come()
+            doras = await server.client(await server.begin(user="dora"), "user-dora").come()
+            owners = await server.client(await server.begin()).come()
+            server.app.disconnect("carl")
+            assert await carls.until_closed() == 4502
+            assert carls.frames[-1]["payload"]["code"] == "UNAUTHORIZED"
+            carls.check()
+            for other in (doras, owners):
+                await other.say("hello", "m-1")
+                await other.end_of(1)
+                await other.leave()
+
+    asyncio.run(run())

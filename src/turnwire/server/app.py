@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from turnwire.core.error_codes import Refused
 from turnwire.server.http import Door, make_router
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
@@ -55,6 +56,16 @@ class App:
             if self._service is not None:
                 service, self._service = self._service, None
                 await service.close()
+
+    def disconnect(self, user: str) -> None:
+        """Cut every WebSocket of this user now: they have signed out, or may no longer come in.
+
+        For users of `Settings.authenticate`, which is asked only when they come. A token of
+        Turnwire's is revoked instead.
+        """
+        if self._service is not None:
+            error = Refused("UNAUTHORIZED", "This user was signed out.")
+            self._service.hub.close_all(4502, error, lambda each: each.who.user == user)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
