@@ -374,6 +374,26 @@ def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_asking_whether_it_is_ready_costs_the_store_nothing(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        store, asked = server.service.store, 0
+        take = store.take_ticket
+
+        async def count(*given: Any, **more: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return await take(*given, **more)
+
+        store.take_ticket = count  # type: ignore[method-assign]
+        began = asyncio.get_running_loop().time()
+        answers = await asyncio.gather(*(http.get("/readyz") for _ in range(50)))
+        took = asyncio.get_running_loop().time() - began
+        assert {answer.status_code for answer in answers} == {200}
+        assert 1 <= asked <= 1 + took
+
+    play(tmp_path, scene)
+
+
 def test_what_an_address_cannot_do_is_said_as_everything_else(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         answer = await http.put("/api/conversations")

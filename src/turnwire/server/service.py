@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
 from turnwire.server.limits import Buckets
+from turnwire.server.problems import refusal_of
 from turnwire.server.rpc.feed import Feeds
 from turnwire.settings import Settings, flag_of_v2
 
@@ -38,6 +40,7 @@ __all__ = ["Service"]
 
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
+_TRY_SECONDS = 1.0
 
 
 class Service:
@@ -60,6 +63,9 @@ class Service:
         self.owner: Who | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._tidying: Timer | None = None
+        self._trying = asyncio.Lock()
+        self._tried_at = -math.inf
+        self._trouble: TurnwireError | None = None
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
@@ -88,6 +94,19 @@ class Service:
         if self._beside:
             await asyncio.wait(list(self._beside), timeout=2)
         await self.store.close()
+
+    async def check_store(self) -> None:
+        """Raises if the store cannot be written. However many ask, it is tried once a second."""
+        async with self._trying:
+            now = asyncio.get_running_loop().time()
+            if now >= self._tried_at + _TRY_SECONDS:
+                self._tried_at, self._trouble = now, None
+                try:
+                    await self.store.take_ticket(b"", "none", now=0)
+                except TurnwireError as trouble:
+                    self._trouble = trouble
+            if self._trouble is not None:
+                raise refusal_of(self._trouble)
 
     def count_request(self, who: Who) -> None:
         """Raises Refused if there were too many of this user's."""
