@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import sys
 import tomllib
@@ -22,6 +23,7 @@ __all__ = [
     "Settings",
     "Sourced",
     "default_data_dir",
+    "flag_of_v2",
     "read_settings",
 ]
 
@@ -61,7 +63,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     permission_seconds: float | None = None  # until a permission is denied; none: it waits
     agent_idle: float = 120.0  # seconds without a turn, until an agent's process is closed
     # How much is too much.
-    max_frame_bytes: int = 1 << 20  # of a client's frame
+    # Of a client's frame. With what the server puts around it, it fits into the 1 MiB of most clients.
+    max_frame_bytes: int = (1 << 20) - 4096
     max_depth: int = 64  # of the objects and lists in one another in it
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
     max_blob_bytes: int = 10_000_000
@@ -97,6 +100,14 @@ class Sourced(Struct, frozen=True):
 _OURS = [f for f in structs.fields(Settings) if f.name not in ("authenticate", "made_agents")]
 _NAMES = {field.name: field for field in _OURS}
 
+# Where it is not anything from 0 on.
+_RANGES: dict[str, tuple[float, float]] = {
+    "port": (0, 65535),
+    "heartbeat_seconds": (1, math.inf),
+    "ping_seconds": (0.1, math.inf),
+    "pong_seconds": (0.1, math.inf),
+}
+
 
 def read_settings(
     flags: Mapping[str, Any] | None = None,
@@ -126,6 +137,11 @@ def read_settings(
         chosen[name] = _checked(value, field, source)
         told.append(Sourced(name, chosen[name], source))
     return Settings(**chosen), told
+
+
+def flag_of_v2() -> bool:
+    """Whether the environment says that protocol v2 is spoken, where no setting does."""
+    return os.environ.get(_FLAG, "").lower() in ("1", "true", "yes", "on")
 
 
 def _usual(field: structs.FieldInfo) -> Any:
@@ -163,8 +179,15 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
     except msgspec.ValidationError as error:
         said = f"{field.name} is {value!r} ({source}): {error}."
         raise BadSetting(f"{said} Mend it there.") from None
-    if isinstance(checked, int | float) and not isinstance(checked, bool) and checked < 0:
-        raise BadSetting(f"{field.name} is {checked} ({source}): it cannot be less than 0.")
+    if isinstance(checked, int | float) and not isinstance(checked, bool):
+        least, most = _RANGES.get(field.name, (0, math.inf))
+        said = f"{field.name} is {checked} ({source}): it"
+        if not math.isfinite(checked):
+            raise BadSetting(f"{said} has to be a number that one can wait for.")
+        if checked < least:
+            raise BadSetting(f"{said} cannot be less than {least}.")
+        if checked > most:
+            raise BadSetting(f"{said} cannot be more than {most}.")
     return checked
 
 

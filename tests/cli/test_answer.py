@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,16 @@ def parts(log: Result, kind: str) -> Iterator[Any]:
 
 
 class TestAfterAKill:
+    def test_what_a_killed_server_left_is_not_taken_for_a_server(
+        self, killed: str, tell: Tell, home: Path
+    ) -> None:
+        """Since the machine was started again, another process has its number."""
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            url = f"http://127.0.0.1:{gone.getsockname()[1]}"
+        (home / "server.json").write_text(json.dumps({"url": url, "pid": os.getpid()}))
+        assert "none runs on this data" in tell("doctor").stdout
+        assert tell("answer", killed, "3").exit_code == 0
+
     def test_the_answer_is_that_tools_result(self, killed: str, tell: Tell) -> None:
         answered = tell("answer", killed[:5], "3")
         assert answered.exit_code == 0

@@ -112,6 +112,12 @@ class Process:
     def client(self, conversation_id: str, token: str | None = None) -> Client:
         return Client(self.url, conversation_id, token or self.token)
 
+    async def begin(self) -> str:
+        """A new conversation with a demo agent that does not dawdle."""
+        async with self.http() as http:
+            answer = await http.post("/api/conversations", json={"options": {"delay": 0}})
+            return str(answer.json()["id"])
+
     def rpc(self) -> RpcClient:
         return RpcClient(self.url, self.token)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from tests.server.serving import ROOT, Process, process
 
 
 def turnwire(
-    path: Path, *words: str, said: str = "", code: int = 0
+    path: Path, *words: str, said: str = "", code: int = 0, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     program = "from turnwire.cli.main import main; main()"
@@ -28,6 +30,7 @@ def turnwire(
         text=True,
         timeout=60,
         cwd=ROOT,
+        env={**os.environ, **environ},
         check=False,
     )
     assert run.returncode == code, run.stdout + run.stderr
@@ -157,7 +160,7 @@ def test_the_doctor_knows_an_agent_that_was_set_as_a_module(
     assert "ok    strange, new conversations are with it" in turnwire(tmp_path, "doctor").stdout
     monkeypatch.setenv("TURNWIRE_AGENT", "demo")
     told = turnwire(tmp_path, "doctor", code=1).stdout
-    assert "MEND  new conversations are with demo, which is none of the agents: strange" in told
+    assert "MEND  demo, which new conversations are with: there is no such agent." in told
     monkeypatch.setenv("TURNWIRE_AGENT", "no.such.module:Agent")
     assert "cannot be imported" in turnwire(tmp_path, "doctor", code=1).stdout
 
@@ -171,3 +174,17 @@ def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
         said, _ = running.popen.communicate(timeout=60)
         assert running.popen.returncode == 0
     assert said.decode() == f"Stopped. What was said is kept in {tmp_path}\n"
+
+
+def test_an_agent_that_there_is_not(tmp_path: Path) -> None:
+    run = turnwire(tmp_path / "none", "serve", "--port", "0", "--agent", "nope", code=2)
+    assert "there is no agent 'nope'. Choose with --agent: " in run.stderr
+    assert not (tmp_path / "none" / "server.json").exists()
+    run = turnwire(tmp_path / "none", "doctor", code=1, TURNWIRE_AGENT="nope")
+    assert "MEND  nope, which new conversations are with: there is no such agent." in run.stdout
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="needs IPv6")
+def test_the_doctor_looks_at_the_address_as_the_server_would(tmp_path: Path) -> None:
+    run = turnwire(tmp_path / "none", "doctor", TURNWIRE_HOST="::1", TURNWIRE_PORT="0")
+    assert "ok    ::1:0 is free" in run.stdout

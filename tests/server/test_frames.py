@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.server.raw import upgrade
@@ -447,3 +448,55 @@ def test_what_is_not_done_is_not_accepted(tmp_path: Path) -> None:
             await refused(client, "user.rewind", "NOT_SUPPORTED", message_sequence=1)
 
     play(tmp_path, scene, agents={"demo": Able()})
+
+
+# --- how large ------------------------------------------------------------------------------------
+
+
+def test_what_is_accepted_comes_back_in_a_frame_that_every_client_takes(tmp_path: Path) -> None:
+    """1 MiB is the most that WebSocket libraries take unless they are told otherwise."""
+
+    async def scene(server: Serving) -> None:
+        own_id = "ü" * 200
+        empty = {"type": "user.message", "client_message_id": own_id, "payload": {"content": ""}}
+        left = server.service.settings.max_frame_bytes - len(msgspec.json.encode(empty))
+        name = await server.begin()
+        async with server.client(name) as client:
+            await refused(
+                client, "user.message", "PAYLOAD_TOO_LARGE", own_id, content="x" * (left + 1)
+            )
+            await client.say("x" * left, own_id)
+            await client.end_of(1)
+            await client.state("active")
+        async with server.client(name) as again:
+            said = next(each for each in again.frames if each["type"] == "message.replay")
+        for frame in (*client.frames, said):
+            assert len(msgspec.json.encode(frame)) <= 1 << 20, frame["type"]
+
+    play(tmp_path, scene)
+
+
+def test_an_id_that_is_too_long_is_refused_and_not_sent_back(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.client(await server.begin()) as client:
+            for kind, payload in (
+                ("user.message", {"content": "hello"}),
+                ("session.heartbeat", {}),
+                ("user.message", {"content": 1}),
+                ("nonsense", {}),
+            ):
+                frame = {"type": kind, "client_message_id": "x" * 201, "payload": payload}
+                await client.send_raw(msgspec.json.encode(frame).decode())
+                error = (await client.until("session.error"))["payload"]
+                assert error["code"] in ("INVALID_PAYLOAD", "UNKNOWN_MESSAGE_TYPE")
+                assert error.get("client_message_id") is None
+            await client.say("a question", "x" * 200)
+            asked = await client.until("assistant.request_input")
+            address = f"/api/inbox/{asked['payload']['inbox_item_id']}/answer"
+            async with server.http() as http:
+                for size, status in ((201, 400), (200, 200)):
+                    body = {"answer": "blue", "client_message_id": "y" * size}
+                    assert (await http.post(address, json=body)).status_code == status
+            await client.end_of(1)
+
+    play(tmp_path, scene)

@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from msgspec import structs
 
 from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
+from turnwire.server.problems import STATUS, error_body
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
 QUICK = {"delay": 0}
@@ -316,6 +319,9 @@ def test_blobs(tmp_path: Path) -> None:
         ({"cwd": "ROOT/../.."}, 403),
         ({"cwd": "ROOT/link"}, 403),
         ({"cwd": "ROOT/missing"}, 400),
+        ({"cwd": "~nosuchuser/x"}, 400),
+        ({"cwd": "ROOT/" + "x" * 5000}, 400),
+        ({"cwd": "ROOT/circle/x"}, 400),
         ({"cwd": "ROOT"}, 201),
         ({"cwd": "ROOT/inner"}, 201),
         ([], 400),
@@ -327,6 +333,7 @@ def test_what_a_conversation_may_begin_with(tmp_path: Path, body: Any, status: i
     root = tmp_path / "root"
     (root / "inner").mkdir(parents=True)
     (root / "link").symlink_to("/etc")
+    (root / "circle").symlink_to(root / "circle")
     if isinstance(body, dict) and "cwd" in body:
         body = {"cwd": body["cwd"].replace("ROOT", str(root))}
 
@@ -387,7 +394,37 @@ def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
         assert (await http.get("/readyz")).json() == {"status": "ready"}
         assert "Turnwire" in (await http.get("/")).text
         assert (await http.get("/nowhere")).status_code == 404
-        assert (await http.put("/api/conversations")).status_code == 405
+
+    play(tmp_path, scene)
+
+
+def test_asking_whether_it_is_ready_costs_the_store_nothing(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        store, asked = server.service.store, 0
+        take = store.take_ticket
+
+        async def count(*given: Any, **more: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return await take(*given, **more)
+
+        store.take_ticket = count  # type: ignore[method-assign]
+        began = asyncio.get_running_loop().time()
+        answers = await asyncio.gather(*(http.get("/readyz") for _ in range(50)))
+        took = asyncio.get_running_loop().time() - began
+        assert {answer.status_code for answer in answers} == {200}
+        assert 1 <= asked <= 1 + took
+
+    play(tmp_path, scene)
+
+
+def test_what_an_address_cannot_do_is_said_as_everything_else(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.put("/api/conversations")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "POST, GET")
+        assert answer.json()["error"]["code"] == "METHOD_NOT_ALLOWED"
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        assert (await http.head("/healthz")).status_code == 200
 
     play(tmp_path, scene)
 
@@ -431,5 +468,24 @@ def test_no_address_of_a_conversation_is_there_for_others(
             assert answer.json()["error"]["code"] == "CONVERSATION_NOT_FOUND"
         shown = (await http.get(f"/api/conversations/{name}")).json()
         assert "title" not in shown, "and nothing has happened to it"
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("code", [code for code in STATUS if code != "UNKNOWN_MESSAGE_TYPE"])
+def test_an_answer_does_not_speak_of_frames(code: Any) -> None:
+    told = msgspec.json.decode(error_body(Refused(code, "No.")))["error"]["what_to_do"]
+    assert told
+    assert "frame" not in told
+    assert "conversation's owner" not in told
+
+
+def test_the_words_of_a_hit_are_marked(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        async with server.client(await server.begin()) as client:
+            await client.say("a red fox", "m-1")
+            await client.end_of(1)
+        hits = (await http.get("/api/search?q=fox")).json()["hits"]
+        assert any("\x02fox\x03" in hit["snippet"] for hit in hits)
 
     play(tmp_path, scene)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from tests.server.clients import PATIENCE, Client
@@ -124,31 +125,51 @@ def test_stopping_ends_turns_truthfully_and_clients_are_told_to_come_again(tmp_p
         asyncio.run(after(second, client))
 
 
-def test_a_storm_of_a_thousand_clients(tmp_path: Path) -> None:
-    async def storm(server: Process) -> None:
-        name = await begin(server)
+def test_a_thousand_clients_come_back_at_once_after_a_kill(tmp_path: Path) -> None:
+    """All of them were there, lose their server, and want what was said since."""
+
+    async def say(server: Process, name: str, first: int, last: int) -> int:
         async with server.client(name) as one:
-            for number in range(1, 27):
+            for number in range(first, last):
                 await one.say("hello", f"m-{number}")
                 await one.end_of(number)
             await one.state("active")
-            head = one.cursor
-        assert head >= 50
-        gate = asyncio.Semaphore(200)
+            return one.cursor
 
-        address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
-        headers = {"Authorization": f"Bearer {server.token}"}
+    async def storm(first: Process) -> None:
+        name = await begin(first)
+        seen = await say(first, name, 1, 5)
+        address = f"{first.url.replace('http', 'ws')}/ws/conversations/{name}?protocol=v2"
+        headers = {"Authorization": f"Bearer {first.token}"}
 
-        async def catch_up() -> None:
-            async with gate, connect(address, additional_headers=headers, proxy=None) as client:
-                replayed = 0
-                async for raw in client:
-                    replayed += '"message_sequence":null' not in raw and "message.replay" in raw
-                    if '"type":"session.state"' in raw:
-                        break
-                assert replayed == head
+        async def come(query: str = "") -> tuple[ClientConnection, list[int], str]:
+            """A connection, the numbers of what was replayed, and the epoch."""
+            client = await connect(
+                address + query, additional_headers=headers, proxy=None, open_timeout=PATIENCE
+            )
+            numbers, epoch = [], ""
+            async for raw in client:
+                frame = json.loads(raw)
+                epoch = frame["payload"].get("epoch", epoch)
+                number = frame["payload"].get("message_sequence")
+                if frame["type"] == "message.replay" and number is not None:
+                    numbers.append(number)
+                if frame["type"] == "session.state":
+                    break
+            return client, numbers, epoch
 
-        await asyncio.gather(*(catch_up() for _ in range(1000)))
+        crowd = await asyncio.gather(*(come() for _ in range(1000)))
+        [epoch] = {epoch for _, _, epoch in crowd}
+        assert {tuple(numbers) for _, numbers, _ in crowd} == {tuple(range(1, seen + 1))}
+        first.kill()
+        await asyncio.gather(*(client.wait_closed() for client, _, _ in crowd))
+        with process(tmp_path, port=port_of(first)) as second:
+            head = await say(second, name, 5, 30)
+            assert head - seen >= 50
+            missed = f"&last_sequence={seen}&epoch={epoch}"
+            back = await asyncio.gather(*(come(missed) for _ in crowd))
+            assert {tuple(numbers) for _, numbers, _ in back} == {tuple(range(seen + 1, head + 1))}
+            await asyncio.gather(*(client.close() for client, _, _ in back))
 
     with process(tmp_path) as server:
         asyncio.run(storm(server))

@@ -46,6 +46,10 @@ def test_a_fastapi_application_mounts_it(tmp_path: Path) -> None:
             assert (await http.get("/own")).json() == "mine"
             assert (await http.get("/chat/healthz")).json() == {"status": "ok"}
             assert (await http.get("/chat/api/conversations")).status_code == 401
+            refused = (await http.put("/chat/api/conversations")).json()
+            assert refused["error"]["code"] == "METHOD_NOT_ALLOWED", (
+                "it is ours, not the framework's"
+            )
             token = owner_file(tmp_path).read_text().strip()
             http.headers["Authorization"] = f"Bearer {token}"
             begun = await http.post("/chat/api/conversations", json={"options": {"delay": 0}})

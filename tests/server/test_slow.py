@@ -16,6 +16,9 @@ from tests.server.line import line_to
 from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
+from turnwire.dialects.v2.codec import Encoded, encode
+from turnwire.dialects.v2.frames import Frame
+from turnwire.engine import channel
 from turnwire.server.listen import WebSocket
 
 
@@ -271,5 +274,72 @@ def test_one_connection_too_many(tmp_path: Path, limit: str) -> None:
                 await one.end_of(1)
             async with server.client(name):
                 pass
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_user"])
+def test_no_more_get_in_by_coming_all_at_once(tmp_path: Path, limit: str) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, **{limit: 2}) as server:  # type: ignore[arg-type]
+            name = await server.begin()
+            crowd = [server.client(name) for _ in range(20)]
+            await asyncio.gather(*(each.come(until_ready=False) for each in crowd))
+            first = await asyncio.gather(*(each.next() for each in crowd))
+            assert [each["type"] for each in first].count("session.connected") == 2
+            for client, frame in zip(crowd, first, strict=True):
+                if frame["type"] == "session.connected":
+                    await client.leave()
+                else:
+                    assert await client.until_closed() == 4003
+            await until(lambda: len(server.service.hub) == 0)
+            async with server.client(name), server.client(name):
+                pass
+
+    asyncio.run(run())
+
+
+def test_the_server_says_something_before_the_silence_is_too_long(tmp_path: Path) -> None:
+    seconds = 3
+
+    async def run() -> None:
+        async with serving(tmp_path, heartbeat_seconds=seconds) as server:
+            client = await server.client(await server.begin()).come()
+            loop = asyncio.get_running_loop()
+            for _ in range(2):
+                began = loop.time()
+                await client.until("session.heartbeat_ack")
+                assert loop.time() - began <= seconds + 1, "a second for a machine that is busy"
+            await client.leave()
+
+    asyncio.run(run())
+
+
+def test_a_frame_is_written_once_for_everyone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Frame] = []  # kept, so that none has the id of another
+
+    def count(frame: Frame) -> Encoded:
+        written.append(frame)
+        return encode(frame)
+
+    monkeypatch.setattr(channel, "encode", count)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            name = await server.begin()
+            clients = [await server.client(name).come() for _ in range(10)]
+            written.clear()
+            await clients[0].say("hello", "m-1")
+            for client in clients:
+                await client.end_of(1)
+                await client.state("active")
+            kinds = [type(frame).__name__ for frame in written]
+            assert kinds.count("AssistantComplete") == kinds.count("UserMessage") == 1
+            assert len(written) == len({id(frame) for frame in written})
+            assert len(written) < 2 * len(clients[0].frames), kinds
+            for client in clients:
+                await client.leave()
 
     asyncio.run(run())

@@ -155,9 +155,18 @@ def test_another_name_is_refused_everywhere(tmp_path: Path, hosts: list[str]) ->
         async with serving(tmp_path) as server:
             given = [("Host", host) for host in hosts]
             token = ("Authorization", f"Bearer {server.token}")
-            for path in ("/api/conversations", "/healthz", "/", "/enter?link=x"):
-                status, _, _ = await request(server.url, "GET", path, [*given, token])
-                assert status in (400, 403), path
+            for method, path in [
+                ("GET", "/api/conversations"),
+                ("GET", "/healthz"),
+                ("GET", "/"),
+                ("GET", "/enter?link=x"),
+                ("GET", "/nowhere"),
+                ("PUT", "/api/conversations"),
+                ("POST", "/healthz"),
+                ("OPTIONS", "/api/inbox"),
+            ]:
+                status, _, _ = await request(server.url, method, path, [*given, token])
+                assert status in (400, 403), (method, path)
             path = f"/ws/conversations/{await server.begin()}?protocol=v2"
             frames, code, _ = await upgrade(server.url, path, [*given, token])
             assert code in (4503, 400)
@@ -418,5 +427,93 @@ def test_an_application_brings_its_own_users(tmp_path: Path) -> None:
             assert await connect(server, name, [*here, ("X-User", "owner")]) == "FORBIDDEN"
             elsewhere = [("Host", host), ("Origin", "http://evil.example"), ("X-User", "carl")]
             assert await connect(server, name, elsewhere) == "FORBIDDEN"
+
+    asyncio.run(run())
+
+
+def test_users_of_an_application_come_with_a_key_of_its_own_kind(tmp_path: Path) -> None:
+    """A Bearer that Turnwire does not know is the application's to judge; then no page is needed."""
+
+    async def authenticate(scope: Any) -> str | None:
+        headers = dict(scope["headers"])
+        keys = (b"Bearer carls.jwt", b"Basic Y2FybA==")
+        return "carl" if headers.get(b"authorization") in keys else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            name, host = await server.begin(user="carl"), host_of(server)
+            here, carl = ("Host", host), ("Authorization", "Bearer carls.jwt")
+            origin, evil = ("Origin", f"http://{host}"), ("Origin", "http://evil.example")
+            basic = ("Authorization", "Basic Y2FybA==")
+            for given, told in (
+                ([carl], "in"),
+                ([carl, origin], "in"),
+                ([carl, evil], "FORBIDDEN"),
+                ([basic, origin], "in"),
+                ([basic], "FORBIDDEN"),  # a browser adds it to what any page asks for
+                ([("Authorization", "Bearer somebody")], "UNAUTHORIZED"),
+                ([carl, carl], "UNAUTHORIZED"),
+                ([("Authorization", f"Bearer {server.token}")], "in"),
+            ):
+                assert await connect(server, name, [here, *given]) == told, given
+                given = [here, *given, ("Content-Type", "application/json")]
+                made = await request(server.url, "POST", "/api/conversations", given, b"{}")
+                status = {"in": 201, "FORBIDDEN": 403, "UNAUTHORIZED": 401}[told]
+                assert made[0] == status, given
+
+    asyncio.run(run())
+
+
+# --- pages on the list ---------------------------------------------------------------------------
+
+
+def test_a_page_on_the_list_may_read_what_it_is_answered_and_no_other(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, origins=["https://app.example"]) as server:
+            here, page = ("Host", host_of(server)), ("Origin", "https://app.example")
+            token = ("Authorization", f"Bearer {server.token}")
+            asks = [("Access-Control-Request-Method", "PATCH")]
+            path = "/api/conversations"
+            status, told, _ = await request(server.url, "OPTIONS", path, [here, page, *asks])
+            assert status == 204
+            assert told["access-control-allow-origin"] == "https://app.example"
+            assert told["access-control-allow-credentials"] == "true"
+            assert "patch" in told["access-control-allow-methods"]
+            assert "authorization" in told["access-control-allow-headers"]
+            for given, expected in (([token], 200), ([], 401)):
+                status, told, _ = await request(server.url, "GET", path, [here, page, *given])
+                assert status == expected, "a refusal can be read as well"
+                assert told["access-control-allow-origin"] == "https://app.example"
+                assert told["vary"] == "origin"
+            for origin in ("https://evil.example", "null", "https://app.example.evil"):
+                other = ("Origin", origin)
+                for method, given in (("OPTIONS", asks), ("GET", [token]), ("GET", [])):
+                    _, told, _ = await request(server.url, method, path, [here, other, *given])
+                    assert not [name for name in told if name.startswith("access-control")]
+                    assert told["vary"] == "origin"
+            elsewhere = [("Host", "evil.example"), page, *asks]
+            assert (await request(server.url, "OPTIONS", path, elsewhere))[0] == 403
+
+    asyncio.run(run())
+
+
+def test_an_application_can_cut_a_user_off(tmp_path: Path) -> None:
+    async def authenticate(scope: Any) -> str | None:
+        given = dict(scope["headers"]).get(b"authorization", b"").decode()
+        return given.removeprefix("Bearer user-") if "user-" in given else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            carls = await server.client(await server.begin(user="carl"), "user-carl").come()
+            doras = await server.client(await server.begin(user="dora"), "user-dora").come()
+            owners = await server.client(await server.begin()).come()
+            server.app.disconnect("carl")
+            assert await carls.until_closed() == 4502
+            assert carls.frames[-1]["payload"]["code"] == "UNAUTHORIZED"
+            carls.check()
+            for other in (doras, owners):
+                await other.say("hello", "m-1")
+                await other.end_of(1)
+                await other.leave()
 
     asyncio.run(run())

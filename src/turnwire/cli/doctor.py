@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +103,10 @@ def _agents(report: _Report, settings: Settings) -> None:
             report.note(f"{name} is not ready. {why}")
     if usual not in agents:
         known = ", ".join(sorted(agents))
-        report.bad(f"new conversations are with {usual}, which is none of the agents: {known}")
+        report.bad(
+            f"{usual}, which new conversations are with: there is no such agent. "
+            f"Choose another (see `agent` below): {known}"
+        )
 
 
 def _data(report: _Report, path: Path) -> None:
@@ -131,6 +133,7 @@ def _data(report: _Report, path: Path) -> None:
 
 
 def _server(report: _Report, settings: Settings, home: Home) -> None:
+    from turnwire.server.listen import bind
     from turnwire.server.place import find_server
 
     report.head("Server")
@@ -139,16 +142,14 @@ def _server(report: _Report, settings: Settings, home: Home) -> None:
         report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
         return
     report.note(f"none runs on this data. Start one: {home.command('serve')}")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        where = f"{settings.host}:{settings.port}"
-        try:
-            probe.bind((settings.host, settings.port))
-        except OSError as error:
-            cause = error.strerror or str(error)
-            report.note(f"{where}: {cause}. A free port is taken instead, unless you name one")
-        else:
-            report.fine(f"{where} is free")
+    where = f"{settings.host}:{settings.port}"
+    try:
+        bind(settings, any_port=False).close()
+    except OSError as error:
+        cause = error.strerror or str(error)
+        report.note(f"{where}: {cause}. A free port is taken instead, unless you name one")
+    else:
+        report.fine(f"{where} is free")
 
 
 def _settings(told: list[Sourced], settings: Settings) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
 
-_PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
-
 
 def client_of(home: Home) -> Client:
     """A client of the server that runs here, as the owner. Raises TurnwireError if none does."""
@@ -31,7 +27,7 @@ def client_of(home: Home) -> Client:
     from turnwire.server.place import find_server
 
     place = find_server(home.path)
-    if place is None or not _answers(place.url):
+    if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
     try:
         token = _token(home)
@@ -47,16 +43,6 @@ def client_of(home: Home) -> Client:
         return None
 
     return Client(place.url, token, find=find)
-
-
-def _answers(url: str) -> bool:
-    """Whether somebody listens there; what a killed server wrote down may be out of date."""
-    place = urlsplit(url)
-    try:
-        socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()
-    except OSError:
-        return False
-    return True
 
 
 async def place_of(home: Home, given: str) -> tuple[str, int]:

@@ -52,9 +52,9 @@ def command(
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
     settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
-    chosen_port = next(each.source != "default" for each in told if each.name == "port")
+    chosen = {each.name for each in told if each.source != "default"}
     home = Home(Path(data_dir) if data_dir else None)
-    _serve(settings, home, any_port=not chosen_port, open_it=open_it)
+    _serve(settings, home, any_port="port" not in chosen, open_it=open_it)
 
 
 def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
@@ -94,6 +94,8 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     async def announce() -> None:
         service = await app.start()
         assert service.owner is not None
+        agents = service.engine.agents
+        _check_agent(service.usual_agent, [*agents])
         link = f"{url}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
         tell_server(settings.data_path, url)
@@ -101,7 +103,7 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
             settings,
             url,
             link,
-            service.engine.agents,
+            agents,
             usual_agent=service.usual_agent,
             other_port=moved,
             command=home.command,
@@ -117,6 +119,13 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     if sys.stdout.isatty():
         click.echo()  # Ctrl-C has left its mark in this line
     click.echo(f"Stopped. What was said is kept in {settings.data_path}")
+
+
+def _check_agent(name: str, there: list[str]) -> None:
+    """New conversations would all be refused."""
+    if name not in there:
+        known = ", ".join(there)
+        raise TurnwireError(f"there is no agent {name!r}. Choose with --agent: {known}")
 
 
 def _run(server: Any) -> None:

@@ -15,6 +15,7 @@ from turnwire.server.problems import STATUS, error_body
 __all__ = [
     "SAFE_HEADERS",
     "json_answer",
+    "not_allowed",
     "not_found",
     "number",
     "problem",
@@ -56,6 +57,15 @@ def problem(refused: Refused) -> Response:
 def not_found(message: str) -> Response:
     """There is no such thing, or not for this user."""
     return json_answer({"error": {"code": "NOT_FOUND", "message": message}}, 404)
+
+
+def not_allowed(method: str, there: list[str]) -> Response:
+    """There is such a thing, but that cannot be done with it."""
+    known = ", ".join(there)
+    said = f"{method} cannot be done at this address. There is: {known}."
+    answer = json_answer({"error": {"code": "METHOD_NOT_ALLOWED", "message": said}}, 405)
+    answer.headers["Allow"] = known
+    return answer
 
 
 async def read_body(request: Request, most: int) -> bytes:

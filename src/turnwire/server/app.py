@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from starlette.routing import Router
-
-from turnwire.server.http import make_router
+from turnwire.core.error_codes import Refused
+from turnwire.server.http import Door, make_router
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
 from turnwire.settings import Settings
@@ -32,7 +31,7 @@ class App:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._service: Service | None = None
-        self._routes: tuple[Service, Router] | None = None
+        self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
@@ -58,6 +57,16 @@ class App:
                 service, self._service = self._service, None
                 await service.close()
 
+    def disconnect(self, user: str) -> None:
+        """Cut every WebSocket of this user now: they have signed out, or may no longer come in.
+
+        For users of `Settings.authenticate`, which is asked only when they come. A token of
+        Turnwire's is revoked instead.
+        """
+        if self._service is not None:
+            error = Refused("UNAUTHORIZED", "This user was signed out.")
+            self._service.hub.close_all(4502, error, lambda each: each.who.user == user)
+
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
@@ -68,7 +77,7 @@ class App:
         else:
             await self._router(service)(scope, receive, send)
 
-    def _router(self, service: Service) -> Router:
+    def _router(self, service: Service) -> Door:
         if self._routes is None or self._routes[0] is not service:
             self._routes = (service, make_router(service))
         return self._routes[1]

@@ -27,40 +27,55 @@ class Auth:
 
     async def who(self, scope: dict[str, Any], host: str) -> Who:
         """Who sent this request, or opens this WebSocket. Raises Refused."""
+        who = None
         given = headers_of(scope, b"authorization")
         if given:
             who = await self._by_token(given)
-            self._gate.origin(scope, host, without=True)
+            if who is not None:
+                self._gate.origin(scope, host, without=True)
         elif ticket := _ticket_in(scope):
             self._gate.origin(scope, host, without=False)
             who = await self._keys.take_ticket(ticket)
-        else:
-            who = await self._by_page(scope, host)
+        elif cookie := cookie_in(scope, cookie_name(host)):
+            who = await self._keys.holder(cookie, "page")
+            if who is not None:
+                self._gate.origin(scope, host, without=_reads_from_here(scope))
+        if who is None:
+            who = await self._by_application(scope, host)
         if who is None:
             raise Refused("UNAUTHORIZED")
         return who
 
     async def _by_token(self, given: list[str]) -> Who | None:
-        scheme, _, token = given[0].partition(" ")
-        if len(given) != 1 or scheme.lower() != "bearer":
-            return None
-        return await self._keys.holder(token.strip(), "token")
+        if len(given) != 1:
+            raise Refused("UNAUTHORIZED", "A request has one Authorization header.")
+        token = _bearer_in(given[0])
+        return None if token is None else await self._keys.holder(token, "token")
 
-    async def _by_page(self, scope: dict[str, Any], host: str) -> Who | None:
-        """A browser adds cookies by itself, so that it matters which page made it do so."""
-        who = None
-        cookie = cookie_in(scope, cookie_name(host))
-        if cookie is not None:
-            who = await self._keys.holder(cookie, "page")
-        if who is None and self._authenticate is not None:
-            user = await self._authenticate(scope)
-            if user is not None:
-                if not user or user == OWNER:
-                    raise Refused("FORBIDDEN", "No user of an application is called that.")
-                who = Who(user, f"user:{user}")
-        if who is not None:
-            self._gate.origin(scope, host, without=_reads_from_here(scope))
-        return who
+    async def _by_application(self, scope: dict[str, Any], host: str) -> Who | None:
+        """A user of the application that this one is a part of. It has a key of its own kind."""
+        user = None if self._authenticate is None else await self._authenticate(scope)
+        if user is None:
+            return None
+        if not user or user == OWNER:
+            raise Refused("FORBIDDEN", "No user of an application is called that.")
+        without = not _browser_adds(scope) or _reads_from_here(scope)
+        self._gate.origin(scope, host, without=without)
+        return Who(user, f"user:{user}")
+
+
+def _bearer_in(given: str) -> str | None:
+    scheme, _, token = given.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _browser_adds(scope: dict[str, Any]) -> bool:
+    """Whether there is something that could be a key and that a browser adds by itself.
+
+    Cookies, and a password that it has once asked for. Then it matters which page made it do so.
+    """
+    given = headers_of(scope, b"authorization")
+    return bool(headers_of(scope, b"cookie")) or any(_bearer_in(each) is None for each in given)
 
 
 def _reads_from_here(scope: dict[str, Any]) -> bool:

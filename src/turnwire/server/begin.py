@@ -70,10 +70,14 @@ def _directory(cwd: str | None, service: Service) -> str | None:
         return str(service.roots[0]) if service.roots else None
     if "\0" in cwd or not cwd.startswith(("/", "~")):
         raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
-    path = Path(cwd).expanduser().resolve()
+    try:
+        path = Path(cwd).expanduser().resolve()
+        is_there = path.is_dir()
+    except (OSError, RuntimeError) as error:  # no such user, links in a circle, too long
+        raise Refused("INVALID_PAYLOAD", f"`cwd` leads nowhere: {error}") from None
     if not any(path.is_relative_to(root) for root in service.roots):
         said = "Agents may not work there. Choose a directory below one of the setting `roots`."
         raise Refused("FORBIDDEN", said)
-    if not path.is_dir():
+    if not is_there:
         raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
     return str(path)

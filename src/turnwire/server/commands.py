@@ -12,11 +12,12 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
 from turnwire.server.keys import Who
+from turnwire.server.limits import MOST_ID
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["ack_of", "carry_out", "type_of"]
+__all__ = ["ack_of", "carry_out", "check_id", "type_of"]
 
 _ACKS: dict[type, type[f.Frame]] = {
     c.SendMessage: f.MessageAck,
@@ -32,6 +33,13 @@ _ACKS: dict[type, type[f.Frame]] = {
 def type_of(command: c.ClientFrame) -> str:
     """The frame's name on the wire."""
     return cast("str", command.__struct_config__.tag)
+
+
+def check_id(own_id: str | None) -> None:
+    """Raises Refused if a client's own id is too long to be kept."""
+    if own_id is not None and len(own_id) > MOST_ID:
+        said = f"`client_message_id` has {len(own_id)} characters; it may have {MOST_ID}."
+        raise Refused("INVALID_PAYLOAD", said)
 
 
 def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: str) -> f.Frame:
@@ -54,6 +62,7 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
 
 async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:
     """Ask the conversation for it. Raises Refused."""
+    check_id(command.client_message_id)
     offered = service.engine.capabilities(talk.row.agent)
     name = type_of(command)
     if name not in offered.commands:
@@ -128,7 +137,10 @@ async def _content(
 def _check_path(path: str, cwd: str | None, service: Service) -> None:
     if "\0" in path:
         raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
-    where = Path(cwd or ".", path)
-    if not any(where.resolve().is_relative_to(root) for root in service.roots):
+    try:
+        where = Path(cwd or ".", path).resolve()
+    except (OSError, RuntimeError) as error:  # links in a circle
+        raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
+    if not any(where.is_relative_to(root) for root in service.roots):
         said = f"{path!r} is not below a directory that agents may work in."
         raise Refused("FORBIDDEN", said)

@@ -19,7 +19,7 @@ from turnwire.engine.channel import Sent
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.client import Client
-from turnwire.server.commands import ack_of, carry_out
+from turnwire.server.commands import ack_of, carry_out, check_id
 from turnwire.server.keys import Who
 from turnwire.server.outlet import Gone, Send, Wire
 from turnwire.server.problems import error_frame, refusal_of
@@ -83,6 +83,7 @@ class Connection(Client):
     async def take(self, value: Any) -> None:
         """Carry a frame out, and answer it."""
         command = read_command(value)
+        check_id(command.client_message_id)
         if isinstance(command, c.Heartbeat):
             self.outlet.put(self._beat(command.client_message_id))
             return

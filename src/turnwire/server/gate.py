@@ -62,6 +62,16 @@ class Gate:
         said = f"Pages from {given[0]!r} may not use this server. Add it to the setting `origins`."
         raise Refused("FORBIDDEN", said)
 
+    @property
+    def knows_pages(self) -> bool:
+        """Whether pages from elsewhere may use this server at all."""
+        return bool(self._origins)
+
+    def page(self, scope: Mapping[str, Any]) -> str | None:
+        """The origin of a page from elsewhere that is on the list; none: it is not, or is no page."""
+        given = header(scope, b"origin")
+        return given if given is not None and given.lower() in self._origins else None
+
 
 def _name_of(host: str) -> str | None:
     """The name without its port, and without the brackets of a number."""

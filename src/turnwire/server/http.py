@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server import beside, conversations, layers, news, page
-from turnwire.server.answers import SAFE_HEADERS, json_answer, not_found, problem
+from turnwire.server.answers import SAFE_HEADERS, json_answer, not_allowed, not_found, problem
 from turnwire.server.auth import cookie_name
+from turnwire.server.cors import is_preflight, preflight_answer, telling
 from turnwire.server.keys import Who
 from turnwire.server.problems import refusal_of
 from turnwire.server.service import Service
 
-__all__ = ["make_router"]
+__all__ = ["Door", "make_router"]
 
 _log = logging.getLogger("turnwire")
 
-_Handler: TypeAlias = Callable[[Service, Request, Who], Awaitable[Response]]
+_Handler: TypeAlias = Callable[[Service, Request], Awaitable[Response]]
+_Guarded: TypeAlias = Callable[[Service, Request, Who], Awaitable[Response]]
+
+_HOST = "turnwire.host"  # in a scope: the name that the request calls us by
 
 # Every address for those who are let in: the path, the method and what it does.
-API: list[tuple[str, str, _Handler]] = [
+API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations", "POST", conversations.create),
     ("/api/conversations", "GET", conversations.list_all),
     ("/api/conversations/{id}", "GET", conversations.show),
@@ -50,74 +54,92 @@ API: list[tuple[str, str, _Handler]] = [
 _PAGE_SECONDS = 30 * 24 * 3600
 
 
-def make_router(service: Service) -> Router:
+def make_router(service: Service) -> Door:
     """All addresses of one server."""
     by_path: dict[str, dict[str, _Handler]] = {}
-    for path, method, handler in API:
-        by_path.setdefault(path, {})[method] = handler
-    routes = [
-        Route(path, _guarded(service, methods), methods=[*methods])
-        for path, methods in by_path.items()
-    ]
-    routes += [
-        Route("/healthz", _open(service, _health), methods=["GET"]),
-        Route("/readyz", _open(service, _ready), methods=["GET"]),
-        Route("/enter", _open(service, _enter), methods=["GET"]),
-        Route("/assets/{name}", _open(service, page.asset), methods=["GET"]),
-    ]
-    routes += [Route(path, _open(service, page.page), methods=["GET"]) for path in page.PAGES]
-    return Router(routes, default=_nowhere, redirect_slashes=False)
+    for path, method, guarded in API:
+        by_path.setdefault(path, {})[method] = _guarded(guarded)
+    for path, handler in OPEN:
+        by_path[path] = {"GET": handler}
+    routes = [Route(path, _Place(service, methods)) for path, methods in by_path.items()]
+    return Door(service, Router(routes, default=_nowhere, redirect_slashes=False))
 
 
-def _guarded(service: Service, methods: dict[str, _Handler]) -> Any:
-    """For those who are let in. Nobody gets past this without being known."""
+class Door:
+    """What every request goes through, wherever it wants to go: it has to call us by our name."""
 
-    async def handle(request: Request) -> Response:
+    def __init__(self, service: Service, inside: Router) -> None:
+        self._service = service
+        self._inside = inside
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gate = self._service.gate
         try:
-            host = service.gate.host(request.scope)
-            who = await service.auth.who(dict(request.scope), host)
-            service.count_request(who)
-            method = "GET" if request.method == "HEAD" else request.method
-            return await methods[method](service, request, who)
+            scope[_HOST] = gate.host(scope)
+        except Refused as refused:
+            await problem(refused)(scope, receive, send)
+            return
+        origin = gate.page(scope)
+        if gate.knows_pages:
+            send = telling(origin, send)
+        if origin is not None and is_preflight(scope):
+            await preflight_answer()(scope, receive, send)
+        else:
+            await self._inside(scope, receive, send)
+
+
+class _Place:
+    """One address, and what each method does there. Nothing that goes wrong there gets out."""
+
+    def __init__(self, service: Service, methods: dict[str, _Handler]) -> None:
+        self._service = service
+        self._methods = methods
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        answer = await self._answer(request)
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        handler = self._methods.get("GET" if request.method == "HEAD" else request.method)
+        if handler is None:
+            return not_allowed(request.method, [*self._methods])
+        try:
+            return await handler(self._service, request)
         except TurnwireError as error:
             return problem(refusal_of(error))
-        except HTTPException:
-            raise
         except Exception:
             _log.exception("%s %s failed", request.method, request.url.path)
             return problem(Refused("INTERNAL_ERROR"))
 
-    return handle
 
+def _guarded(handler: _Guarded) -> _Handler:
+    """For those who are let in. Nobody gets past this without being known."""
 
-def _open(service: Service, handler: Callable[[Service, Request, str], Awaitable[Response]]) -> Any:
-    """For anybody who calls us by our name."""
-
-    async def handle(request: Request) -> Response:
-        try:
-            return await handler(service, request, service.gate.host(request.scope))
-        except TurnwireError as error:
-            return problem(refusal_of(error))
+    async def handle(service: Service, request: Request) -> Response:
+        who = await service.auth.who(dict(request.scope), request.scope[_HOST])
+        service.count_request(who)
+        return await handler(service, request, who)
 
     return handle
 
 
-async def _nowhere(scope: Any, receive: Any, send: Any) -> None:
+async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     await not_found("There is nothing at this address.")(scope, receive, send)
 
 
-async def _health(service: Service, request: Request, host: str) -> Response:
+async def _health(service: Service, request: Request) -> Response:
     """GET /healthz: the server answers."""
     return json_answer({"status": "ok"})
 
 
-async def _ready(service: Service, request: Request, host: str) -> Response:
+async def _ready(service: Service, request: Request) -> Response:
     """GET /readyz: the store can be read and written."""
-    await service.store.take_ticket(b"", "none", now=0)
+    await service.check_store()
     return json_answer({"status": "ready"})
 
 
-async def _enter(service: Service, request: Request, host: str) -> Response:
+async def _enter(service: Service, request: Request) -> Response:
     """GET /enter?link=: a link that was shown at the start becomes a cookie, once."""
     entered = await service.keys.enter(request.query_params.get("link", ""))
     if entered is None:
@@ -126,7 +148,7 @@ async def _enter(service: Service, request: Request, host: str) -> Response:
     root = request.scope.get("root_path", "")
     answer = RedirectResponse(f"{root}/", 303, SAFE_HEADERS)
     answer.set_cookie(
-        cookie_name(host),
+        cookie_name(request.scope[_HOST]),
         entered[0],
         max_age=_PAGE_SECONDS,
         path=f"{root}/",
@@ -136,3 +158,13 @@ async def _enter(service: Service, request: Request, host: str) -> Response:
     )
     service.write_down("entered", Who(entered[1].user, entered[1].token_id))
     return answer
+
+
+# Every address for anybody who calls us by our name.
+OPEN: list[tuple[str, _Handler]] = [
+    ("/healthz", _health),
+    ("/readyz", _ready),
+    ("/enter", _enter),
+    ("/assets/{name}", page.asset),
+    *((path, page.page) for path in page.PAGES),
+]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from turnwire.core.error_codes import Refused
@@ -31,37 +32,45 @@ class Hub:
         self._settings = settings
         self._keys = keys
         self._connections: set[Client] = set()
-        self._by_user: Counter[str] = Counter()
+        self._taken = 0  # places
+        self._places: Counter[str] = Counter()  # of each user
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
     def __len__(self) -> int:
         return len(self._connections)
 
-    def admit(self, who: Who) -> None:
-        """Raises Refused if there is no place left."""
+    @contextmanager
+    def place(self, who: Who) -> Iterator[None]:
+        """A place for one connection, held from before it is let in. Raises Refused if none is left."""
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
-        settings = self._settings
-        full = len(self._connections) >= settings.max_connections
-        if full or self._by_user[who.name] >= settings.max_connections_per_user:
+        settings, name = self._settings, who.name
+        full = self._taken >= settings.max_connections
+        if full or self._places[name] >= settings.max_connections_per_user:
             said = "Too many connections, of this server or of this user."
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
+        self._taken += 1
+        self._places[name] += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+            self._places[name] -= 1
+            if not self._places[name]:
+                del self._places[name]
 
     def add(self, connection: Client) -> None:
-        """Somebody has come."""
+        """Somebody has come, and has a place."""
         self._connections.add(connection)
-        self._by_user[connection.who.name] += 1
-        if self._ticking is None:
+        if self._stopping:  # since they were given it
+            connection.close(4000)
+        elif self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
 
     def remove(self, connection: Client) -> None:
         """They have gone."""
         self._connections.discard(connection)
-        name = connection.who.name
-        self._by_user[name] -= 1
-        if not self._by_user[name]:
-            del self._by_user[name]
 
     def close_all(self, code: int, error: Refused | None, that: Callable[[Client], bool]) -> None:
         """Close those that fit."""

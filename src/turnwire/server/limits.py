@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Bucket", "Buckets", "is_too_deep"]
+__all__ = ["MOST_ID", "Bucket", "Buckets", "is_too_deep"]
+
+MOST_ID = 200  # characters of a client_message_id: everyone is sent it, again and again
 
 _MOST_NAMES = 10_000
 

@@ -50,7 +50,7 @@ _ASSET_HEADERS = {
 }
 
 
-async def page(service: Service, request: Request, host: str) -> Response:
+async def page(service: Service, request: Request) -> Response:
     """GET /, and wherever else the page is. It holds nothing: what it shows it has to ask for."""
     index = _index()
     if index is None:
@@ -62,7 +62,7 @@ async def page(service: Service, request: Request, host: str) -> Response:
     return HTMLResponse(index.replace('<base href="/"', f'<base href="{base}"'), 200, _PAGE_HEADERS)
 
 
-async def asset(service: Service, request: Request, host: str) -> Response:
+async def asset(service: Service, request: Request) -> Response:
     """GET /assets/{name}"""
     found = _assets().get(request.path_params["name"])
     if found is None:

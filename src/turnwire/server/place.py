@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +14,7 @@ from msgspec import Struct
 __all__ = ["ServerPlace", "find_server", "forget_server", "tell_server"]
 
 _FILE = "server.json"
+_PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
 
 
 class ServerPlace(Struct, frozen=True):
@@ -38,17 +41,31 @@ def forget_server(data_path: Path) -> None:
 
 
 def find_server(data_path: Path) -> ServerPlace | None:
-    """The server of this data directory, if its process is alive."""
+    """The server of this data directory, if it is there.
+
+    What a killed one wrote down is out of date, even if another process has its number by now.
+    """
     known = _read(data_path)
-    if known is None:
-        return None
+    return known if known is not None and _lives(known.pid) and _listens(known.url) else None
+
+
+def _lives(pid: int) -> bool:
     try:
-        os.kill(known.pid, 0)
-    except ProcessLookupError:
-        return None
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
     except PermissionError:
         pass
-    return known
+    return True
+
+
+def _listens(url: str) -> bool:
+    place = urlsplit(url)
+    try:
+        socket.create_connection((place.hostname or "", place.port or 80), _PATIENCE).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _read(data_path: Path) -> ServerPlace | None:

@@ -11,6 +11,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
+from turnwire.server.limits import MOST_ID
 
 __all__ = ["STATUS", "error_body", "error_frame", "refusal_of"]
 
@@ -45,6 +46,18 @@ STATUS: dict[str, int] = {
 }
 
 
+# What to do, where an answer to a request cannot speak of frames and connections.
+_OVER_HTTP: dict[str, str] = {
+    "UNAUTHORIZED": "Send a token as Authorization: Bearer, or come in with a link.",
+    "FORBIDDEN": "Do what the message says, or ask whoever runs this server.",
+    "RATE_LIMITED": "Wait for data.retry_after seconds, then send the same request again.",
+    "INVALID_FORMAT": "Mend the request as the message says.",
+    "NO_PENDING_INPUT": "Look at the inbox: GET /api/inbox lists what waits.",
+    "STORAGE_UNAVAILABLE": "Send the same request again.",
+    "INTERNAL_ERROR": "Send the same request again; report it if it stays.",
+}
+
+
 def refusal_of(error: TurnwireError) -> Refused:
     """The same as one of the protocol's codes."""
     if isinstance(error, Refused):
@@ -62,12 +75,15 @@ def error_frame(
 ) -> f.SessionError:
     """A refusal, as a client is told."""
     data = {key: value for key, value in refused.data.items() if key != "client_message_id"}
+    own_id = client_message_id or refused.data.get("client_message_id")
+    if own_id is not None and len(own_id) > MOST_ID:
+        own_id = None  # that is what is wrong with it, and it may be a megabyte
     payload = p.ErrorPayload(
         refused.code,
         refused.message,
         refused.retryable,
         refused.what_to_do,
-        client_message_id or refused.data.get("client_message_id"),
+        own_id,
         data,
     )
     return f.SessionError(conversation_id, None, None, now, None, payload)
@@ -79,7 +95,7 @@ def error_body(refused: Refused) -> bytes:
         "code": refused.code,
         "message": refused.message,
         "retryable": refused.retryable,
-        "what_to_do": refused.what_to_do,
+        "what_to_do": _OVER_HTTP.get(str(refused.code), refused.what_to_do),
     }
     if refused.data:
         body["data"] = refused.data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
+import math
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -29,13 +29,15 @@ from turnwire.server.hub import Hub
 from turnwire.server.keys import Keys, Who
 from turnwire.server.limits import Buckets
 from turnwire.server.news import News
+from turnwire.server.problems import refusal_of
 from turnwire.server.rpc.feed import Feeds
-from turnwire.settings import Settings
+from turnwire.settings import Settings, flag_of_v2
 
 __all__ = ["Service"]
 
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
+_TRY_SECONDS = 1.0
 
 
 class Service:
@@ -56,10 +58,13 @@ class Service:
         self.feeds = Feeds(self.engine.new_id)
         self._requests = Buckets(settings.requests_per_second, settings.requests_at_once)
         self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
-        self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else _flag()
+        self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self._tidying: Timer | None = None
+        self._trying = asyncio.Lock()
+        self._tried_at = -math.inf
+        self._trouble: TurnwireError | None = None
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
@@ -89,6 +94,19 @@ class Service:
         if self._beside:
             await asyncio.wait(list(self._beside), timeout=2)
         await self.store.close()
+
+    async def check_store(self) -> None:
+        """Raises if the store cannot be written. However many ask, it is tried once a second."""
+        async with self._trying:
+            now = asyncio.get_running_loop().time()
+            if now >= self._tried_at + _TRY_SECONDS:
+                self._tried_at, self._trouble = now, None
+                try:
+                    await self.store.take_ticket(b"", "none", now=0)
+                except TurnwireError as trouble:
+                    self._trouble = trouble
+            if self._trouble is not None:
+                raise refusal_of(self._trouble)
 
     def count_request(self, who: Who) -> None:
         """Raises Refused if there were too many of this user's."""
@@ -159,10 +177,6 @@ async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
         await work
     except TurnwireError as failure:
         _log.warning("%s: %s", trouble, failure.message)
-
-
-def _flag() -> bool:
-    return os.environ.get("CHAT_PROTOCOL_V2_ENABLED", "").lower() in ("1", "true", "yes", "on")
 
 
 def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from turnwire.core.error_codes import Refused
@@ -45,41 +46,44 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
         await _serve_rpc(service, scope, receive, send, wire)
         return
     address = Address.of(path)
-    try:
-        who, talk, place = await _let_in(service, scope, address)
-    except Exception as error:
-        refused = _why(error)
-        name = address.conversation_id if address is not None else ""
-        now = iso(service.engine.clock.now())
-        await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
-        return
-    connection = Connection(service, talk, place, who, send, wire)
-    about = {"connection_id": connection.connection_id, "token_id": who.token_id}
-    service.hub.add(connection)
-    try:
-        service.write_down("connected", who, talk.id, **about)
-        await connection.run(receive)
-    finally:
-        service.hub.remove(connection)
-        service.write_down("disconnected", who, talk.id, **about, code=connection.code)
+    with ExitStack() as held:
+        try:
+            who, talk, place = await _let_in(service, scope, address, held)
+        except Exception as error:
+            held.close()
+            refused = _why(error)
+            name = address.conversation_id if address is not None else ""
+            now = iso(service.engine.clock.now())
+            await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
+            return
+        connection = Connection(service, talk, place, who, send, wire)
+        about = {"connection_id": connection.connection_id, "token_id": who.token_id}
+        service.hub.add(connection)
+        try:
+            service.write_down("connected", who, talk.id, **about)
+            await connection.run(receive)
+        finally:
+            service.hub.remove(connection)
+            service.write_down("disconnected", who, talk.id, **about, code=connection.code)
 
 
 async def _serve_rpc(
     service: Service, scope: dict[str, Any], receive: Any, send: Send, wire: Wire | None
 ) -> None:
-    try:
-        who = await service.auth.who(scope, service.gate.host(scope))
-        service.hub.admit(who)
-    except Exception as error:
-        refused = _why(error)
-        await _turn_away(refused, rpc_error(refused), send)
-        return
-    connection = RpcConnection(service, who, send, wire)
-    service.hub.add(connection)
-    try:
-        await connection.run(receive)
-    finally:
-        service.hub.remove(connection)
+    with ExitStack() as held:
+        try:
+            who = await service.auth.who(scope, service.gate.host(scope))
+            held.enter_context(service.hub.place(who))
+        except Exception as error:
+            refused = _why(error)
+            await _turn_away(refused, rpc_error(refused), send)
+            return
+        connection = RpcConnection(service, who, send, wire)
+        service.hub.add(connection)
+        try:
+            await connection.run(receive)
+        finally:
+            service.hub.remove(connection)
 
 
 def _address(scope: dict[str, Any]) -> str:
@@ -94,9 +98,9 @@ def _address(scope: dict[str, Any]) -> str:
 
 
 async def _let_in(
-    service: Service, scope: dict[str, Any], address: Address | None
+    service: Service, scope: dict[str, Any], address: Address | None, held: ExitStack
 ) -> tuple[Who, Talk, Place]:
-    """Raises what a client is told instead of its first frame."""
+    """Raises what a client is told instead of its first frame. `held`: what it has meanwhile."""
     host = service.gate.host(scope)
     if address is None:
         raise Refused("CONVERSATION_NOT_FOUND", "There is no conversation at this address.")
@@ -107,7 +111,7 @@ async def _let_in(
     who = await service.auth.who(scope, host)
     if address.fault is not None:
         raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
-    service.hub.admit(who)
+    held.enter_context(service.hub.place(who))
     talk = await service.talk(address.conversation_id, who)
     return who, talk, Place(address.last_sequence, address.epoch, address.tail)
 
