@@ -63,8 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     permission_seconds: float | None = None  # until a permission is denied; none: it waits
     agent_idle: float = 120.0  # seconds without a turn, until an agent's process is closed
     # How much is too much.
-    # Of a client's frame. With what the server puts around it, it fits into the 1 MiB of most clients.
-    max_frame_bytes: int = (1 << 20) - 4096
+    max_frame_bytes: int = 1 << 20  # of a client's frame
     max_depth: int = 64  # of the objects and lists in one another in it
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
     max_blob_bytes: int = 10_000_000
