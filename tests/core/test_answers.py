@@ -15,7 +15,7 @@ from turnwire.core.answers import as_text, in_words
         ("blue", "blue"),
         (["blue", "red"], "blue, red"),
         ({"answer": "blue"}, "blue"),
-        ({"Which?": "grün"}, '{"Which?": "grün"}'),
+        ({"Which?": "grün"}, '{"Which?":"grün"}'),
         (5, "5"),
     ],
 )

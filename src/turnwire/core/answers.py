@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 __all__ = ["as_text", "in_words"]
 
@@ -19,7 +20,7 @@ def as_text(answer: Any) -> str:
         case {"answer": only} if len(answer) == 1:  # request_input has one question, of this name
             return as_text(only)
         case _:
-            return json.dumps(answer, ensure_ascii=False)
+            return msgspec.json.encode(answer).decode()
 
 
 def in_words(answers: Iterable[Any]) -> str:

@@ -65,8 +65,9 @@ async def test_the_process_that_is_to_have_it_is_killed(tmp_path: Path, seconds:
         await it.seen.until(f.SessionState, lambda frame: not frame.payload.running)
         await it.talk.send("go on")
         await it.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
+        # As that call's result, or in words where the program had died with it in its hands.
+        assert any("teal" in str(request.messages) for request in it.api.requests)
         told = [request.tool_results.get("ask_1") for request in it.api.requests]
-        assert any("teal" in str(each) for each in told)
         assert not any("doesn't want" in str(each) for each in told)
 
 

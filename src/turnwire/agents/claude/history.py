@@ -134,8 +134,8 @@ def _about(path: Path) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
-def _session_of(agent: Path) -> str:
-    with agent.open("rb") as lines:
+def _session_of(path: Path) -> str:
+    with path.open("rb") as lines:
         try:
             first = msgspec.json.decode(lines.readline())
         except (ValueError, RecursionError):
