@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
@@ -18,6 +19,7 @@ from turnwire.server.listen import bind
 from turnwire.settings import Settings
 
 SAY = 15  # of twenty clients say something
+PONG = "60"  # seconds: all clients are in this one process, which may be slow
 
 
 async def begin(server: Process, delay: float = 0) -> str:
@@ -39,9 +41,11 @@ async def come_again(client: Client) -> None:
 
 
 async def until_all_is_said(client: Client) -> None:
-    while len(client.view().turns) < SAY:
-        await client.next()
-    await client.state("active")
+    def now() -> Any:
+        return next(each for each in reversed(client.frames) if each["type"] == "session.state")
+
+    while now()["payload"]["state"] != "active" or len(client.view().turns) < SAY:
+        await client.until("session.state")
 
 
 def port_of(server: Process) -> int:
@@ -90,10 +94,10 @@ def test_killed_in_mid_answer_under_twenty_clients(tmp_path: Path) -> None:
             await client.leave()
             client.check()
 
-    with process(tmp_path) as first:
+    with process(tmp_path, TURNWIRE_PONG_SECONDS=PONG) as first:
         clients = asyncio.run(before(first))
         port = port_of(first)
-    with process(tmp_path, port=port) as second:
+    with process(tmp_path, port=port, TURNWIRE_PONG_SECONDS=PONG) as second:
         asyncio.run(after(second, clients))
 
 
@@ -171,7 +175,7 @@ def test_a_thousand_clients_come_back_at_once_after_a_kill(tmp_path: Path) -> No
             assert {tuple(numbers) for _, numbers, _ in back} == {tuple(range(seen + 1, head + 1))}
             await asyncio.gather(*(client.close() for client, _, _ in back))
 
-    with process(tmp_path) as server:
+    with process(tmp_path, TURNWIRE_PONG_SECONDS=PONG) as server:
         asyncio.run(storm(server))
 
 
@@ -190,7 +194,7 @@ def test_the_client_on_the_page_holds_a_conversation(tmp_path: Path) -> None:
         "urllib.parse",
         "websockets",
     }
-    with process(tmp_path) as server:
+    with process(tmp_path, TURNWIRE_PONG_SECONDS=PONG) as server:
         name = asyncio.run(begin(server))
         url = server.url.replace("http", "ws")
         command = [sys.executable, "-c", program, url, server.token, name]
@@ -206,7 +210,7 @@ def test_the_client_on_the_page_holds_a_conversation(tmp_path: Path) -> None:
 
 
 def test_the_client_on_the_page_survives_a_server_that_is_killed(tmp_path: Path) -> None:
-    with process(tmp_path) as first:
+    with process(tmp_path, TURNWIRE_PONG_SECONDS=PONG) as first:
         name = asyncio.run(begin(first, 0.003))
         url = first.url.replace("http", "ws")
         command = [sys.executable, "-c", script(), url, first.token, name, "long", "hello"]
