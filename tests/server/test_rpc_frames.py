@@ -187,7 +187,8 @@ def test_a_name_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 
 def test_there_is_no_place_left(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
-        async with server.rpc():
+        async with server.rpc() as first:
+            await first.join()  # now it has its place
             headers = [("Host", host_of(server)), ("Authorization", f"Bearer {server.token}")]
             [answer], code, _ = await upgrade(server.url, "/ws/rpc", headers)
             assert (answer["error"]["code"], code) == ("RATE_LIMITED", 4003)
