@@ -19,7 +19,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures" / "claude_live"
 _PLACE = re.compile(r"/[^\s\"'\\]*?/(?:test_\w+?0?)/(work|home)")
-_SLUG = re.compile(r"-tmp-[\w-]*?-work")
+_SLUG = re.compile(r"-tmp-[\w-]*?-work\b")
+_CALLED = {"work": "/workspace", "home": "/home"}  # where every recording seems to have been made
 _INSTALLED = re.compile(r"/[^\s\"']*/site-packages/")
 _SOCKET = re.compile(r"/tmp/cc-socks/\d+\.sock")
 # Too long to keep, or full of this machine.
@@ -45,7 +46,10 @@ def _keep(place: Path) -> None:
     """The recordings of one test; one that began several processes has several."""
     name = re.sub(r"\W+", "_", place.name.removeprefix("test_")).strip("_")
     for number, path in enumerate(sorted(place.glob("*.io.jsonl")), 1):
-        lines = [json.loads(_PLACE.sub(r"/\1", line)) for line in path.read_text().splitlines()]
+        lines = [
+            json.loads(_PLACE.sub(lambda at: _CALLED[at[1]], line))
+            for line in path.read_text().splitlines()
+        ]
         if all(line["dir"] == "in" for line in lines):
             continue  # it never began to speak: there is nothing to play
         lines = [_shortened(line) for line in lines]
@@ -64,7 +68,7 @@ def _shortened(value: Any) -> Any:
             return [_shortened(item) for item in value]
         case str():
             value = _SOCKET.sub("/tmp/agent.sock", _INSTALLED.sub("/site-packages/", value))
-            return _SLUG.sub("-work", value)
+            return _SLUG.sub("-workspace", value)
         case _:
             return value
 

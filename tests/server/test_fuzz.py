@@ -1,6 +1,6 @@
 """Frames and requests that nobody would send: each is answered, and nobody else feels anything.
 
-TURNWIRE_FUZZ_SECONDS says for how long; `make fuzz` tries longer.
+TURNWIRE_FUZZ_SECONDS says for how long; `make fuzz` and `make soak` try longer.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
+from tests.server.nonsense import ODD, bent
 from tests.server.raw import request
 from tests.server.serving import Serving, serving
 from turnwire.dialects.v2.codec import _COMMANDS
@@ -24,30 +24,6 @@ from turnwire.server.http import API
 
 SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "10"))
 
-ODD: list[Any] = [
-    None,
-    True,
-    0,
-    -1,
-    1,
-    2**63,
-    10**400,
-    1.5,
-    "",
-    "a",
-    "\0",
-    "\ud800".encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
-    "漢" * 100,
-    "x" * 10_000,
-    [],
-    {},
-    [[[[]]]],
-    {"type": "text", "text": "hello"},
-    {"type": "image", "data": "not base64"},
-    {"type": "file_ref", "path": "../../etc/passwd"},
-    [{"type": "text", "text": "a", "blob": {"blob_id": "b"}}],
-    {"a": {"a": {"a": {}}}},
-]
 FIELDS = [
     "content", "question_id", "answer", "resume_task", "request_id", "decision", "reason",
     "updated_input", "remember", "turn_id", "queue", "action", "queue_id", "before",
@@ -57,12 +33,7 @@ WORDS = ["allow", "deny", "hold", "clear", "remove", "replace", "move", "resume"
 
 
 def a_frame(chance: random.Random) -> str | bytes:
-    """Something like a frame: right, nearly right, or nothing of the kind."""
-    dice = chance.random()
-    if dice < 0.05:
-        return chance.randbytes(chance.randrange(200))
-    if dice < 0.1:
-        return "".join(map(chr, (chance.randrange(1, 0xD7FF) for _ in range(chance.randrange(50)))))
+    """Something like a frame of v2: right, nearly right, or nothing of the kind."""
     frame: dict[str, Any] = {"type": chance.choice([*_COMMANDS, *ODD])}
     if chance.random() < 0.7:
         frame["client_message_id"] = chance.choice([f"m-{chance.randrange(50)}", *ODD])
@@ -72,14 +43,7 @@ def a_frame(chance: random.Random) -> str | bytes:
         }
     else:
         frame["payload"] = chance.choice(ODD)
-    try:
-        raw = msgspec.json.encode(frame).decode()
-    except (ValueError, OverflowError, msgspec.MsgspecError):
-        raw = repr(frame)
-    if dice > 0.9:  # cut, or with something in the middle
-        place = chance.randrange(len(raw))
-        raw = raw[:place] + chance.choice(["", "\0", "{", '"', "\\ud800"]) + raw[place + 1 :]
-    return raw
+    return bent(frame, chance)
 
 
 async def shout(server: Serving, name: str, chance: random.Random, end: float) -> int:

@@ -9,15 +9,14 @@ import random
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.server.nonsense import ODD, bent
 from tests.server.raw import Headers, upgrade
 from tests.server.rpc_clients import RpcClient
 from tests.server.scenes import check_error, play
 from tests.server.serving import Serving, serving
-from tests.server.test_fuzz import ODD
 from tests.server.test_who_may import cookie_of, host_of
 from turnwire.dialects.rpc.methods import METHODS
 
@@ -220,12 +219,7 @@ WORDS = ["demo", "hello", "long", "ask", "permission", "off", "output_delta", "h
 
 
 def a_frame(chance: random.Random) -> str | bytes:
-    """Something like a frame: right, nearly right, or nothing of the kind."""
-    dice = chance.random()
-    if dice < 0.05:
-        return chance.randbytes(chance.randrange(200))
-    if dice < 0.1:
-        return "".join(map(chr, (chance.randrange(1, 0xD7FF) for _ in range(chance.randrange(50)))))
+    """Something like a frame of RPC: right, nearly right, or nothing of the kind."""
     own_id = chance.choice([f"a-{chance.randrange(50)}", f"srv-{chance.randrange(3)}", *ODD])
     frame: dict[str, Any] = {"id": own_id}
     if chance.random() < 0.8:
@@ -233,14 +227,7 @@ def a_frame(chance: random.Random) -> str | bytes:
     for name in chance.sample(["params", "result", "error"], chance.randrange(3)):
         names = chance.sample([*FIELDS, "answer", "decision"], 3)
         frame[name] = {each: chance.choice([*ODD, *WORDS]) for each in names}
-    try:
-        raw = msgspec.json.encode(frame).decode()
-    except (ValueError, OverflowError, msgspec.MsgspecError):
-        raw = repr(frame)
-    if dice > 0.9:  # cut, or with something in the middle
-        place = chance.randrange(len(raw))
-        raw = raw[:place] + chance.choice(["", "\0", "{", '"', "\\ud800"]) + raw[place + 1 :]
-    return raw
+    return bent(frame, chance)
 
 
 async def shout(server: Serving, name: str, chance: random.Random, end: float) -> int:

@@ -14,7 +14,8 @@ from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.cli.live.session import Conversing, Session
+    from turnwire.cli.live.conversing import Conversing
+    from turnwire.cli.live.session import Session
     from turnwire.core.status import OpenRequest, TurnEnd
     from turnwire.ports import ConversationRow, Store
 

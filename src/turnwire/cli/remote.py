@@ -13,7 +13,7 @@ from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
-    from turnwire.cli.live.session import Conversing
+    from turnwire.cli.live.conversing import Conversing
     from turnwire.client import Client, ClientConversation
     from turnwire.core.status import OpenRequest
     from turnwire.ports import ConversationRow, Store
@@ -80,7 +80,7 @@ async def come_in(
 
     That is the server of this data directory; without one it is this process.
     """
-    from turnwire.cli.live.session import Here
+    from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.there import There
     from turnwire.cli.live.visit import open_engine
     from turnwire.server.place import find_server

@@ -70,7 +70,7 @@ async def _run(
     as_json: bool,
     prompt: str | None,
 ) -> int:
-    from turnwire.cli.live.session import Here
+    from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import open_engine, visit
 

@@ -11,8 +11,8 @@ from rich.text import Text
 from turnwire.cli.chatting.painter import ChatPainter
 from turnwire.cli.chatting.screen import ChatScreen
 from turnwire.cli.live.ask import TOO_LATE, Decision, ask_permission, ask_question
+from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.requests import lines_of
-from turnwire.cli.live.session import Conversing
 from turnwire.client import Closed
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rich.text import Text
 
-from turnwire.cli.live.ask import TOO_LATE, Decision, ask_permission, ask_question
+from turnwire.cli.live.ask import TOO_LATE, ask_permission, ask_question
+from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.view import StoryView, View
 from turnwire.cli.words import plain, some
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import Engine, Talk
 from turnwire.engine.channel import FollowAgain
 
-__all__ = ["Conversing", "Here", "Left", "Session"]
+__all__ = ["Left", "Session"]
 
 T = TypeVar("T")
 
@@ -34,73 +34,6 @@ class Left(Exception):
         super().__init__(code)
         self.code = code
         self.request = request
-
-
-class Conversing(Protocol):
-    """A conversation, in this process or on a server."""
-
-    @property
-    def id(self) -> str:
-        """Which one."""
-
-    @property
-    def is_here(self) -> bool:
-        """It is of this process: whoever leaves ends it."""
-
-    async def head(self) -> int:
-        """The number of its newest entry."""
-
-    def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
-        """Everything from here on. Raises FollowAgain where it has to be asked for again."""
-
-    async def send(self, content: str) -> tuple[int | None, str | None]:
-        """Say something: the turn that it starts, or its place in the queue."""
-
-    async def answer(self, question_id: str, answer: Any) -> None:
-        """Answer a question."""
-
-    async def decide(self, request_id: str, choice: Decision) -> None:
-        """Allow or deny."""
-
-    async def interrupt(self, turn_id: int) -> None:
-        """Stop a turn."""
-
-
-class Here:
-    """A conversation of an engine in this process."""
-
-    def __init__(self, engine: Engine, talk: Talk) -> None:
-        self._engine = engine
-        self._talk = talk
-        self.id = talk.id
-        self.is_here = True
-
-    async def head(self) -> int:
-        row = await self._engine.store.conversation(self._talk.id)
-        return row.head if row else 0
-
-    def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
-        epoch = self._engine.store.epoch
-        return self._talk.follow(last_sequence=after, epoch=epoch, client_id="terminal")
-
-    async def send(self, content: str) -> tuple[int | None, str | None]:
-        ack = (await self._talk.send(content)).ack
-        return ack.turn_id, ack.queue_id
-
-    async def answer(self, question_id: str, answer: Any) -> None:
-        await self._talk.answer(question_id, answer)
-
-    async def decide(self, request_id: str, choice: Decision) -> None:
-        await self._talk.decide(
-            request_id,
-            choice.decision,
-            reason=choice.reason,
-            updated_input=choice.updated_input,
-            remember=choice.remember,
-        )
-
-    async def interrupt(self, turn_id: int) -> None:
-        await self._talk.interrupt(turn_id)
 
 
 class Session:

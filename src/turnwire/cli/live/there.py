@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
-from turnwire.cli.live.ask import Decision
+from turnwire.cli.live.conversing import Acting
 from turnwire.client import ClientConversation
 from turnwire.dialects.v2.frames import Frame
 
 __all__ = ["There"]
 
 
-class There:
+class There(Acting):
     """See `Conversing`. The client reconnects by itself, so that its frames go on."""
 
     def __init__(self, conversation_id: str, talk: ClientConversation) -> None:
+        super().__init__(talk)
         self.id = conversation_id
         self.is_here = False
         self._talk = talk
@@ -34,21 +34,3 @@ class There:
         """Say something."""
         ack = await self._talk.send(content)
         return ack.turn_id, ack.queue_id
-
-    async def answer(self, question_id: str, answer: Any) -> None:
-        """Answer a question."""
-        await self._talk.answer(question_id, answer)
-
-    async def decide(self, request_id: str, choice: Decision) -> None:
-        """Allow or deny."""
-        await self._talk.decide(
-            request_id,
-            choice.decision,
-            reason=choice.reason,
-            updated_input=choice.updated_input,
-            remember=choice.remember,
-        )
-
-    async def interrupt(self, turn_id: int) -> None:
-        """Stop a turn."""
-        await self._talk.interrupt(turn_id)

@@ -12,9 +12,10 @@ import click
 from rich.text import Text
 
 from turnwire.cli.home import Home
+from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.ending import figures, next_step
 from turnwire.cli.live.requests import lines_of
-from turnwire.cli.live.session import Conversing, Left, Session
+from turnwire.cli.live.session import Left, Session
 from turnwire.cli.live.view import JsonView, View, is_terminal
 from turnwire.cli.visible import safe, visible
 from turnwire.cli.words import plain

@@ -1,0 +1,50 @@
+"""What nobody would send, whatever the protocol."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import msgspec
+
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2**63,
+    10**400,
+    1.5,
+    "",
+    "a",
+    "\0",
+    "\ud800".encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
+    "漢" * 100,
+    "x" * 10_000,
+    [],
+    {},
+    [[[[]]]],
+    {"type": "text", "text": "hello"},
+    {"type": "image", "data": "not base64"},
+    {"type": "file_ref", "path": "../../etc/passwd"},
+    [{"type": "text", "text": "a", "blob": {"blob_id": "b"}}],
+    {"a": {"a": {"a": {}}}},
+]
+
+
+def bent(frame: dict[str, Any], chance: random.Random) -> str | bytes:
+    """The frame as it is, cut, or with something in the middle; or nothing of the kind."""
+    dice = chance.random()
+    if dice < 0.05:
+        return chance.randbytes(chance.randrange(200))
+    if dice < 0.1:
+        return "".join(map(chr, (chance.randrange(1, 0xD7FF) for _ in range(chance.randrange(50)))))
+    try:
+        raw = msgspec.json.encode(frame).decode()
+    except (ValueError, OverflowError, msgspec.MsgspecError):
+        raw = repr(frame)
+    if dice > 0.9:
+        place = chance.randrange(len(raw))
+        raw = raw[:place] + chance.choice(["", "\0", "{", '"', "\\ud800"]) + raw[place + 1 :]
+    return raw
