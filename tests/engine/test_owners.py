@@ -66,6 +66,7 @@ def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE):
                 while (await engine.status("talk")).running:
                     await asyncio.to_thread(int)
-            assert (await engine.status("talk")).state == "interrupted"
+                status = await (await engine.open("talk")).wake()
+            assert (status.state, status.running) == ("interrupted", False)
 
     asyncio.run(run())
