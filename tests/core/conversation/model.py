@@ -166,12 +166,13 @@ class Model:
             assert waits >= before.options.max_queue, "a queue that is not full refuses nothing"
 
     def check_answers(self, before: Conversation, happened: i.Input, after: Conversation) -> None:
-        """An answer stays until the agent shows that it has it; one that a running turn's agent
-        died with is given to another one at once, the first time.
+        """An answer stays until the agent shows that it has it, or says that the turn went well;
+        one that a running turn's agent died with is given to another one at once, the first time.
         """
         turn = before.turn
         kept = {reply.request_id for reply in after.replies}
-        if not isinstance(happened, i.AgentSaid):
+        went_well = turn is not None and turn.ending is not None and not turn.ending.is_error
+        if not isinstance(happened, i.AgentSaid) and not went_well:
             assert {reply.request_id for reply in before.replies} <= kept, "an answer is not lost"
         if not isinstance(happened, i.AgentLost) or turn is None or turn.phase != "running":
             return

@@ -181,7 +181,7 @@ def close_work(d: Draft, end: TurnEnd, gone: str | None = None) -> None:
     cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
     turn = d.turn
     assert turn is not None
-    if turn.stopping is not None or (gone is not None and turn.ending is None):
+    if turn.stopping is not None or end.is_error or (gone is not None and turn.ending is None):
         keep_answers(d)
     else:
         d.replies = [reply for reply in d.replies if reply.in_words]
