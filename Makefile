@@ -50,7 +50,7 @@ test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": on
 ifdef ARGS
 	@$(BIN)/pytest $(ARGS)
 else
-	@$(BIN)/pytest -n auto --cov --cov-report=
+	@$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
 	@$(MAKE) --no-print-directory test-typescript test-web
 endif

@@ -6,9 +6,12 @@ import asyncio
 import inspect
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+TESTS = Path(__file__).parent
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI tries the same cases every time: a red run there has to mean that the change is bad.
@@ -19,6 +22,22 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 # A shell without job control has what it runs beside itself ignore Ctrl-C, and so would every
 # program that a test starts and stops with it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# What has to be covered whole is covered by its own tests; counting would slow the others down by half.
+COVERS = {"core", "dialects", "flow", "testing"}
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """More than there are processors: most tests wait for a disk, a process or a timer."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder not in COVERS and item.path.parent != TESTS:
+            item.add_marker("no_cover")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -27,6 +27,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.engine import EngineSettings, SlowReader
 
 PATIENCE = 30.0
+CLAIMS = {"fence", "owner", "lease_until"}
 
 
 def until(happened: Callable[[], bool], what: str) -> None:
@@ -38,12 +39,21 @@ def until(happened: Callable[[], bool], what: str) -> None:
 
 
 def everything_in(path: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table, but for who is connected: a stale server's followers still are."""
+    """Every row of every table, but for who is connected and who has claimed what: a stale server's
+    followers still are, and it may claim what is free.
+    """
     db = sqlite3.connect(path)
     try:
         tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'search%'"
         names = [name for (name,) in db.execute(tables) if name != "connection_sessions"]
-        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+        columns = {
+            name: [c for _, c, *_ in db.execute(f"PRAGMA table_info({name})") if c not in CLAIMS]
+            for name in names
+        }
+        return {
+            name: db.execute(f"SELECT {', '.join(columns[name])} FROM {name}").fetchall()
+            for name in names
+        }
     finally:
         db.close()
 

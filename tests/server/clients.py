@@ -49,6 +49,7 @@ class Client:
             f"{self.url}{address}",
             additional_headers={"Authorization": f"Bearer {self.token}"},
             max_size=None,
+            max_queue=None,  # a client that does not read for a while still answers pings
             proxy=None,
             compression=None,
         )

@@ -41,6 +41,7 @@ class RpcClient:
             self.address,
             additional_headers={"Authorization": f"Bearer {self.token}"},
             max_size=None,
+            max_queue=None,  # a client that does not read for a while still answers pings
             proxy=None,
             compression=None,
         )

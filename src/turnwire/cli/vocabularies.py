@@ -46,6 +46,7 @@ Schema: TypeAlias = dict[str, Any]
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
+@cache  # a second of work; nobody changes what it gives
 def schemas() -> dict[str, Schema]:
     """Every public vocabulary by its name."""
     return {
