@@ -6,9 +6,10 @@
 // - in a union, an object of an unknown tag, or one that does not fit, is kept as `unknown`;
 // - a field that equals its default is left out, so that it is either there or not.
 //
-// A field in the table is a kind (`string`, `integer`, `number`, `boolean`, `any`, `object`, the words
-// 'a''b' of a list, the name of an object or of a union; `[]` for a list of them) and a mark:
-// none or `|null` has to be there, `?` null by default, `=x` x by default, `*` absent by default.
+// A field in the table is its name; after a colon its kind, unless it is a string (`integer`, `number`,
+// `boolean`, `any`, `object`, the words 'a''b' of a list, the name of an object or of a union; `[]` for a
+// list of them); and a mark: none has to be there, `!` too and may be null, `?` null by default, `=x` x by
+// default, `*` absent by default.
 import { shapes, unions } from "./generated/table.js";
 
 type Reader = (value: unknown) => unknown;
@@ -46,28 +47,15 @@ export function readJson(text: string): unknown {
 /** Unions whose objects are content: one that does not fit in every field is kept whole, as it came. */
 const KEPT_WHOLE = new Set(["Content", "RpcBlock"]);
 
-const fieldsOf = new Map<string, Field[]>();
+/** By what the table says of them. */
+const compiled = new Map<string, Field[]>();
 
-/** Reads an object by the name of its shape. MISFIT: something that it needs is not there. */
-export function readShape<T>(name: string, value: unknown): T | typeof MISFIT {
-  return isObject(value) ? (readFields(fields(name), value) as T | typeof MISFIT) : MISFIT;
-}
-
-/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
-export function readUnion<T extends { type: string }>(name: string, value: unknown): T {
-  return variant(name, value) as T;
-}
-
-/** The reader for a table of fields, for what has no name in the table. */
-export function readerOf<T>(specs: Record<string, string>): (value: unknown) => T | typeof MISFIT {
-  const compiled = compile(specs);
-  return (value) => (isObject(value) ? (readFields(compiled, value) as T | typeof MISFIT) : MISFIT);
-}
-
-function readFields(compiled: Field[], value: Json): Json | typeof MISFIT {
+/** Reads an object with these fields. MISFIT: something that it needs is not there. */
+export function readFields(fields: string | undefined, value: unknown): Json | typeof MISFIT {
+  if (typeof fields !== "string" || !isObject(value)) return MISFIT; // every object has a `constructor`
   const kept: Json = {};
   let stray = false;
-  for (const field of compiled) {
+  for (const field of compile(fields)) {
     const given = value[field.name];
     if (given === undefined) {
       if (field.required) return MISFIT;
@@ -93,42 +81,41 @@ function isStray(value: unknown): boolean {
   return typeof value === "object" && value !== null && strays.has(value);
 }
 
-function variant(name: string, value: unknown): Json {
-  const tag = isObject(value) && typeof value.type === "string" ? value.type : "";
-  const shape = unions[name]?.[tag];
-  if (shape !== undefined) {
-    const read = readFields(fields(shape), value as Json);
-    if (read !== MISFIT && !(KEPT_WHOLE.has(name) && isStray(read))) {
-      return { type: tag, ...read };
-    }
-  }
-  if (tag === "unknown" && isObject(value) && typeof value.originalType === "string" && "data" in value) {
-    return { type: tag, originalType: value.originalType, data: value.data };
-  }
-  return { type: "unknown", originalType: tag, data: value };
+/** What the tag of a member of a union says. */
+export function tagOf(value: unknown): string {
+  return isObject(value) && typeof value.type === "string" ? value.type : "";
 }
 
-function fields(name: string): Field[] {
-  let compiled = fieldsOf.get(name);
-  if (compiled === undefined) {
-    compiled = compile(shapes[name] ?? {});
-    fieldsOf.set(name, compiled);
+/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
+export function readUnion(name: string, value: unknown): Json {
+  const type = tagOf(value);
+  const read = readFields(unions[name]?.[type], value);
+  if (read !== MISFIT && !(KEPT_WHOLE.has(name) && isStray(read))) return { type, ...read };
+  if (type === "unknown") {
+    const { originalType, data } = value as Json;
+    if (typeof originalType === "string" && data !== undefined) return { type, originalType, data };
   }
-  return compiled;
+  return { type: "unknown", originalType: type, data: value };
 }
 
-function compile(specs: Record<string, string>): Field[] {
-  return Object.entries(specs).map(([name, spec]) => {
-    const [, kind = "", mark = ""] = /^(.+?)(\?|\*|\|null|=.*)?$/.exec(spec) ?? [];
-    const read = reader(kind);
-    const nullable = mark === "?" || mark === "|null";
-    return {
-      name,
-      read: nullable ? (value) => (value === null ? null : read(value)) : read,
-      required: mark === "" || mark === "|null",
-      isDefault: isDefault(mark),
-    };
-  });
+function compile(fields: string): Field[] {
+  let found = compiled.get(fields);
+  if (found === undefined) {
+    found = fields.split(" ").map(compileField);
+    compiled.set(fields, found);
+  }
+  return found;
+}
+
+function compileField(field: string): Field {
+  const [, name = "", kind = "string", mark = ""] = /^(\w+)(?::(.+?))?([!?*]|=.*)?$/.exec(field) ?? [];
+  const read = reader(kind);
+  return {
+    name,
+    read: mark === "?" || mark === "!" ? (value) => (value === null ? null : read(value)) : read,
+    required: mark === "" || mark === "!",
+    isDefault: isDefault(mark),
+  };
 }
 
 function isDefault(mark: string): (value: unknown) => boolean {
@@ -157,7 +144,7 @@ function reader(kind: string): Reader {
     case "boolean":
       return (value) => (typeof value === kind ? value : MISFIT);
     default:
-      return kind in unions ? (value) => variant(kind, value) : (value) => readShape(kind, value);
+      return kind in unions ? (value) => readUnion(kind, value) : (value) => readFields(shapes[kind], value);
   }
 }
 

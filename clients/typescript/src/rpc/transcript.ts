@@ -29,7 +29,7 @@ const NAMELESS = "nameless-";
 
 /** Reads an RPC message. What is not known stays, as `unknown`. */
 export function readRpcMessage(value: unknown): RpcMessage {
-  return readUnion<RpcMessage>("RpcMessage", value);
+  return readUnion("RpcMessage", value) as unknown as RpcMessage;
 }
 
 /** Apply every RPC message in order; `view` is what a person sees by then. */
