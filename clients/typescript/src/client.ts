@@ -27,7 +27,7 @@ export class BaseClient {
   /** One conversation: the same object for all who ask for it. It connects when it is used. */
   conversation(id: string, options?: ConversationOptions): Conversation {
     let found = this.#conversations.get(id);
-    if (found === undefined) {
+    if (!found) {
       this.#forgetSome();
       found = new Conversation(id, this.http, this.transport, options);
       this.#conversations.set(id, found);

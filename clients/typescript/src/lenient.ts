@@ -12,6 +12,7 @@
 // default, `*` absent by default.
 import { shapes, unions } from "./generated/table.js";
 
+/** Gives back the value, or undefined if it does not fit: in JSON nothing is undefined. */
 type Reader = (value: unknown) => unknown;
 
 interface Field {
@@ -24,15 +25,16 @@ interface Field {
 
 export type Json = Record<string, unknown>;
 
-/** What a reader gives back for a value that does not fit. */
-export const MISFIT = Symbol("misfit");
-
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function integer(value: unknown): number | undefined {
   return Number.isInteger(value) ? (value as number) : undefined;
+}
+
+export function object(value: unknown): Json | undefined {
+  return isObject(value) ? value : undefined;
 }
 
 /** JSON, or nothing. */
@@ -50,24 +52,20 @@ const KEPT_WHOLE = new Set(["Content", "RpcBlock"]);
 /** By what the table says of them. */
 const compiled = new Map<string, Field[]>();
 
-/** Reads an object with these fields. MISFIT: something that it needs is not there. */
-export function readFields(fields: string | undefined, value: unknown): Json | typeof MISFIT {
-  if (typeof fields !== "string" || !isObject(value)) return MISFIT; // every object has a `constructor`
+/** Reads an object with these fields. Undefined: something that it needs is not there. */
+export function readFields(fields: string | undefined, value: unknown): Json | undefined {
+  if (typeof fields !== "string" || !isObject(value)) return; // every table has a `constructor`
   const kept: Json = {};
   let stray = false;
-  for (const field of compile(fields)) {
-    const given = value[field.name];
-    if (given === undefined) {
-      if (field.required) return MISFIT;
-      continue;
-    }
-    const fitting = field.read(given);
-    if (fitting === MISFIT) {
-      if (field.required) return MISFIT;
-      stray = true;
-    } else if (!field.isDefault(fitting)) {
-      kept[field.name] = fitting;
-      if (isStray(fitting)) stray = true;
+  for (const { name, read, required, isDefault } of compile(fields)) {
+    const given = value[name];
+    const fitting = given === undefined ? given : read(given);
+    if (fitting === undefined) {
+      if (required) return;
+      stray ||= given !== undefined;
+    } else if (!isDefault(fitting)) {
+      kept[name] = fitting;
+      stray ||= isStray(fitting);
     }
   }
   if (stray) strays.add(kept);
@@ -90,7 +88,7 @@ export function tagOf(value: unknown): string {
 export function readUnion(name: string, value: unknown): Json {
   const type = tagOf(value);
   const read = readFields(unions[name]?.[type], value);
-  if (read !== MISFIT && !(KEPT_WHOLE.has(name) && isStray(read))) return { type, ...read };
+  if (read && !(KEPT_WHOLE.has(name) && isStray(read))) return { type, ...read };
   if (type === "unknown") {
     const { originalType, data } = value as Json;
     if (typeof originalType === "string" && data !== undefined) return { type, originalType, data };
@@ -100,7 +98,7 @@ export function readUnion(name: string, value: unknown): Json {
 
 function compile(fields: string): Field[] {
   let found = compiled.get(fields);
-  if (found === undefined) {
+  if (!found) {
     found = fields.split(" ").map(compileField);
     compiled.set(fields, found);
   }
@@ -114,35 +112,29 @@ function compileField(field: string): Field {
     name,
     read: mark === "?" || mark === "!" ? (value) => (value === null ? null : read(value)) : read,
     required: mark === "" || mark === "!",
-    isDefault: isDefault(mark),
+    isDefault: mark === "?" || mark[0] === "=" ? isDefault(mark) : () => false,
   };
 }
 
 function isDefault(mark: string): (value: unknown) => boolean {
   if (mark === "?") return (value) => value === null;
-  if (mark === "=[]") return (value) => (value as unknown[]).length === 0;
-  if (mark === "={}") return (value) => Object.keys(value as Json).length === 0;
-  if (mark.startsWith("=")) {
-    const standard: unknown = JSON.parse(mark.slice(1));
-    return (value) => value === standard;
-  }
-  return () => false;
+  return (value) => mark === `=${JSON.stringify(value)}`;
 }
 
 function reader(kind: string): Reader {
   if (kind.endsWith("[]")) return listReader(kind.slice(0, -2));
-  if (kind.startsWith("'")) return (value) => (kind.includes(`'${value}'`) ? value : MISFIT);
+  if (kind.startsWith("'")) return (value) => (kind.includes(`'${value}'`) ? value : undefined);
   switch (kind) {
     case "any":
       return (value) => value;
     case "integer":
-      return (value) => (Number.isInteger(value) ? value : MISFIT);
+      return integer;
     case "object":
-      return (value) => (isObject(value) ? value : MISFIT);
+      return object;
     case "string":
     case "number":
     case "boolean":
-      return (value) => (typeof value === kind ? value : MISFIT);
+      return (value) => (typeof value === kind ? value : undefined);
     default:
       return kind in unions ? (value) => readUnion(kind, value) : (value) => readFields(shapes[kind], value);
   }
@@ -153,9 +145,9 @@ function listReader(kind: string): Reader {
   return (value) => {
     // Content that came without its list is content all the same.
     if (kind in unions && isObject(value)) return [read(value)];
-    if (!Array.isArray(value)) return MISFIT;
+    if (!Array.isArray(value)) return;
     const items = value.map(read);
-    if (items.includes(MISFIT)) return MISFIT;
+    if (items.includes(undefined)) return;
     if (items.some(isStray)) strays.add(items);
     return items;
   };

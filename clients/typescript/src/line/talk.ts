@@ -17,11 +17,19 @@ export interface TalkSnapshot {
   readonly error?: Closed | undefined;
 }
 
+/** What was asked, and not answered yet. */
+export interface Waiting {
+  accept(answer: never): void;
+  refuse(error: Error): void;
+}
+
 /** For so long a conversation that nobody looks at stays connected: pages come and go. */
 const LINGER = 1_000;
 
-export abstract class Talk<S extends TalkSnapshot> {
+export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   protected readonly line: Line;
+  /** By the id that its answer will have. */
+  protected readonly waiting = new Map<string, W>();
   protected connection: S["connection"] = "idle";
   protected closedBy: Closed | undefined;
   readonly #updates = new Updates(() => {
@@ -60,10 +68,12 @@ export abstract class Talk<S extends TalkSnapshot> {
   protected abstract beat(): void;
   /** What is to be seen now. */
   protected abstract look(): S;
+
   /** What was not answered never will be. */
-  protected abstract rejectAll(error: Closed): void;
-  /** Whether something was not answered yet. */
-  protected abstract get isWaiting(): boolean;
+  protected rejectAll(error: Closed): void {
+    for (const { refuse } of this.waiting.values()) refuse(error);
+    this.waiting.clear();
+  }
 
   // --- looking --------------------------------------------------------------------------------------
 
@@ -128,7 +138,7 @@ export abstract class Talk<S extends TalkSnapshot> {
       isHeld = false;
       this.#holders -= 1;
       setTimeout(() => {
-        if (this.#holders === 0 && !this.#isPinned && !this.isWaiting) this.close();
+        if (this.#holders === 0 && !this.#isPinned && !this.waiting.size) this.close();
       }, LINGER);
     };
   }

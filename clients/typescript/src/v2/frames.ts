@@ -1,7 +1,7 @@
 // Frames of the server, read from JSON.
 import { shapes, unions } from "../generated/table.js";
 import type { ClientFrame, ServerFrame, UnknownFrame } from "../generated/types.js";
-import { isObject, type Json, MISFIT, readFields, tagOf } from "../lenient.js";
+import { type Json, object, readFields, tagOf } from "../lenient.js";
 
 /** A frame of a known type. */
 export type KnownFrame = Exclude<ServerFrame, UnknownFrame>;
@@ -14,18 +14,16 @@ export type PayloadOf<T extends ClientFrame["type"]> = Extract<ClientFrame, { ty
 export function readFrame(value: unknown): ServerFrame {
   const type = tagOf(value);
   const fields = unions.ServerFrame?.[type];
-  const head = readFields(fields === undefined ? fields : shapes.Envelope, value);
-  if (head !== MISFIT) {
-    const payload = readPayload(type, fields, (value as Json).payload);
-    if (payload !== MISFIT) return { type, ...head, payload } as unknown as ServerFrame;
-  }
+  const head = readFields(shapes.Envelope, value);
+  const payload = head && readPayload(type, fields, (value as Json).payload);
+  if (payload) return { type, ...head, payload } as unknown as ServerFrame;
   return { type: "unknown", originalType: type, data: value };
 }
 
-function readPayload(type: string, fields: string | undefined, value: unknown): Json | typeof MISFIT {
-  if (!fields) return isObject(value) ? value : MISFIT; // no view is made of it
+function readPayload(type: string, fields: string | undefined, value: unknown): Json | undefined {
+  if (fields === "") return object(value); // no view is made of it
   const read = readFields(fields, value);
-  if (read === MISFIT || type !== "message.replay") return read;
+  if (type !== "message.replay" || !read) return read;
   const { event } = value as Json;
-  return event === undefined ? MISFIT : { ...read, event: readFrame(event) };
+  return event === undefined ? event : { ...read, event: readFrame(event) };
 }
