@@ -184,5 +184,5 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
 }
 
 function closedHere(): Closed {
-  return new Closed("CLOSED", "The conversation was closed here.", 1000);
+  return new Closed("CLOSED", "It was closed here.", 1000);
 }

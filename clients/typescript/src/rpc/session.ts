@@ -155,9 +155,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 
   #reply(requestId: string, result: object): Promise<void> {
     const asked = this.#asked.get(requestId);
-    if (!asked) {
-      return Promise.reject(new Refused({ code: "INVALID_QUESTION_ID", message: "Nobody asks that." }));
-    }
+    if (!asked) return Promise.reject(overAlready());
     return new Promise((accept, refuse) => {
       asked.reply = { result, accept, refuse };
       this.#sendReply(asked);
@@ -276,7 +274,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     const asked = this.#askedBy(id);
     if (!asked) return;
     this.#asked.delete(asked.request.request_id);
-    if (isCancelled) asked.reply?.refuse(tooLate());
+    if (isCancelled) asked.reply?.refuse(overAlready());
     else asked.reply?.accept();
   }
 
@@ -321,9 +319,10 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 }
 
 function lost(): TurnwireError {
-  return new TurnwireError("LOST", "The line broke before it was answered: look what came of it.");
+  return new TurnwireError("LOST", "The line broke before the answer came: look what came of it.");
 }
 
-function tooLate(): Refused {
-  return new Refused({ code: "DUPLICATE_INPUT_RESPONSE", message: "Somebody else has answered already." });
+/** Answered by somebody else, withdrawn, or never asked: the server does not say which. */
+function overAlready(): Refused {
+  return new Refused({ code: "INVALID_QUESTION_ID", message: "This is not asked any more." });
 }
