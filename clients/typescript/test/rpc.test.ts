@@ -242,6 +242,22 @@ describe("a line that breaks", () => {
     breaker.close();
   });
 
+  test("before it is known which conversation was begun begins no second one", async () => {
+    const breaker = await Breaker.before(server.url);
+    const { length: before } = await new Client(server.url, { token: server.token }).list(500);
+    breaker.swallows = "frames";
+    const session = begin(breaker.url);
+    const turn = session.query("hello");
+    const witness = new Client(server.url, { token: server.token });
+    const sessions = async () => (await witness.list(500)).length;
+    await until(async () => (await sessions()) > before);
+    breaker.swallows = false;
+    breaker.cut();
+    expect(await turn.result()).toMatchObject({ is_error: false });
+    expect(await sessions()).toBe(before + 1);
+    breaker.close();
+  });
+
   test("because the server was killed: the view is what the log says, and it goes on", async () => {
     const mortal = await Server.start();
     const client = new Client(mortal.url, { token: mortal.token });

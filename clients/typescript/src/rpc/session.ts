@@ -81,7 +81,8 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 
   constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
     super(http, transport);
-    this.#options = options;
+    // If the answer is lost, a new conversation that is asked for again is the same one.
+    this.#options = options.conversation ? options : { client_message_id: newId(), ...options };
   }
 
   /** The conversation's id, once it is known. */

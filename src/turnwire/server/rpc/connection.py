@@ -19,6 +19,7 @@ from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.begin import NewConversation, begin
 from turnwire.server.client import Client
+from turnwire.server.commands import check_id
 from turnwire.server.keys import Who
 from turnwire.server.outlet import Gone, Send, Wire
 from turnwire.server.problems import refusal_of
@@ -182,7 +183,9 @@ class RpcConnection(Client):
         new = NewConversation(
             wish.provider, wish.title, wish.cwd, wish.model, wish.permission_mode, options
         )
-        return await begin(self.service, self.who, new, resume=wish.resume)
+        own_id = wish.client_message_id
+        check_id(own_id)
+        return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
     async def _open(self, stay: Stay, feed: Feed, first: Any) -> None:
         """The answer to `connect`, and everything that was missed."""
