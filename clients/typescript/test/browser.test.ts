@@ -1,8 +1,10 @@
 // The hooks, and the example, in Chromium.
+import { readFileSync } from "node:fs";
 import type { Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "../src/node.js";
 import { Browser, CHROMIUM, serving } from "./browser.js";
+import { ROOT } from "./fixtures.js";
 import type { Page } from "./pages/hooks.js";
 import { Server } from "./server.js";
 import { say } from "./talking.js";
@@ -167,6 +169,8 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   });
 
   test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
+    const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
+    expect(lines.length).toBeLessThan(100);
     await server.newLink();
     const pages = await serving("examples/react-chat", server.url);
     const tab = await enter(pages.url);
