@@ -4,8 +4,8 @@ import type { Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "../src/node.js";
 import { Browser, CHROMIUM, serving } from "./browser.js";
-import { ROOT } from "./fixtures.js";
 import type { Page } from "./pages/hooks.js";
+import { ROOT } from "./process.js";
 import { Server } from "./server.js";
 import { say } from "./talking.js";
 
@@ -40,7 +40,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     let tab: Tab;
 
     beforeAll(async () => {
-      await server.newLink();
+      server.newLink();
       pages = await serving("clients/typescript/test/pages", server.url);
       tab = await enter(pages.url);
       await tab.waitForFunction(() => window.page !== undefined);
@@ -171,7 +171,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
     const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
     expect(lines.length).toBeLessThan(100);
-    await server.newLink();
+    server.newLink();
     const pages = await serving("examples/react-chat", server.url);
     const tab = await enter(pages.url);
     const talk = async (words: string) => {

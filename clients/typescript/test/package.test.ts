@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ROOT } from "./fixtures.js";
+import { ROOT } from "./process.js";
 import { Server } from "./server.js";
 
 const run = promisify(execFile);
