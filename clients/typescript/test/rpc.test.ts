@@ -257,22 +257,4 @@ describe("a line that breaks", () => {
     expect(await sessions()).toBe(before + 1);
     breaker.close();
   });
-
-  test("because the server was killed: the view is what the log says, and it goes on", async () => {
-    const mortal = await Server.start();
-    const client = new Client(mortal.url, { token: mortal.token });
-    const session = client.rpc({ provider: "demo", options: { delay: 0.02 } });
-    const turn = session.query("long");
-    await session.until((view) => view.messages.some((message) => message.streaming));
-    await mortal.kill();
-    await until(() => session.snapshot.connection === "connecting");
-    await mortal.restart();
-    await collected(turn);
-    expect(session.view().turns[0]?.end.interrupted).toBe(true);
-    await session.query("hello").result();
-    expect(session.view().messages.some((message) => message.streaming)).toBe(false);
-    expect(session.view()).toStrictEqual(await inPython(session));
-    client.close();
-    await mortal.stop();
-  });
 });
