@@ -85,10 +85,9 @@ export class Line {
     if (this.#socket) this.#left(this.#round, 1006);
   }
 
-  /** Whether it was sent. What was not is to be sent when the line is open again. */
-  send(text: string): boolean {
+  /** What is not sent because the line is not open is to be sent when it is open again. */
+  send(text: string): void {
     if (this.#isUp) this.#socket?.send(text);
-    return this.#isUp;
   }
 
   /** The server says something at least so often. */

@@ -23,6 +23,9 @@ export interface Waiting {
   refuse(error: Error): void;
 }
 
+/** What has a line, or is about to: whoever ends everything ends these. */
+export type OpenTalks = Set<{ close(): void }>;
+
 /** For so long a conversation that nobody looks at stays connected: pages come and go. */
 const LINGER = 1_000;
 
@@ -43,7 +46,10 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Where a WebSocket is opened, and as whom. */
   protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
 
-  constructor(http: Http, transport: Transport) {
+  readonly #open: OpenTalks;
+
+  constructor(http: Http, transport: Transport, open: OpenTalks) {
+    this.#open = open;
     this.openingAt = (...where) => openingOf(http, transport, ...where);
     this.line = new Line(transport, {
       opening: () => this.opening(),
@@ -157,6 +163,8 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
 
   protected setConnection(connection: S["connection"]): void {
     this.connection = connection;
+    if (connection === "connecting") this.#open.add(this);
+    else this.#open.delete(this);
     this.changed();
   }
 

@@ -19,7 +19,7 @@ import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, type Json, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
-import { Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
+import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { defined } from "../view/defined.js";
 import { sameOr } from "../view/sharing.js";
@@ -79,8 +79,8 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 
   readonly #options: RpcOptions;
 
-  constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
-    super(http, transport);
+  constructor(http: Http, transport: Transport, open: OpenTalks, options: RpcOptions = {}) {
+    super(http, transport, open);
     // If the answer is lost, a new conversation that is asked for again is the same one.
     this.#options = options.conversation ? options : { client_message_id: newId(), ...options };
   }

@@ -342,8 +342,8 @@ function settle(block: BlockBuilder): void {
   if (whole.type !== "tool" || text === undefined) return;
   try {
     const input: unknown = JSON.parse(text);
-    block.replace(defined({ ...whole, input: input ?? undefined }), false);
+    block.replace(defined({ ...whole, input: input ?? undefined }));
   } catch {
-    block.replace({ ...whole, input_text: text }, false);
+    block.replace({ ...whole, input_text: text });
   }
 }

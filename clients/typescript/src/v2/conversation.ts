@@ -20,7 +20,7 @@ import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
-import { Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
+import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { sameOr } from "../view/sharing.js";
 import { type PayloadOf, readFrame } from "./frames.js";
@@ -70,9 +70,10 @@ export class Conversation extends Talk<Snapshot, Sent> {
     readonly id: string,
     http: Http,
     transport: Transport,
+    open: OpenTalks,
     options: ConversationOptions = {},
   ) {
-    super(http, transport);
+    super(http, transport, open);
     this.#http = http;
     this.#options = options;
   }

@@ -212,7 +212,7 @@ export class ViewReducer {
     }
     if (number === grown.number + 1) {
       grown.number = number;
-      if (frame.type === "assistant.block") grown.replace(begun, false);
+      if (frame.type === "assistant.block") grown.replace(begun);
       else grown.append(pieceOf(frame));
     } else if (number > grown.number) {
       grown.setStatus("frozen");

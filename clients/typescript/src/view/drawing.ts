@@ -44,9 +44,9 @@ export class BlockBuilder {
   }
 
   /** What has grown is a part of this by now, or replaced by it. */
-  replace(whole: BlockView, keepsText: boolean): void {
+  replace(whole: BlockView): void {
     this.whole = whole;
-    if (!keepsText) this.#grown = undefined;
+    this.#grown = undefined;
     this.changed();
   }
 
