@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -187,10 +188,9 @@ class RpcConnection(Client):
         check_id(own_id)
         return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
-    async def _open(self, stay: Stay, feed: Feed, first: Any) -> None:
+    async def _open(self, stay: Stay, feed: Feed, first: AsyncIterator[Sent | Spoken]) -> None:
         """The answer to `connect`, and everything that was missed."""
         hello: f.SessionConnected | f.SessionResumed | None = None
-        each: Sent | Spoken
         async for each in first:
             if isinstance(each, Sent):
                 match each.frame:
