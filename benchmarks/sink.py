@@ -84,7 +84,7 @@ async def connect(url: str, token: str, words: str, times: int, kind: type[Sink]
 async def main(
     url: str, token: str, count: str, at_once: str, words: str, times: str, say: str
 ) -> None:
-    """`at_once` 0: all of them stay, and say when they are there, and when they have seen it.
+    """`at_once` 0: all of them stay, and say when they are there, and whenever they have seen it.
 
     `say`: what they say first, which is answered.
     """
@@ -105,13 +105,15 @@ async def main(
     hello = '"connection_id"' if say else "session.state"
     sinks = [await connect(url, token, hello, 1) for _ in range(number)]
     await asyncio.gather(*(sink.seen for sink in sinks))
-    for sink in sinks:
-        sink.wait_for(words.encode(), int(times))
-    print("there", flush=True)
-    if words:
-        await asyncio.gather(*(sink.seen for sink in sinks))
-        print("seen", flush=True)
-    await asyncio.to_thread(sys.stdin.read)
+    ended = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
+    said = "there"
+    while not ended.done():
+        for sink in sinks:
+            sink.wait_for(words.encode(), int(times))
+        print(said, flush=True)
+        said = "seen"
+        seen = asyncio.gather(*(sink.seen for sink in sinks)) if words else ended
+        await asyncio.wait([seen, ended], return_when=asyncio.FIRST_COMPLETED)
 
 
 if __name__ == "__main__":

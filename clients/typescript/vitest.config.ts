@@ -1,5 +1,11 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["test/**/*.test.ts", "test/**/*.test.tsx"], testTimeout: 120_000, hookTimeout: 120_000 },
+  test: {
+    include: ["test/**/*.test.ts", "test/**/*.test.tsx"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    pool: "threads",
+    maxWorkers: 4, // most of the time they wait for a server
+  },
 });

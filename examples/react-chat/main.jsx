@@ -14,7 +14,7 @@ function Chat({ id }) {
   return (
     <>
       <header>
-        {error?.message ?? connection}, {items.length} waiting for somebody
+        {error?.message ?? connection}, {unanswered.length} on their way, {items.length} waiting for somebody
       </header>
       {view.messages.map((message) => (
         <Message key={message.id} message={message} />
@@ -22,13 +22,10 @@ function Chat({ id }) {
       {view.status?.requests.map((request) => (
         <Request key={request.request_id} request={request} answer={answer} decide={decide} />
       ))}
-      {unanswered.length > 0 && <p>sending...</p>}
       <form onSubmit={say}>
         <input name="words" placeholder="Say something" required />
         <button type="submit">Send</button>
-        <button type="button" disabled={!view.status?.running} onClick={() => interrupt()}>
-          Stop
-        </button>
+        <Choice text="Stop" disabled={!view.status?.running} choose={() => interrupt()} />
       </form>
     </>
   );
@@ -49,11 +46,10 @@ const Block = memo(({ block }) => {
   if (block.type === "thinking") return <p style={{ fontStyle: "italic" }}>{block.text}</p>;
   if (block.type !== "tool") return <small> {block.subtype ?? block.name ?? block.type}</small>;
   const output = block.output ?? block.result?.content ?? "";
+  const state = block.result ? (block.result.is_error ? "failed" : "done") : "...";
   return (
     <details open={!block.result}>
-      <summary>
-        {block.tool_name} {block.result ? (block.result.is_error ? "failed" : "done") : "..."}
-      </summary>
+      <summary>{`${block.tool_name} ${state}`}</summary>
       <code>{block.input_text ?? JSON.stringify(block.input)}</code>
       <pre>{typeof output === "string" ? output : JSON.stringify(output)}</pre>
       {block.messages?.map((message) => (
@@ -64,30 +60,33 @@ const Block = memo(({ block }) => {
 });
 
 function Request({ request, answer, decide }) {
-  const reply = (promise) => promise.catch((refused) => alert(refused.message));
-  if (request.kind === "question") {
-    return request.questions?.map(({ question, options = [] }) => (
-      <fieldset key={question}>
-        <legend>{question}</legend>
-        {options.map(({ label }) => (
-          <button type="button" key={label} onClick={() => reply(answer(request.request_id, label))}>
-            {label}
-          </button>
-        ))}
-      </fieldset>
-    ));
-  }
+  const { request_id: id, kind, questions = [], title, tool_name, input } = request;
+  const questionForm = ({ question, options = [] }) => (
+    <fieldset key={question}>
+      <legend>{question}</legend>
+      {options.map(({ label }) => (
+        <Choice key={label} text={label} choose={() => answer(id, label)} />
+      ))}
+      <Choice text="Other" choose={async () => answer(id, prompt(question) ?? "never mind")} />
+    </fieldset>
+  );
+  if (kind === "question") return questions.map(questionForm);
   return (
     <fieldset>
-      <legend>{request.title ?? `May ${request.tool_name} run?`}</legend>
-      <code>{JSON.stringify(request.input)}</code>
-      <button type="button" onClick={() => reply(decide(request.request_id, "allow"))}>
-        Allow
-      </button>
-      <button type="button" onClick={() => reply(decide(request.request_id, "deny"))}>
-        Deny
-      </button>
+      <legend>{title ?? `May ${tool_name} run?`}</legend>
+      <code>{JSON.stringify(input)}</code>
+      <Choice text="Allow" choose={() => decide(id, "allow")} />
+      <Choice text="Deny" choose={() => decide(id, "deny")} />
     </fieldset>
+  );
+}
+
+function Choice({ text, disabled, choose }) {
+  const click = () => choose().catch((refused) => alert(refused.message));
+  return (
+    <button type="button" disabled={disabled} onClick={click}>
+      {text}
+    </button>
   );
 }
 

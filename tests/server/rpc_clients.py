@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from itertools import count
 from typing import Any
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
 
-from tests.server.clients import PATIENCE
+from tests.server.reading import Frame, Reader
 from turnwire.core.view import View
 from turnwire.dialects import rpc
 
-Frame = dict[str, Any]
+__all__ = ["Frame", "RpcClient"]
 
 
-class RpcClient:
+class RpcClient(Reader):
     """One front end, over any number of connections."""
 
     def __init__(self, url: str, token: str, path: str = "/ws/rpc") -> None:
+        super().__init__(token)
         self.address = url.replace("http", "ws", 1) + path
-        self.token = token
-        self.frames: list[Frame] = []  # of this connection
-        self.code: int | None = None
-        self.cursor = 0
-        self.epoch: str | None = None
         self.conversation: str | None = None
         self.transcript = rpc.Transcript()
         self._numbers = count(1)
-        self._socket: ClientConnection | None = None
-        self._read = 0  # frames that a search has passed
 
     # --- coming and going -------------------------------------------------------------------------
 
     async def come(self) -> RpcClient:
-        self._socket = await connect(
-            self.address,
-            additional_headers={"Authorization": f"Bearer {self.token}"},
-            max_size=None,
-            max_queue=None,  # a client that does not read for a while still answers pings
-            proxy=None,
-            compression=None,
-        )
-        self.frames, self._read, self.code = [], 0, None
+        await self.open(self.address)
         return self
 
     async def __aenter__(self) -> RpcClient:
@@ -56,8 +39,7 @@ class RpcClient:
 
     async def leave(self) -> None:
         """Say goodbye."""
-        assert self._socket is not None
-        await self._socket.close()
+        await self.socket.close()
 
     async def join(self, conversation: str | None = None, **params: Any) -> Frame:
         """Connect to a conversation, from where it was; the result."""
@@ -69,16 +51,10 @@ class RpcClient:
         self.epoch, self.conversation = result["epoch"], result["conversation"]
         return result
 
-    def drop(self) -> None:
-        """The line breaks: no goodbye."""
-        assert self._socket is not None
-        self._socket.transport.abort()
-
     # --- frames -----------------------------------------------------------------------------------
 
     async def send(self, frame: Any) -> None:
-        assert self._socket is not None
-        await self._socket.send(frame if isinstance(frame, str | bytes) else _text(frame))
+        await self.socket.send(frame if isinstance(frame, str | bytes) else _text(frame))
 
     async def call(self, method: str, **params: Any) -> str:
         """Send a call; its id."""
@@ -88,7 +64,7 @@ class RpcClient:
 
     async def answer(self, call_id: str | None) -> Frame:
         """The one answer to a call."""
-        return await self.until(lambda f: f["id"] == call_id and "result" in f)
+        return await self.find(lambda f: f["id"] == call_id and "result" in f)
 
     async def result(self, method: str, **params: Any) -> Any:
         answer = await self.answer(await self.call(method, **params))
@@ -109,24 +85,10 @@ class RpcClient:
 
     async def stream(self, call_id: str) -> list[Frame]:
         """All frames of a stream, when it has ended."""
-        await self.until(lambda f: f["id"] == call_id and f.get("type") == "complete")
+        await self.find(lambda f: f["id"] == call_id and f.get("type") == "complete")
         return [f for f in self.frames if f["id"] == call_id and f.get("type") == "stream"]
 
-    async def next(self) -> Frame:
-        """The next frame. Raises ConnectionClosed."""
-        assert self._socket is not None
-        try:
-            async with asyncio.timeout(PATIENCE):
-                raw = await self._socket.recv()
-        except ConnectionClosed as closed:
-            self.code = closed.rcvd.code if closed.rcvd else 1006
-            raise
-        frame: Frame = msgspec.json.decode(raw)
-        self.frames.append(frame)
-        self._apply(frame)
-        return frame
-
-    def _apply(self, frame: Frame) -> None:
+    def heard(self, frame: Frame, raw: str | bytes) -> None:
         if frame.get("type") == "stream":
             message = rpc.decode(msgspec.json.encode(frame["data"]))
             self.transcript.apply(message, frame.get("sequence"), frame.get("turn_id"))
@@ -137,34 +99,15 @@ class RpcClient:
             if reset:
                 self.cursor = frame["result"]["first"] - 1
 
-    async def until(self, that: Callable[[Frame], bool]) -> Frame:
-        """The next frame that fits, from where the last search ended."""
-        while True:
-            while self._read < len(self.frames):
-                frame = self.frames[self._read]
-                self._read += 1
-                if that(frame):
-                    return frame
-            await self.next()
-
     async def said(self, kind: str, that: Callable[[Frame], bool] = lambda data: True) -> Frame:
         """The next streamed message of a type."""
-        return await self.until(
+        return await self.find(
             lambda f: f.get("type") == "stream" and f["data"]["type"] == kind and that(f["data"])
         )
 
     async def called(self, method: str | None = None) -> Frame:
         """The next call of the server."""
-        return await self.until(lambda f: "method" in f and method in (None, f["method"]))
-
-    async def until_closed(self) -> int:
-        """All that still comes; how it ended."""
-        try:
-            while True:
-                await self.next()
-        except ConnectionClosed:
-            assert self.code is not None
-            return self.code
+        return await self.find(lambda f: "method" in f and method in (None, f["method"]))
 
     # --- what it made of them ---------------------------------------------------------------------
 

@@ -328,6 +328,8 @@ def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
         ({"options": {"never_start": True}}, "INVALID_PAYLOAD"),
         ({"system_prompt": "Be brief."}, "NOT_SUPPORTED"),
         ({"conversation": "a", "model": "m"}, "INVALID_PAYLOAD"),
+        ({"conversation": "a", "client_message_id": "m"}, "INVALID_PAYLOAD"),
+        ({"client_message_id": "m" * 201}, "INVALID_PAYLOAD"),
         ({"last_sequence": 3}, "INVALID_PAYLOAD"),
         ({"tool_progress": "loud"}, "INVALID_PAYLOAD"),
         ({"extra": 1}, "INVALID_PAYLOAD"),
@@ -341,6 +343,31 @@ def test_what_cannot_be_connected_to_is_refused_and_something_else_can_be(
             check_error(await client.refused("connect", **params), code)
             await client.join(options={"delay": 0})
             assert kinds(await client.query("hello"))[-1] == "result"
+
+    play(tmp_path, scene)
+
+
+def test_a_connect_that_is_sent_again_under_its_id_begins_nothing_new(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        begun = []
+        for _ in range(2):  # as if the line had broken before the answer came
+            client = await server.rpc().come()
+            joined = await client.join(client_message_id="mine", options={"delay": 0})
+            begun.append(joined["conversation"])
+            client.drop()
+        async with server.rpc() as client, server.rpc() as other:
+            both = [await each.call("connect", client_message_id="new") for each in (client, other)]
+            told = [
+                (await each.answer(call_id))["result"]["conversation"]
+                for each, call_id in zip((client, other), both, strict=True)
+            ]
+            assert told[0] == told[1] not in begun
+            listed = (await client.result("getHistorySessions"))["sessions"]
+            assert {each["conversation"] for each in listed} == {begun[0], told[0]}
+        assert begun[0] == begun[1]
+        async with server.rpc(await server.token_of("ann")) as client:
+            theirs = await client.join(client_message_id="mine")
+            assert theirs["conversation"] not in begun, "another person's id is another id"
 
     play(tmp_path, scene)
 
@@ -457,11 +484,12 @@ def test_a_query_sent_again_is_taken_once(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join(options={"delay": 0.005})
-            await client.call("query", prompt="ask", client_message_id="m-1")
+            first = await client.call("query", prompt="ask", client_message_id="m-1")
             call = await client.called()
             again = await client.call("query", prompt="ask", client_message_id="m-1")
             told = (await client.answer(again))["result"]
             assert told == {"turn_id": 1, "duplicate": True}
+            assert kinds(await client.stream(first))[0] == "user", "nothing more comes under it"
             await client.send({"id": call["id"], "result": {"answer": "Blue"}})
             frames = await client.stream(again)
             assert kinds(frames)[-1] == "result", "the stream goes on under the new id"
@@ -470,6 +498,25 @@ def test_a_query_sent_again_is_taken_once(tmp_path: Path) -> None:
             other = await client.refused("query", prompt="short", client_message_id="m-1")
             check_error(other, "IDEMPOTENCY_CONFLICT")
             assert len(client.view().turns) == 1
+
+    play(tmp_path, scene)
+
+
+def test_a_query_that_waits_and_is_sent_again_waits_under_its_new_id(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0.01})
+            await client.call("query", prompt="long")
+            first = await client.call("query", prompt="hello", client_message_id="m-2")
+            queue_id = (await client.answer(first))["result"]["queue_id"]
+            again = await client.call("query", prompt="hello", client_message_id="m-2")
+            told = (await client.answer(again))["result"]
+            assert told == {"queue_id": queue_id, "duplicate": True}
+            assert await client.stream(first) == []
+            await client.result("interrupt", queue="continue")
+            frames = await client.stream(again)
+            assert (kinds(frames)[0], kinds(frames)[-1]) == ("user", "result")
+            assert len(client.view().turns) == 2
 
     play(tmp_path, scene)
 

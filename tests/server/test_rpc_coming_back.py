@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,54 @@ def test_a_stream_goes_on_without_a_gap(tmp_path: Path, after: int) -> None:
             await everything(witness, client)
             check_same(client.view(), witness.view())
             check_order(stream_events(client.frames))
+
+    play(tmp_path, scene)
+
+
+def test_from_every_number_of_the_log_the_rest_comes_and_no_more(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client, server.rpc() as again:
+            joined = await client.join(options={"delay": 0})
+            name = joined["conversation"]
+            await client.query("think, use a tool and send a helper")
+            whole = [f for f in client.frames if f.get("sequence") is not None]
+            for place in range(client.cursor + 1):
+                come = await again.join(name, last_sequence=place, epoch=joined["epoch"])
+                assert (come["resumed"], come["first"]) == (place > 0, place + 1)
+                await again.result("disconnect")
+                rest = [f for f in again.frames if f.get("sequence") is not None]
+                assert [(f["sequence"], f["data"]) for f in rest] == [
+                    (f["sequence"], f["data"]) for f in whole if f["sequence"] > place
+                ]
+                again.frames.clear()
+                again._read = 0
+
+    play(tmp_path, scene)
+
+
+def test_at_every_frame_of_a_running_stream_another_can_take_it_up(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.01)
+        async with AsyncExitStack() as held:
+            first = await held.enter_async_context(server.rpc())
+            await first.join(name)
+            others: list[RpcClient] = []
+            await first.call("query", prompt="think, use a tool, then be long")
+            while len(others) < 30 or first.cursor < 4:
+                await first.next()
+                other = await held.enter_async_context(server.rpc())
+                other.transcript = deepcopy(first.transcript)  # as if it had lost its line now
+                other.cursor, other.epoch = first.cursor, first.epoch
+                await other.join(name)
+                others.append(other)
+            await first.result("interrupt")
+            for client in (first, *others):
+                while not client.view().turns:
+                    await client.next()
+                assert client.view().messages == first.view().messages
+                assert client.numbers() == [n for n in first.numbers() if n >= client.numbers()[0]]
+            places = {other.numbers()[0] for other in others}
+            assert len(places) > 2, "they came at different places of the log"
 
     play(tmp_path, scene)
 

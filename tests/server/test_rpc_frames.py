@@ -130,7 +130,7 @@ def test_a_silent_server_gives_a_sign_of_life(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             await client.join()
-            beat = await client.until(lambda f: f.get("type") == "heartbeat")
+            beat = await client.find(lambda f: f.get("type") == "heartbeat")
             assert beat == {"type": "heartbeat", "id": None}
 
     play(tmp_path, scene, heartbeat_seconds=2)

@@ -36,7 +36,7 @@ async def perform(client: RpcClient, path: Path) -> None:
 
 async def until_ended(client: RpcClient, path: Path) -> None:
     while True:
-        frame = await client.until(lambda f: "method" in f or f.get("type") == "complete")
+        frame = await client.find(lambda f: "method" in f or f.get("type") == "complete")
         if "method" not in frame:
             if frame["id"].startswith("req-"):
                 return

@@ -202,8 +202,7 @@ def test_a_line_that_is_dead_is_noticed(tmp_path: Path, last: str, streams: bool
                 await client.say("flood", "m-1")
                 await client.until("assistant.chunk")
             if last == "half a frame":
-                assert client._socket is not None
-                client._socket.transport.write(b"\x81\xfe\x10\x00half")
+                client.socket.transport.write(b"\x81\xfe\x10\x00half")
             loop = asyncio.get_running_loop()
             heard = wire._heard_at
             await until(lambda: last == "nothing" or wire._heard_at > heard)

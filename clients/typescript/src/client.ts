@@ -1,6 +1,7 @@
 // A server, and who comes to it.
 import { type ConversationInfo, type Credentials, Http, type NewConversation } from "./http.js";
 import { Inbox } from "./inbox.js";
+import type { OpenTalks } from "./line/talk.js";
 import type { Transport } from "./line/transport.js";
 import { type RpcOptions, RpcSession } from "./rpc/session.js";
 import { Conversation, type ConversationOptions } from "./v2/conversation.js";
@@ -16,7 +17,8 @@ export class BaseClient {
   readonly inbox: Inbox;
   protected readonly transport: Transport;
   readonly #conversations = new Map<string, Conversation>();
-  readonly #sessions = new Set<RpcSession>();
+  /** Those that are connected, or about to be. */
+  readonly #open: OpenTalks = new Set();
 
   constructor(url: string, options: ClientOptions, transport: Transport) {
     this.http = new Http(url.replace(/\/+$/, ""), options);
@@ -27,9 +29,9 @@ export class BaseClient {
   /** One conversation: the same object for all who ask for it. It connects when it is used. */
   conversation(id: string, options?: ConversationOptions): Conversation {
     let found = this.#conversations.get(id);
-    if (found === undefined) {
+    if (!found) {
       this.#forgetSome();
-      found = new Conversation(id, this.http, this.transport, options);
+      found = new Conversation(id, this.http, this.transport, this.#open, options);
       this.#conversations.set(id, found);
     }
     return found;
@@ -37,9 +39,7 @@ export class BaseClient {
 
   /** One conversation over RPC. It connects when it is used, and is closed by `close`. */
   rpc(options?: RpcOptions): RpcSession {
-    const session = new RpcSession(this.http, this.transport, options);
-    this.#sessions.add(session);
-    return session;
+    return new RpcSession(this.http, this.transport, this.#open, options);
   }
 
   /** Begins a conversation: its id. */
@@ -60,10 +60,8 @@ export class BaseClient {
 
   /** Closes every conversation. */
   close(): void {
-    for (const conversation of this.#conversations.values()) conversation.close();
+    for (const talk of [...this.#open]) talk.close();
     this.#conversations.clear();
-    for (const session of this.#sessions) session.close();
-    this.#sessions.clear();
   }
 
   #forgetSome(): void {

@@ -1,7 +1,7 @@
 // The HTTP interface of a server: docs/http.md.
 import { Refused, TurnwireError } from "./errors.js";
 import type { ErrorPayload, OpenRequest, Status } from "./generated/types.js";
-import { isObject } from "./lenient.js";
+import { object } from "./lenient.js";
 
 /** A conversation, as the server lists it. */
 export interface ConversationInfo {
@@ -54,10 +54,15 @@ export class Http {
     readonly credentials: Credentials,
   ) {}
 
+  /** Who this is, for whoever can send headers. */
+  get headers(): Record<string, string> {
+    const { token } = this.credentials;
+    return token ? { Authorization: `Bearer ${token}` } : {};
+  }
+
   /** Anything of the interface: its JSON. Rejects with Refused, or with TurnwireError. */
   async request<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const headers: Record<string, string> = {};
-    if (this.credentials.token !== undefined) headers.Authorization = `Bearer ${this.credentials.token}`;
+    const headers = this.headers;
     if (body !== undefined) headers["Content-Type"] = "application/json";
     let answer: Response;
     try {
@@ -68,14 +73,14 @@ export class Http {
     }
     const told: unknown = await answer.json().catch(() => undefined);
     if (answer.ok) return told as T;
-    const error = isObject(told) && isObject(told.error) ? (told.error as Partial<ErrorPayload>) : {};
+    const error: Partial<ErrorPayload> | undefined = object(object(told)?.error);
     const retryable = answer.status === 429 || answer.status >= 500;
     throw new Refused({ message: `The server answered with ${answer.status}.`, retryable, ...error });
   }
 
   /** A ticket: opens one WebSocket, within a minute. */
   async ticket(): Promise<string> {
-    if (this.credentials.ticket !== undefined) return this.credentials.ticket();
+    if (this.credentials.ticket) return this.credentials.ticket();
     return (await this.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
   }
 }

@@ -6,11 +6,13 @@
 // - in a union, an object of an unknown tag, or one that does not fit, is kept as `unknown`;
 // - a field that equals its default is left out, so that it is either there or not.
 //
-// A field in the table is a kind (`string`, `integer`, `number`, `boolean`, `any`, `object`, the words
-// 'a''b' of a list, the name of an object or of a union; `[]` for a list of them) and a mark:
-// none or `|null` has to be there, `?` null by default, `=x` x by default, `*` absent by default.
+// A field in the table is its name; after a colon its kind, unless it is a string (`integer`, `number`,
+// `boolean`, `any`, `object`, the words 'a''b' of a list, the name of an object or of a union; `[]` for a
+// list of them); and a mark: none has to be there, `!` too and may be null, `?` null by default, `=x` x by
+// default, `*` absent by default.
 import { shapes, unions } from "./generated/table.js";
 
+/** Gives back the value, or undefined if it does not fit: in JSON nothing is undefined. */
 type Reader = (value: unknown) => unknown;
 
 interface Field {
@@ -23,15 +25,16 @@ interface Field {
 
 export type Json = Record<string, unknown>;
 
-/** What a reader gives back for a value that does not fit. */
-export const MISFIT = Symbol("misfit");
-
 export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function integer(value: unknown): number | undefined {
   return Number.isInteger(value) ? (value as number) : undefined;
+}
+
+export function object(value: unknown): Json | undefined {
+  return isObject(value) ? value : undefined;
 }
 
 /** JSON, or nothing. */
@@ -46,40 +49,23 @@ export function readJson(text: string): unknown {
 /** Unions whose objects are content: one that does not fit in every field is kept whole, as it came. */
 const KEPT_WHOLE = new Set(["Content", "RpcBlock"]);
 
-const fieldsOf = new Map<string, Field[]>();
+/** By what the table says of them. */
+const compiled = new Map<string, Field[]>();
 
-/** Reads an object by the name of its shape. MISFIT: something that it needs is not there. */
-export function readShape<T>(name: string, value: unknown): T | typeof MISFIT {
-  return isObject(value) ? (readFields(fields(name), value) as T | typeof MISFIT) : MISFIT;
-}
-
-/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
-export function readUnion<T extends { type: string }>(name: string, value: unknown): T {
-  return variant(name, value) as T;
-}
-
-/** The reader for a table of fields, for what has no name in the table. */
-export function readerOf<T>(specs: Record<string, string>): (value: unknown) => T | typeof MISFIT {
-  const compiled = compile(specs);
-  return (value) => (isObject(value) ? (readFields(compiled, value) as T | typeof MISFIT) : MISFIT);
-}
-
-function readFields(compiled: Field[], value: Json): Json | typeof MISFIT {
+/** Reads an object with these fields. Undefined: something that it needs is not there. */
+export function readFields(fields: string | undefined, value: unknown): Json | undefined {
+  if (typeof fields !== "string" || !isObject(value)) return; // every table has a `constructor`
   const kept: Json = {};
   let stray = false;
-  for (const field of compiled) {
-    const given = value[field.name];
-    if (given === undefined) {
-      if (field.required) return MISFIT;
-      continue;
-    }
-    const fitting = field.read(given);
-    if (fitting === MISFIT) {
-      if (field.required) return MISFIT;
-      stray = true;
-    } else if (!field.isDefault(fitting)) {
-      kept[field.name] = fitting;
-      if (isStray(fitting)) stray = true;
+  for (const { name, read, required, isDefault } of compile(fields)) {
+    const given = value[name];
+    const fitting = given === undefined ? given : read(given);
+    if (fitting === undefined) {
+      if (required) return;
+      stray ||= given !== undefined;
+    } else if (!isDefault(fitting)) {
+      kept[name] = fitting;
+      stray ||= isStray(fitting);
     }
   }
   if (stray) strays.add(kept);
@@ -93,71 +79,64 @@ function isStray(value: unknown): boolean {
   return typeof value === "object" && value !== null && strays.has(value);
 }
 
-function variant(name: string, value: unknown): Json {
-  const tag = isObject(value) && typeof value.type === "string" ? value.type : "";
-  const shape = unions[name]?.[tag];
-  if (shape !== undefined) {
-    const read = readFields(fields(shape), value as Json);
-    if (read !== MISFIT && !(KEPT_WHOLE.has(name) && isStray(read))) {
-      return { type: tag, ...read };
-    }
-  }
-  if (tag === "unknown" && isObject(value) && typeof value.originalType === "string" && "data" in value) {
-    return { type: tag, originalType: value.originalType, data: value.data };
-  }
-  return { type: "unknown", originalType: tag, data: value };
+/** What the tag of a member of a union says. */
+export function tagOf(value: unknown): string {
+  return isObject(value) && typeof value.type === "string" ? value.type : "";
 }
 
-function fields(name: string): Field[] {
-  let compiled = fieldsOf.get(name);
-  if (compiled === undefined) {
-    compiled = compile(shapes[name] ?? {});
-    fieldsOf.set(name, compiled);
+/** Reads a member of a union. What is not known is `{type: "unknown", originalType, data}`. */
+export function readUnion(name: string, value: unknown): Json {
+  const type = tagOf(value);
+  const read = readFields(unions[name]?.[type], value);
+  if (read && !(KEPT_WHOLE.has(name) && isStray(read))) return { type, ...read };
+  if (type === "unknown") {
+    const { originalType, data } = value as Json;
+    if (typeof originalType === "string" && data !== undefined) return { type, originalType, data };
   }
-  return compiled;
+  return { type: "unknown", originalType: type, data: value };
 }
 
-function compile(specs: Record<string, string>): Field[] {
-  return Object.entries(specs).map(([name, spec]) => {
-    const [, kind = "", mark = ""] = /^(.+?)(\?|\*|\|null|=.*)?$/.exec(spec) ?? [];
-    const read = reader(kind);
-    const nullable = mark === "?" || mark === "|null";
-    return {
-      name,
-      read: nullable ? (value) => (value === null ? null : read(value)) : read,
-      required: mark === "" || mark === "|null",
-      isDefault: isDefault(mark),
-    };
-  });
+function compile(fields: string): Field[] {
+  let found = compiled.get(fields);
+  if (!found) {
+    found = fields.split(" ").map(compileField);
+    compiled.set(fields, found);
+  }
+  return found;
+}
+
+function compileField(field: string): Field {
+  const [, name = "", kind = "string", mark = ""] = /^(\w+)(?::(.+?))?([!?*]|=.*)?$/.exec(field) ?? [];
+  const read = reader(kind);
+  return {
+    name,
+    read: mark === "?" || mark === "!" ? (value) => (value === null ? null : read(value)) : read,
+    required: mark === "" || mark === "!",
+    isDefault: mark === "?" || mark[0] === "=" ? isDefault(mark) : () => false,
+  };
 }
 
 function isDefault(mark: string): (value: unknown) => boolean {
   if (mark === "?") return (value) => value === null;
-  if (mark === "=[]") return (value) => (value as unknown[]).length === 0;
-  if (mark === "={}") return (value) => Object.keys(value as Json).length === 0;
-  if (mark.startsWith("=")) {
-    const standard: unknown = JSON.parse(mark.slice(1));
-    return (value) => value === standard;
-  }
-  return () => false;
+  return (value) => mark === `=${JSON.stringify(value)}`;
 }
 
 function reader(kind: string): Reader {
   if (kind.endsWith("[]")) return listReader(kind.slice(0, -2));
-  if (kind.startsWith("'")) return (value) => (kind.includes(`'${value}'`) ? value : MISFIT);
+  if (kind.startsWith("'")) return (value) => (kind.includes(`'${value}'`) ? value : undefined);
   switch (kind) {
     case "any":
       return (value) => value;
     case "integer":
-      return (value) => (Number.isInteger(value) ? value : MISFIT);
+      return integer;
     case "object":
-      return (value) => (isObject(value) ? value : MISFIT);
+      return object;
     case "string":
     case "number":
     case "boolean":
-      return (value) => (typeof value === kind ? value : MISFIT);
+      return (value) => (typeof value === kind ? value : undefined);
     default:
-      return kind in unions ? (value) => variant(kind, value) : (value) => readShape(kind, value);
+      return kind in unions ? (value) => readUnion(kind, value) : (value) => readFields(shapes[kind], value);
   }
 }
 
@@ -166,9 +145,9 @@ function listReader(kind: string): Reader {
   return (value) => {
     // Content that came without its list is content all the same.
     if (kind in unions && isObject(value)) return [read(value)];
-    if (!Array.isArray(value)) return MISFIT;
+    if (!Array.isArray(value)) return;
     const items = value.map(read);
-    if (items.includes(MISFIT)) return MISFIT;
+    if (items.includes(undefined)) return;
     if (items.some(isStray)) strays.add(items);
     return items;
   };

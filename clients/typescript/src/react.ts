@@ -33,7 +33,15 @@ export function useTurnwire(): BaseClient {
 export type UsedConversation = Snapshot &
   Pick<
     Conversation,
-    "send" | "answer" | "decide" | "interrupt" | "changeQueue" | "rewind" | "setModel" | "setPermissionMode"
+    | "send"
+    | "answer"
+    | "decide"
+    | "interrupt"
+    | "changeQueue"
+    | "rewind"
+    | "setModel"
+    | "setPermissionMode"
+    | "loadOlder"
   >;
 
 /** A conversation, connected as long as some component uses it. `options` of the first one count. */
@@ -58,9 +66,20 @@ export function useConversation(id: string, options?: ConversationOptions): Used
   const look = () => conversation.snapshot;
   const snapshot = useSyncExternalStore(subscribe, look, look);
   return useMemo(() => {
-    const { send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode } =
+    const { send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode, loadOlder } =
       conversation;
-    return { ...snapshot, send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode };
+    const can = {
+      send,
+      answer,
+      decide,
+      interrupt,
+      changeQueue,
+      rewind,
+      setModel,
+      setPermissionMode,
+      loadOlder,
+    };
+    return { ...snapshot, ...can };
   }, [conversation, snapshot]);
 }
 

@@ -4,7 +4,8 @@ import { connect, createServer, type Server as NetServer, type Socket as NetSock
 /** Stands between a client and the server, and can cut every line or swallow what is said. */
 export class Breaker {
   connections = 0;
-  swallows = false;
+  /** What the server says does not arrive; with `frames` only the answer to the upgrade does. */
+  swallows: boolean | "frames" = false;
   private readonly sockets = new Set<NetSocket>();
   private readonly listener: NetServer;
   url = "";
@@ -25,8 +26,10 @@ export class Breaker {
         });
       }
       near.on("data", (bytes) => far.write(bytes));
+      let isFirst = true;
       far.on("data", (bytes) => {
-        if (!this.swallows) near.write(bytes);
+        if (!this.swallows || (this.swallows === "frames" && isFirst)) near.write(bytes);
+        isFirst = false;
       });
     });
   }

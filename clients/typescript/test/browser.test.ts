@@ -1,9 +1,11 @@
 // The hooks, and the example, in Chromium.
+import { readFileSync } from "node:fs";
 import type { Page as Tab } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "../src/node.js";
-import { Browser, CHROMIUM, serving } from "./browser.js";
+import { Browser, CHROMIUM, type Pages, serving } from "./browser.js";
 import type { Page } from "./pages/hooks.js";
+import { ROOT } from "./process.js";
 import { Server } from "./server.js";
 import { say } from "./talking.js";
 
@@ -13,17 +15,21 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   let server: Server;
   let browser: Browser;
   let client: Client;
+  /** Nothing that is the server's is there. */
+  let elsewhere: Pages;
 
   beforeAll(async () => {
-    server = await Server.start();
-    browser = await Browser.start();
+    elsewhere = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
+    [server, browser] = await Promise.all([
+      Server.start({ TURNWIRE_ORIGINS: elsewhere.url }),
+      Browser.start(),
+    ]);
     client = new Client(server.url, { token: server.token });
   });
 
   afterAll(async () => {
     client?.close();
-    await browser?.stop();
-    await server?.stop();
+    await Promise.all([browser?.stop(), server?.stop(), elsewhere?.stop()]);
   });
 
   /** A page of the server's own origin, signed in. */
@@ -34,11 +40,10 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   }
 
   describe("the hooks", () => {
-    let pages: Awaited<ReturnType<typeof serving>>;
+    let pages: Pages;
     let tab: Tab;
 
     beforeAll(async () => {
-      await server.newLink();
       pages = await serving("clients/typescript/test/pages", server.url);
       tab = await enter(pages.url);
       await tab.waitForFunction(() => window.page !== undefined);
@@ -130,7 +135,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       await server.kill();
       await tab.waitForFunction(() => document.querySelector("#connection")?.textContent === "connecting");
       await server.restart();
-      const view = await say(conversation, "hello");
+      const view = await say(conversation, "think");
       await tab.waitForFunction(() => document.querySelector("#turns")?.textContent === "2", undefined, {
         timeout: 60_000,
       });
@@ -140,18 +145,15 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   });
 
   test("a page from elsewhere comes in with tickets, over both protocols", async () => {
-    const pages = await serving("clients/typescript/test/pages", "http://127.0.0.1:9");
-    const strict = await Server.start({ TURNWIRE_ORIGINS: pages.url });
-    const owner = new Client(strict.url, { token: strict.token });
     const tab = await browser.page();
     let tickets = 0;
     await tab.exposeFunction("ticket", async () => {
       tickets += 1;
-      return (await owner.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
+      return (await client.request<{ ticket: string }>("POST", "/api/tickets")).ticket;
     });
-    await tab.goto(`${pages.url}/?url=${encodeURIComponent(strict.url)}`);
+    await tab.goto(`${elsewhere.url}/?url=${encodeURIComponent(server.url)}`);
     await tab.waitForFunction(() => window.page !== undefined);
-    const id = await owner.create({ options: { delay: 0 } });
+    const id = await client.create({ options: { delay: 0 } });
     const seen = await tab.evaluate(async (id) => {
       const { client } = window.page;
       await client.conversation(id).send("hello");
@@ -162,12 +164,12 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
     expect(seen).toEqual([1, "success"]);
     expect(tickets).toBe(2);
     await tab.close();
-    await strict.stop();
-    await pages.stop();
   });
 
   test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
-    await server.newLink();
+    const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
+    expect(lines.length).toBeLessThan(100);
+    server.newLink();
     const pages = await serving("examples/react-chat", server.url);
     const tab = await enter(pages.url);
     const talk = async (words: string) => {

@@ -3,8 +3,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
-import { createServer, type InlineConfig } from "vite";
-import { ROOT } from "./fixtures.js";
+import { createServer } from "vite";
+import { afterAll } from "vitest";
+import { ROOT } from "./process.js";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
@@ -56,17 +57,24 @@ export class Browser {
   }
 }
 
+/** What pages are made of besides their own code is made once for all of them. */
+const cache = mkdtempSync(join(tmpdir(), "turnwire-vite-"));
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
+
+export interface Pages {
+  url: string;
+  stop(): Promise<void>;
+}
+
 /** Serves a folder with pages, as `vite` does, and passes on to the server what is the server's. */
-export async function serving(folder: string, server: string, config: InlineConfig = {}) {
+export async function serving(folder: string, server: string): Promise<Pages> {
   const modules = `${ROOT}clients/typescript/`;
-  const cache = mkdtempSync(join(tmpdir(), "turnwire-vite-"));
   const vite = await createServer({
     configFile: false,
     root: ROOT + folder,
     cacheDir: cache,
     logLevel: "silent",
     esbuild: { jsx: "automatic" },
-    ...config,
     resolve: {
       alias: [
         { find: "@turnwire/client/react", replacement: `${modules}src/react.ts` },
@@ -87,9 +95,6 @@ export async function serving(folder: string, server: string, config: InlineConf
   const port = (vite.httpServer?.address() as { port: number } | undefined)?.port;
   return {
     url: `http://127.0.0.1:${port}`,
-    async stop(): Promise<void> {
-      await vite.close();
-      rmSync(cache, { recursive: true, force: true });
-    },
+    stop: () => vite.close(),
   };
 }

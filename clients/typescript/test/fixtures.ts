@@ -1,8 +1,6 @@
 // The one truth for Python and TypeScript: fixtures/ at the root of the repository.
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-
-export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+import { ROOT } from "./process.js";
 
 export interface Fixture {
   name: string;

@@ -1,5 +1,6 @@
 // Streams that make no sense: whatever comes, TypeScript and Python see the same in it.
 import { expect, test } from "vitest";
+import { readFrame, readRpcMessage } from "../src/node.js";
 import { reducerFixtures } from "./fixtures.js";
 import { foldOf } from "./folds.js";
 import { reference } from "./server.js";
@@ -29,6 +30,16 @@ function objectsIn(value: unknown): Record<string, unknown>[] {
   if (typeof value !== "object" || value === null) return [];
   return [value as Record<string, unknown>, ...Object.values(value).flatMap(objectsIn)];
 }
+
+// What every object has anyway is neither a frame nor a message.
+const INHERITED = ["constructor", "toString", "__proto__"].map((type) => ({ type, payload: {} }));
+
+test.each(INHERITED)("$type is no known type", (value) => {
+  const unknown = { type: "unknown", originalType: value.type, data: value };
+  const head = { conversation_id: "c", turn_id: null, sequence: 1, timestamp: "", trace_id: null };
+  expect(readRpcMessage(value)).toEqual(unknown);
+  expect(readFrame({ ...head, ...value })).toMatchObject({ type: "unknown", originalType: value.type });
+});
 
 const ODD = [null, "", "x", 0, 1, 2, 3, -1, 1.5, true, false, [], {}, [1], { type: "hologram", beams: 3 }];
 

@@ -1,6 +1,6 @@
 // All recorded streams: through the reducers, and through a real server that plays them.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Client, readFrame, readRpcMessage, Transcript, type View, ViewReducer } from "../src/node.js";
+import { Client, readFrame, readRpcMessage, Transcript, ViewReducer } from "../src/node.js";
 import { reference, Server } from "./server.js";
 import { replyToAll, say } from "./talking.js";
 
@@ -55,26 +55,29 @@ describe("played by a real server", () => {
   });
 
   test("all recordings are shown as Python shows them, through both doors", async () => {
-    const seen: Record<string, View> = {};
-    const seenOverRpc: View[] = [];
-    const histories: { dialect: string; frames: unknown[] }[] = [];
-    for (const { name, turns } of recordings) {
+    const play = async ({ name, turns }: Recording) => {
       const id = await client.create({ agent: name });
       const conversation = client.conversation(id);
       const session = client.rpc({ conversation: id, tool_progress: "output_delta" }).open();
       const done = replyToAll(conversation);
       for (let turn = 1; turn <= turns; turn += 1) await say(conversation, `turn ${turn}`);
       done();
-      seen[id] = conversation.view();
+      const view = conversation.view();
       conversation.close();
-      await session.until((view) => view.turns.length === seen[id]?.turns.length);
+      await session.until(({ turns }) => turns.length === view.turns.length);
       const { messages } = await session.call("getHistory", {});
-      histories.push({ dialect: "rpc", frames: messages });
-      seenOverRpc.push(session.view());
+      const overRpc = session.view();
       session.close();
-    }
-    const ids = Object.keys(seen);
-    expect(seen).toStrictEqual(await reference(["views", server.url, server.token, ...ids]));
-    expect(seenOverRpc).toStrictEqual(await reference(["fold"], histories));
+      return { id, view, overRpc, history: { dialect: "rpc", frames: messages } };
+    };
+    const played = await Promise.all(recordings.map(play));
+    const views = Object.fromEntries(played.map(({ id, view }) => [id, view]));
+    const histories = played.map(({ history }) => history);
+    const [inPython, overRpc] = await Promise.all([
+      reference(["views", server.url, server.token, ...Object.keys(views)]),
+      reference(["fold"], histories),
+    ]);
+    expect(views).toStrictEqual(inPython);
+    expect(played.map(({ overRpc }) => overRpc)).toStrictEqual(overRpc);
   }, 300_000);
 });

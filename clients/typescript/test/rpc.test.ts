@@ -242,21 +242,19 @@ describe("a line that breaks", () => {
     breaker.close();
   });
 
-  test("because the server was killed: the view is what the log says, and it goes on", async () => {
-    const mortal = await Server.start();
-    const client = new Client(mortal.url, { token: mortal.token });
-    const session = client.rpc({ provider: "demo", options: { delay: 0.02 } });
-    const turn = session.query("long");
-    await session.until((view) => view.messages.some((message) => message.streaming));
-    await mortal.kill();
-    await until(() => session.snapshot.connection === "connecting");
-    await mortal.restart();
-    await collected(turn);
-    expect(session.view().turns[0]?.end.interrupted).toBe(true);
-    await session.query("hello").result();
-    expect(session.view().messages.some((message) => message.streaming)).toBe(false);
-    expect(session.view()).toStrictEqual(await inPython(session));
-    client.close();
-    await mortal.stop();
+  test("before it is known which conversation was begun begins no second one", async () => {
+    const breaker = await Breaker.before(server.url);
+    const { length: before } = await new Client(server.url, { token: server.token }).list(500);
+    breaker.swallows = "frames";
+    const session = begin(breaker.url);
+    const turn = session.query("hello");
+    const witness = new Client(server.url, { token: server.token });
+    const sessions = async () => (await witness.list(500)).length;
+    await until(async () => (await sessions()) > before);
+    breaker.swallows = false;
+    breaker.cut();
+    expect(await turn.result()).toMatchObject({ is_error: false });
+    expect(await sessions()).toBe(before + 1);
+    breaker.close();
   });
 });

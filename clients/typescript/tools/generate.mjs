@@ -132,13 +132,13 @@ function types() {
 
 // --- the reader's table ---------------------------------------------------------------------------
 
-/** A field as the reader's table has it; src/lenient.ts says what the marks mean. */
-function spec(schema, isRequired) {
-  if (!isRequired && !("default" in schema)) return "any*";
+/** A field as the reader's table has it; src/lenient.ts says what its parts mean. */
+function fieldOf(name, schema, isRequired) {
+  if (!isRequired && !("default" in schema)) return `${name}:any*`;
   const { kind, nullable } = kindOf(schema);
-  if (isRequired) return kind + (nullable && kind !== "any" ? "|null" : "");
-  if (schema.default === null) return `${kind}?`;
-  return `${kind}=${JSON.stringify(schema.default)}`;
+  const typed = kind === "string" ? name : `${name}:${kind}`;
+  if (isRequired) return typed + (nullable && kind !== "any" ? "!" : "");
+  return typed + (schema.default === null ? "?" : `=${JSON.stringify(schema.default)}`);
 }
 
 function kindOf(schema) {
@@ -155,27 +155,23 @@ function kindOf(schema) {
   return { kind: schema.type ?? "any", nullable: false };
 }
 
-const TAKEN = new Set(["Replay", "ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
+// No view is made of these payloads, so they are taken as they come.
+const TAKEN = new Set(["ReplayComplete", "HeartbeatAck", "ErrorPayload", "TurnStart", "Accepted"]);
 const ENVELOPE = ["conversation_id", "turn_id", "sequence", "timestamp", "trace_id"];
 
 function table() {
   const shapes = {};
   const named = {};
-  const frames = {};
   const follow = (kind) => {
     const name = kind.replace(/\[\]$/, "");
     if (unions[name]) addUnion(name);
-    else if (defs[name]) addShape(name);
+    else if (defs[name]) shapes[name] ??= fieldsOf(defs[name]);
   };
-  const addShape = (name) => {
-    if (shapes[name]) return;
-    const required = new Set(defs[name].required);
-    shapes[name] = {};
-    for (const [field, schema] of ordered(defs[name])) {
-      if (field === "type" && schema.enum?.length === 1) continue;
-      shapes[name][field] = spec(schema, required.has(field));
-      follow(kindOf(schema).kind);
-    }
+  const fieldsOf = (schema, among = () => true) => {
+    const isTag = ([name, field]) => name === "type" && field.enum?.length === 1;
+    const fields = ordered(schema).filter((each) => !isTag(each) && among(each[0]));
+    for (const [, field] of fields) follow(kindOf(field).kind);
+    return fields.map(([name, field]) => [name, fieldOf(name, field, schema.required?.includes(name))]);
   };
   const addUnion = (name) => {
     if (named[name]) return;
@@ -183,36 +179,48 @@ function table() {
     for (const member of members(unions[name])) {
       const tag = defs[member].properties.type.enum?.[0];
       if (tag === "unknown") continue; // what the reader makes of all that is not here
-      named[name][tag] = member;
-      addShape(member);
+      named[name][tag] = fieldsOf(defs[member]);
     }
   };
+  const frames = {};
   for (const member of members(unions.ServerFrame)) {
-    const tag = defs[member].properties.type.enum?.[0];
-    if (tag === undefined) continue;
-    frames[tag] = refName(defs[member].properties.payload);
-    // A replay holds a frame: src/v2/frames.ts reads it. What no view is made of is taken as it comes.
-    if (!TAKEN.has(frames[tag])) addShape(frames[tag]);
-    else if (frames[tag] !== "Replay") frames[tag] = "";
+    const { type, payload } = defs[member].properties;
+    if (type.enum === undefined) continue;
+    const name = refName(payload);
+    // A replay holds a frame, which src/v2/frames.ts reads.
+    const among = (field) => name !== "Replay" || field !== "event";
+    frames[type.enum[0]] = TAKEN.has(name) ? [] : fieldsOf(defs[name], among);
   }
+  shapes.Envelope = fieldsOf(defs.AssistantChunk, (name) => ENVELOPE.includes(name));
   addUnion("RpcMessage");
-  const envelope = Object.fromEntries(
-    ENVELOPE.map((field) => [field, spec(defs.AssistantChunk.properties[field], true)]),
-  );
-  const write = (name, doc, value) =>
-    `/** ${doc} */\nexport const ${name}: ${name === "frames" || name === "envelope" ? "Record<string, string>" : "Record<string, Record<string, string>>"} = ${JSON.stringify(value, null, 2).replace(/^( +)"(\w+)":/gm, "$1$2:")};\n`;
+  const unionTable = { ServerFrame: frames, ...named };
+  inOrder([shapes, ...Object.values(unionTable)].flatMap(Object.values));
   return [
-    write("envelope", "What every frame of the server has.", envelope),
-    write("frames", "The payload of each frame of the server.", frames),
-    write("unions", "Which object each tag of a union stands for.", named),
-    write("shapes", "The fields of each object.", shapes),
+    written("unions", "The fields of each member of a union, by its tag.", unionTable),
+    written("shapes", "The fields of each other object.", shapes),
   ].join("\n");
+}
+
+/** What stands in many objects stands first in them: so the table repeats itself, and packs well. */
+function inOrder(objects) {
+  const uses = new Map();
+  for (const [, field] of objects.flat()) uses.set(field, (uses.get(field) ?? 0) + 1);
+  const rank = ([, field]) => uses.get(field);
+  for (const fields of objects)
+    fields.sort((one, other) => rank(other) - rank(one) || (one[1] < other[1] ? -1 : 1));
+}
+
+function written(name, doc, value) {
+  const joined = (_, each) => (Array.isArray(each) ? each.map(([, field]) => field).join(" ") : each);
+  const type = name === "unions" ? "Record<string, Record<string, string>>" : "Record<string, string>";
+  const text = JSON.stringify(value, joined, 2).replace(/^( +)"(\w+)":/gm, "$1$2:");
+  return `/** ${doc} */\nexport const ${name}: ${type} = ${text};\n`;
 }
 
 const HEAD =
   "// Generated from schema/ by tools/generate.mjs: `make schema` writes it anew. Do not edit.\n\n";
-const written = { "types.ts": HEAD + types(), "table.ts": HEAD + table() };
-for (const [name, text] of Object.entries(written)) {
+const files = { "types.ts": HEAD + types(), "table.ts": HEAD + table() };
+for (const [name, text] of Object.entries(files)) {
   const path = here(`../src/generated/${name}`);
   if (process.argv.includes("--check")) {
     if (readFileSync(path, "utf8") !== text) {

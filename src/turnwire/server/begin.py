@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.engine import Talk
-from turnwire.server.keys import Who
+from turnwire.server.keys import Who, digest_of
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -29,9 +29,17 @@ class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def begin(
-    service: Service, who: Who, new: NewConversation, *, resume: str | None = None
+    service: Service,
+    who: Who,
+    new: NewConversation,
+    *,
+    resume: str | None = None,
+    own_id: str | None = None,
 ) -> Talk:
-    """Begin one. `resume`: with this session of the agent's own. Raises Refused."""
+    """Begin one. `resume`: with this session of the agent's own. Raises Refused.
+
+    `own_id`: the client's. Whoever asks again under it comes into the one that was begun.
+    """
     name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
     if agent is not None:
@@ -49,19 +57,31 @@ async def begin(
         # An agent knows its sessions by their names alone, not whose they are.
         said = "Only the owner of the data may go on with a session from elsewhere."
         raise Refused("FORBIDDEN", said)
-    talk = await service.engine.create(
-        name,
-        user=who.user,
-        title=new.title.strip() if new.title else None,
-        cwd=_directory(new.cwd, service),
-        model=new.model,
-        permission_mode=new.permission_mode,
-        options=new.options,
-        native_session_id=resume,
-    )
+    conversation_id = None if own_id is None else _id_for(who, own_id)
+    try:
+        talk = await service.engine.create(
+            name,
+            conversation_id=conversation_id,
+            user=who.user,
+            title=new.title.strip() if new.title else None,
+            cwd=_directory(new.cwd, service),
+            model=new.model,
+            permission_mode=new.permission_mode,
+            options=new.options,
+            native_session_id=resume,
+        )
+    except Refused as refused:
+        if conversation_id is None or refused.data.get("conversation_id") != conversation_id:
+            raise
+        return await service.talk(conversation_id, who)  # it was begun before
     service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return talk
+
+
+def _id_for(who: Who, own_id: str) -> str:
+    """Always the same one, and nobody else's. So there is nothing to be kept for it."""
+    return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

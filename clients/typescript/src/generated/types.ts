@@ -1681,6 +1681,7 @@ export interface RpcBlobSource {
 
 /** Come into a conversation: one that exists, or a new one. */
 export interface RpcConnect {
+  client_message_id?: string | null;
   /** one that exists; absent: a new one */
   conversation?: string | null;
   /** where the agent works */

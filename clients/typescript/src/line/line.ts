@@ -82,13 +82,12 @@ export class Line {
 
   /** Begin again from the last place, because something is missing. */
   drop(): void {
-    if (this.#socket !== undefined) this.#left(this.#round, 1006);
+    if (this.#socket) this.#left(this.#round, 1006);
   }
 
-  /** Whether it was sent. What was not is to be sent when the line is open again. */
-  send(text: string): boolean {
+  /** What is not sent because the line is not open is to be sent when it is open again. */
+  send(text: string): void {
     if (this.#isUp) this.#socket?.send(text);
-    return this.#isUp;
   }
 
   /** The server says something at least so often. */
@@ -165,7 +164,7 @@ export class Line {
 
   /** The network is back: no need to wait. */
   readonly #hurry = (): void => {
-    if (this.#socket !== undefined) return;
+    if (this.#socket) return;
     clearTimeout(this.#timer);
     void this.#connect();
   };

@@ -22,9 +22,7 @@ export async function openingOf(
     if (value !== undefined) words.set(name, String(value));
   }
   const address = `${http.url.replace(/^http/, "ws")}${path}${words.size ? `?${words}` : ""}`;
-  if (ticket === undefined && (token === undefined || transport.sendsHeaders)) {
-    const headers: Record<string, string> = token === undefined ? {} : { Authorization: `Bearer ${token}` };
-    return { address, protocols: [subprotocol], headers };
-  }
-  return { address, protocols: [subprotocol, `ticket.${await http.ticket()}`], headers: {} };
+  const needsTicket = ticket || (token && !transport.sendsHeaders);
+  const protocols = needsTicket ? [subprotocol, `ticket.${await http.ticket()}`] : [subprotocol];
+  return { address, protocols, headers: needsTicket ? {} : http.headers };
 }

@@ -17,11 +17,22 @@ export interface TalkSnapshot {
   readonly error?: Closed | undefined;
 }
 
+/** What was asked, and not answered yet. */
+export interface Waiting {
+  accept(answer: never): void;
+  refuse(error: Error): void;
+}
+
+/** What has a line, or is about to: whoever ends everything ends these. */
+export type OpenTalks = Set<{ close(): void }>;
+
 /** For so long a conversation that nobody looks at stays connected: pages come and go. */
 const LINGER = 1_000;
 
-export abstract class Talk<S extends TalkSnapshot> {
+export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   protected readonly line: Line;
+  /** By the id that its answer will have. */
+  protected readonly waiting = new Map<string, W>();
   protected connection: S["connection"] = "idle";
   protected closedBy: Closed | undefined;
   readonly #updates = new Updates(() => {
@@ -35,7 +46,10 @@ export abstract class Talk<S extends TalkSnapshot> {
   /** Where a WebSocket is opened, and as whom. */
   protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
 
-  constructor(http: Http, transport: Transport) {
+  readonly #open: OpenTalks;
+
+  constructor(http: Http, transport: Transport, open: OpenTalks) {
+    this.#open = open;
     this.openingAt = (...where) => openingOf(http, transport, ...where);
     this.line = new Line(transport, {
       opening: () => this.opening(),
@@ -60,10 +74,12 @@ export abstract class Talk<S extends TalkSnapshot> {
   protected abstract beat(): void;
   /** What is to be seen now. */
   protected abstract look(): S;
+
   /** What was not answered never will be. */
-  protected abstract rejectAll(error: Closed): void;
-  /** Whether something was not answered yet. */
-  protected abstract get isWaiting(): boolean;
+  protected rejectAll(error: Closed): void {
+    for (const { refuse } of this.waiting.values()) refuse(error);
+    this.waiting.clear();
+  }
 
   // --- looking --------------------------------------------------------------------------------------
 
@@ -128,7 +144,7 @@ export abstract class Talk<S extends TalkSnapshot> {
       isHeld = false;
       this.#holders -= 1;
       setTimeout(() => {
-        if (this.#holders === 0 && !this.#isPinned && !this.isWaiting) this.close();
+        if (this.#holders === 0 && !this.#isPinned && !this.waiting.size) this.close();
       }, LINGER);
     };
   }
@@ -147,6 +163,8 @@ export abstract class Talk<S extends TalkSnapshot> {
 
   protected setConnection(connection: S["connection"]): void {
     this.connection = connection;
+    if (connection === "connecting") this.#open.add(this);
+    else this.#open.delete(this);
     this.changed();
   }
 
@@ -174,5 +192,5 @@ export abstract class Talk<S extends TalkSnapshot> {
 }
 
 function closedHere(): Closed {
-  return new Closed("CLOSED", "The conversation was closed here.", 1000);
+  return new Closed("CLOSED", "It was closed here.", 1000);
 }

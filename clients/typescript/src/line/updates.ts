@@ -48,7 +48,7 @@ export class Updates {
 
   /** Tell it now, if there is something to tell. */
   flush(): void {
-    if (this.#cancel === undefined) return;
+    if (!this.#cancel) return;
     this.#cancel();
     this.#cancel = undefined;
     this.#refresh();

@@ -17,12 +17,12 @@ import type {
 } from "../generated/types.js";
 import type { Http } from "../http.js";
 import { newId } from "../ids.js";
-import { integer, isObject, type Json } from "../lenient.js";
+import { integer, type Json, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
-import { Talk, type TalkSnapshot } from "../line/talk.js";
+import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { defined } from "../view/defined.js";
-import { isSame } from "../view/drawing.js";
+import { sameOr } from "../view/sharing.js";
 import { readRpcMessage, Transcript } from "./transcript.js";
 import { RpcTurn } from "./turn.js";
 
@@ -53,11 +53,9 @@ export interface RpcResults {
   rewindFiles: unknown;
 }
 
-interface Call {
+interface Call extends Waiting {
   method: string;
   params: object;
-  accept(result: never): void;
-  refuse(error: Error): void;
   /** Of a query. */
   turn?: RpcTurn;
 }
@@ -66,12 +64,11 @@ interface Asked {
   request: OpenRequest;
   /** The server's call on this connection. */
   callId?: string;
-  reply?: { result: object; accept(): void; refuse(error: Error): void };
+  reply?: Waiting & { result: object; accept(): void };
 }
 
-export class RpcSession extends Talk<RpcSnapshot> {
+export class RpcSession extends Talk<RpcSnapshot, Call> {
   readonly #transcript = new Transcript();
-  readonly #calls = new Map<string, Call>();
   readonly #asked = new Map<string, Asked>();
   #connected: RpcConnected | undefined;
   #connectId = "";
@@ -82,9 +79,10 @@ export class RpcSession extends Talk<RpcSnapshot> {
 
   readonly #options: RpcOptions;
 
-  constructor(http: Http, transport: Transport, options: RpcOptions = {}) {
-    super(http, transport);
-    this.#options = options;
+  constructor(http: Http, transport: Transport, open: OpenTalks, options: RpcOptions = {}) {
+    super(http, transport, open);
+    // If the answer is lost, a new conversation that is asked for again is the same one.
+    this.#options = options.conversation ? options : { client_message_id: newId(), ...options };
   }
 
   /** The conversation's id, once it is known. */
@@ -122,7 +120,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
 
   /** Stops a turn: the one that runs, unless another is named. */
   readonly interrupt = (turnId?: number): Promise<RpcStopped> => {
-    const running = [...this.#calls.values()].find((call) => call.turn?.turnId !== undefined);
+    const running = [...this.waiting.values()].find((call) => call.turn?.turnId !== undefined);
     const turn_id = turnId ?? running?.turn?.turnId;
     return this.call("interrupt", turn_id === undefined ? {} : { turn_id });
   };
@@ -148,7 +146,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
   #put(call: Call): void {
     this.#count += 1;
     const id = `${this.#count}`;
-    this.#calls.set(id, call);
+    this.waiting.set(id, call);
     if (this.connection === "connected") this.#sendCall(id, call);
   }
 
@@ -158,9 +156,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
 
   #reply(requestId: string, result: object): Promise<void> {
     const asked = this.#asked.get(requestId);
-    if (asked === undefined) {
-      return Promise.reject(new Refused({ code: "INVALID_QUESTION_ID", message: "Nobody asks that." }));
-    }
+    if (!asked) return Promise.reject(overAlready());
     return new Promise((accept, refuse) => {
       asked.reply = { result, accept, refuse };
       this.#sendReply(asked);
@@ -186,7 +182,7 @@ export class RpcSession extends Talk<RpcSnapshot> {
   /** A new conversation is begun once; after that it is come back to, to see the same as before. */
   #place(): RpcConnect {
     const known = this.#connected;
-    if (known === undefined) return this.#options;
+    if (!known) return this.#options;
     const { tail, tool_progress, system_messages, include_partial_messages } = this.#options;
     return defined<RpcConnect>({
       conversation: known.conversation,
@@ -202,9 +198,9 @@ export class RpcSession extends Talk<RpcSnapshot> {
   /** The server is never silent for long, and answers pings: nothing needs to be said. */
   protected beat(): void {}
 
-  protected hear(frame: unknown): void {
-    if (!isObject(frame)) return;
-    const id = typeof frame.id === "string" ? frame.id : "";
+  protected hear(value: unknown): void {
+    const frame = object(value) ?? {};
+    const id = `${frame.id}`;
     if ("method" in frame) this.#called(id, frame.params);
     else if (frame.type === "stream") this.#streamed(id, frame);
     else if (frame.type === "complete" || frame.type === "cancel") this.#over(id, frame.type === "cancel");
@@ -212,16 +208,16 @@ export class RpcSession extends Talk<RpcSnapshot> {
   }
 
   #answered(id: string, { result, error }: Json): void {
-    const refused = isObject(error) ? (error as Partial<ErrorPayload>) : undefined;
+    const refused: Partial<ErrorPayload> | undefined = object(error);
     if (id === this.#connectId) {
-      if (refused === undefined) return this.#come(result as RpcConnected);
+      if (!refused) return this.#come(result as RpcConnected);
       this.note(refused);
       return refused.retryable ? this.line.drop() : this.end(4500);
     }
-    const call = this.#calls.get(id);
+    const call = this.waiting.get(id);
     const asked = this.#askedBy(id);
     if (call) {
-      if (refused || !call.turn) this.#calls.delete(id);
+      if (refused || !call.turn) this.waiting.delete(id);
       if (refused) call.refuse(new Refused(refused));
       else call.accept(result as never);
     } else if (asked) {
@@ -241,8 +237,8 @@ export class RpcSession extends Talk<RpcSnapshot> {
     this.note(undefined);
     this.connection = "connected";
     this.#keepOpen(now.status.requests);
-    const waiting = [...this.#calls.values()];
-    this.#calls.clear();
+    const waiting = [...this.waiting.values()];
+    this.waiting.clear();
     for (const call of waiting) {
       // Which turn runs by now nobody can know: a late stop must not end the next one.
       if (call.method === "interrupt" && !("turn_id" in call.params)) call.refuse(lost());
@@ -254,10 +250,10 @@ export class RpcSession extends Talk<RpcSnapshot> {
     const message = readRpcMessage(data);
     const [sequence, turnId] = [integer(number), integer(turn_id)];
     this.#transcript.apply(message, sequence, turnId);
-    const own = this.#calls.get(id)?.turn;
+    const own = this.waiting.get(id)?.turn;
     // What was missed of a turn comes under another id, and so does what begins anew.
     const meant = turnId ?? this.#runningTurn;
-    const calls = own ? [] : [...this.#calls.values()];
+    const calls = own ? [] : [...this.waiting.values()];
     const turn = own ?? calls.find((call) => call.turn && call.turn.turnId === meant)?.turn;
     turn?.tell(message, sequence, turnId);
   }
@@ -274,12 +270,12 @@ export class RpcSession extends Talk<RpcSnapshot> {
 
   /** No more comes under this id: of a turn, or because this answer is the one, or somebody else's. */
   #over(id: string, isCancelled: boolean): void {
-    this.#calls.get(id)?.turn?.end();
-    this.#calls.delete(id);
+    this.waiting.get(id)?.turn?.end();
+    this.waiting.delete(id);
     const asked = this.#askedBy(id);
-    if (asked === undefined) return;
+    if (!asked) return;
     this.#asked.delete(asked.request.request_id);
-    if (isCancelled) asked.reply?.refuse(tooLate());
+    if (isCancelled) asked.reply?.refuse(overAlready());
     else asked.reply?.accept();
   }
 
@@ -298,25 +294,20 @@ export class RpcSession extends Talk<RpcSnapshot> {
   }
 
   #askedBy(callId: string): Asked | undefined {
-    return [...this.#asked.values()].find((asked) => callId && asked.callId === callId);
+    return [...this.#asked.values()].find((asked) => asked.callId === callId);
   }
 
   // --- the end ------------------------------------------------------------------------------------------
 
-  protected rejectAll(error: Closed): void {
-    for (const call of this.#calls.values()) call.refuse(error);
-    this.#calls.clear();
+  protected override rejectAll(error: Closed): void {
+    super.rejectAll(error);
     for (const { reply } of this.#asked.values()) reply?.refuse(error);
     this.#asked.clear();
   }
 
-  protected get isWaiting(): boolean {
-    return this.#calls.size > 0;
-  }
-
   protected look(): RpcSnapshot {
     const requests = [...this.#asked.values()].map((each) => each.request);
-    if (!isSame(requests, this.#requests)) this.#requests = requests;
+    this.#requests = sameOr(this.#requests, requests);
     return {
       view: this.view(),
       connection: this.connection,
@@ -329,9 +320,10 @@ export class RpcSession extends Talk<RpcSnapshot> {
 }
 
 function lost(): TurnwireError {
-  return new TurnwireError("LOST", "The line broke before it was answered: look what came of it.");
+  return new TurnwireError("LOST", "The line broke before the answer came: look what came of it.");
 }
 
-function tooLate(): Refused {
-  return new Refused({ code: "DUPLICATE_INPUT_RESPONSE", message: "Somebody else has answered already." });
+/** Answered by somebody else, withdrawn, or never asked: the server does not say which. */
+function overAlready(): Refused {
+  return new Refused({ code: "INVALID_QUESTION_ID", message: "This is not asked any more." });
 }

@@ -29,7 +29,7 @@ const NAMELESS = "nameless-";
 
 /** Reads an RPC message. What is not known stays, as `unknown`. */
 export function readRpcMessage(value: unknown): RpcMessage {
-  return readUnion<RpcMessage>("RpcMessage", value);
+  return readUnion("RpcMessage", value) as unknown as RpcMessage;
 }
 
 /** Apply every RPC message in order; `view` is what a person sees by then. */
@@ -117,12 +117,12 @@ export class Transcript {
       return;
     }
     const isDelta = event.type === "content_block_delta";
-    if (isDelta && event.tool_use_id !== undefined) {
+    if (isDelta && event.tool_use_id) {
       this.#output(event.tool_use_id, event.delta);
       return;
     }
     const streaming = this.#streaming.get(voice);
-    if (streaming === undefined || (streaming.hasEnded && !isDelta)) return;
+    if (!streaming || (streaming.hasEnded && !isDelta)) return;
     switch (event.type) {
       case "content_block_start":
         if (!streaming.blocks.has(event.index)) {
@@ -132,12 +132,12 @@ export class Transcript {
         return;
       case "content_block_delta": {
         const target = streaming.blocks.get(event.index);
-        if (target !== undefined) this.#delta(target, event.delta);
+        if (target) this.#delta(target, event.delta);
         return;
       }
       case "content_block_stop": {
         const ended = streaming.blocks.get(event.index);
-        if (ended !== undefined) settle(ended);
+        if (ended) settle(ended);
         return;
       }
       case "message_stop":
@@ -159,7 +159,7 @@ export class Transcript {
         }),
       );
     const before = this.#streaming.get(voice);
-    if (before !== undefined && before !== streaming) this.#close(before);
+    if (before && before !== streaming) this.#close(before);
     this.#streaming.set(voice, streaming);
     if (streaming.hasEnded) return; // a replay wakes nothing up again
     streaming.isOpen = true;
@@ -221,9 +221,9 @@ export class Transcript {
     const { message: body, parent_tool_use_id: voice } = said;
     const content = body.content ?? [];
     let message = body.id ? this.#build.find(voice, body.id) : undefined;
-    if (message === undefined) {
+    if (!message) {
       message = this.#waiting(body.id, voice);
-      if (message !== undefined && body.id && content.length) this.#build.call(message, body.id);
+      if (message && body.id && content.length) this.#build.call(message, body.id);
     }
     const about = defined<MessageView>({
       id: message?.about.id ?? this.#name(body),
@@ -248,7 +248,7 @@ export class Transcript {
   /** The placeholder that waits for a finished message, where not both of them have an id. */
   #waiting(messageId: string | undefined, voice: Voice): MessageBuilder | undefined {
     const message = this.#streaming.get(voice);
-    if (message === undefined || (messageId !== undefined && !message.about.id.startsWith(NAMELESS))) {
+    if (!message || (messageId !== undefined && !message.about.id.startsWith(NAMELESS))) {
       return undefined;
     }
     const blocks = [...message.blocks.values()];
@@ -307,7 +307,7 @@ export class Transcript {
     const interrupted = result.terminal_reason?.startsWith("aborted") ?? false;
     const error = told ?? (result.is_error && !interrupted ? failure(result) : undefined);
     const end = defined<TurnEnd>({
-      is_error: error !== undefined,
+      is_error: Boolean(error),
       interrupted,
       stop_reason: result.stop_reason,
       error,
@@ -342,8 +342,8 @@ function settle(block: BlockBuilder): void {
   if (whole.type !== "tool" || text === undefined) return;
   try {
     const input: unknown = JSON.parse(text);
-    block.replace(defined({ ...whole, input: input ?? undefined }), false);
+    block.replace(defined({ ...whole, input: input ?? undefined }));
   } catch {
-    block.replace({ ...whole, input_text: text }, false);
+    block.replace({ ...whole, input_text: text });
   }
 }

@@ -1,6 +1,6 @@
 // One conversation over protocol v2, over as many connections as it takes: it resumes where it was,
 // and sends again, under the same id, what was not answered.
-import { type Closed, Refused } from "../errors.js";
+import { Refused } from "../errors.js";
 import type {
   Accepted,
   Capabilities,
@@ -18,11 +18,11 @@ import type {
 } from "../generated/types.js";
 import type { Http } from "../http.js";
 import { newId } from "../ids.js";
-import { integer, isObject } from "../lenient.js";
+import { integer, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
-import { Talk, type TalkSnapshot } from "../line/talk.js";
+import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
-import { isSame } from "../view/drawing.js";
+import { sameOr } from "../view/sharing.js";
 import { type PayloadOf, readFrame } from "./frames.js";
 import { ViewReducer } from "./reducer.js";
 
@@ -48,17 +48,15 @@ interface OlderEntries {
   epoch: string;
 }
 
-interface Waiting {
+interface Sent extends Waiting {
+  accept(ack: Accepted): void;
   frame: ClientFrame;
   raw: string;
-  accept(ack: Accepted): void;
-  refuse(error: Error): void;
 }
 
-export class Conversation extends Talk<Snapshot> {
+export class Conversation extends Talk<Snapshot, Sent> {
   readonly #reducer = new ViewReducer();
   readonly #hearers = new Set<(frame: ServerFrame) => void>();
-  readonly #waiting = new Map<string, Waiting>();
   #info: SessionInfo | undefined;
   #unanswered: readonly ClientFrame[] = [];
   /** Of the last frame of this connection. */
@@ -72,9 +70,10 @@ export class Conversation extends Talk<Snapshot> {
     readonly id: string,
     http: Http,
     transport: Transport,
+    open: OpenTalks,
     options: ConversationOptions = {},
   ) {
-    super(http, transport);
+    super(http, transport, open);
     this.#http = http;
     this.#options = options;
   }
@@ -161,7 +160,7 @@ export class Conversation extends Talk<Snapshot> {
     const frame = { type, client_message_id: clientMessageId, payload } as ClientFrame;
     const raw = JSON.stringify(frame);
     return new Promise((accept, refuse) => {
-      this.#waiting.set(clientMessageId, { frame, raw, accept, refuse });
+      this.waiting.set(clientMessageId, { frame, raw, accept, refuse });
       this.line.send(raw);
       this.changed();
     });
@@ -178,7 +177,7 @@ export class Conversation extends Talk<Snapshot> {
 
   protected begin(): void {
     this.#sequence = 0;
-    for (const { raw } of this.#waiting.values()) this.line.send(raw);
+    for (const { raw } of this.waiting.values()) this.line.send(raw);
   }
 
   protected beat(): void {
@@ -186,11 +185,9 @@ export class Conversation extends Talk<Snapshot> {
   }
 
   protected hear(value: unknown): void {
-    const sequence = isObject(value) ? integer(value.sequence) : undefined;
-    if (sequence !== undefined && sequence > this.#sequence + 1) {
-      return this.line.drop(); // the connection itself has lost a frame
-    }
-    this.#sequence = sequence ?? this.#sequence + 1;
+    const next = this.#sequence + 1;
+    this.#sequence = integer(object(value)?.sequence) ?? next;
+    if (this.#sequence > next) return this.line.drop(); // the connection itself has lost a frame
     const frame = readFrame(value);
     this.#reducer.apply(frame);
     if (this.#reducer.behind) return this.line.drop();
@@ -225,24 +222,15 @@ export class Conversation extends Talk<Snapshot> {
     }
   }
 
-  #taken(clientMessageId: string | undefined): Waiting | undefined {
-    const asked = this.#waiting.get(clientMessageId ?? "");
-    this.#waiting.delete(clientMessageId ?? "");
+  #taken(clientMessageId: string | undefined): Sent | undefined {
+    const asked = this.waiting.get(clientMessageId ?? "");
+    this.waiting.delete(clientMessageId ?? "");
     return asked;
   }
 
-  protected rejectAll(error: Closed): void {
-    for (const { refuse } of this.#waiting.values()) refuse(error);
-    this.#waiting.clear();
-  }
-
-  protected get isWaiting(): boolean {
-    return this.#waiting.size > 0;
-  }
-
   protected look(): Snapshot {
-    const unanswered = [...this.#waiting.values()].map((each) => each.frame);
-    if (!isSame(unanswered, this.#unanswered)) this.#unanswered = unanswered;
+    const unanswered = [...this.waiting.values()].map((each) => each.frame);
+    this.#unanswered = sameOr(this.#unanswered, unanswered);
     return {
       view: this.view(),
       connection: this.connection,

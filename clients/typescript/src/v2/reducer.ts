@@ -1,7 +1,7 @@
 // The client's side of protocol v2: how frames become what a person sees. The rules are those of
 // section 11 of docs/protocol/v2.md, and fixtures/reducer holds frames and what must come of them.
 import type { ServerFrame, View } from "../generated/types.js";
-import { integer, isObject } from "../lenient.js";
+import { integer, object } from "../lenient.js";
 import { ViewBuilder } from "../view/builder.js";
 import { defined } from "../view/defined.js";
 import type { FrameOf, KnownFrame } from "./frames.js";
@@ -13,7 +13,7 @@ type BlockFrame = FrameOf<
 
 /** Apply every frame of every connection in order; `view` is what a person sees by then. */
 export class ViewReducer {
-  readonly #build = new ViewBuilder();
+  #build = new ViewBuilder();
   #connection: string | undefined;
   /** Of the last frame of this connection. */
   #sequence = 0;
@@ -67,8 +67,8 @@ export class ViewReducer {
     }
   }
 
-  #isNew(sequence: number | null): boolean {
-    if (sequence === null) return true;
+  #isNew(sequence: number | null | undefined): boolean {
+    if (sequence == null) return true;
     if (sequence <= this.#sequence) return false;
     this.#sequence = sequence;
     return true;
@@ -147,21 +147,21 @@ export class ViewReducer {
       return;
     }
     build.forgetGrowing();
-    build.epoch = epoch;
-    if (build.cursor === 0) {
-      // Nothing is here yet.
-      build.first = first;
-      build.cursor = first - 1;
-    }
+    if (build.cursor) build.epoch = epoch;
+    else this.#beginAt(epoch, first); // nothing is here yet
   }
 
+  /** All that was here is void. */
   #begin(epoch: string, first: number): void {
+    this.#build = new ViewBuilder();
+    this.#beginAt(epoch, first);
+  }
+
+  #beginAt(epoch: string, first: number): void {
     const build = this.#build;
-    build.clear();
     build.epoch = epoch;
     build.first = first;
     build.cursor = first - 1;
-    build.behind = false;
   }
 
   #replay(frame: FrameOf<"message.replay">): void {
@@ -172,14 +172,14 @@ export class ViewReducer {
 
   /** Nothing is known about it but its numbers: without them all that follows would be lost. */
   #unknown(data: unknown): void {
-    const frame = isObject(data) ? data : {};
-    const payload = isObject(frame.payload) ? frame.payload : {};
-    if (this.#isNew(integer(frame.sequence) ?? null)) this.#takes(integer(payload.message_sequence));
+    const frame = object(data);
+    const number = object(frame?.payload)?.message_sequence;
+    if (this.#isNew(integer(frame?.sequence))) this.#takes(integer(number));
   }
 
   /** Whether this entry of the log is the next one. A frame without a number always counts. */
   #takes(number: number | null | undefined): boolean {
-    if (number === null || number === undefined || this.#isPast) return true;
+    if (number == null || this.#isPast) return true;
     const build = this.#build;
     if (number === build.cursor + 1) {
       build.cursor = number;
@@ -204,7 +204,7 @@ export class ViewReducer {
     const begun = shown.begun(frame);
     let grown = this.#build.find(parent_tool_use_id, message_id)?.blocks.get(index);
     if (grown?.final) return;
-    if (grown === undefined || grown.whole.id !== begun.id) {
+    if (grown?.whole.id !== begun.id) {
       // An index may be used again.
       grown = this.#build.start(this.#build.message(shown.about(frame)), index, begun);
     } else if (grown.status === "frozen" || grown.whole.type !== begun.type) {
@@ -212,7 +212,7 @@ export class ViewReducer {
     }
     if (number === grown.number + 1) {
       grown.number = number;
-      if (frame.type === "assistant.block") grown.replace(begun, false);
+      if (frame.type === "assistant.block") grown.replace(begun);
       else grown.append(pieceOf(frame));
     } else if (number > grown.number) {
       grown.setStatus("frozen");
@@ -224,7 +224,7 @@ export class ViewReducer {
     if (number === undefined) return;
     const message = this.#build.message(shown.about(frame));
     const grown = message.blocks.get(index);
-    if (grown === undefined || !(grown.final || number < grown.number)) {
+    if (!grown || !(grown.final || number < grown.number)) {
       this.#build.start(message, index, shown.whole(frame)).number = number;
     }
   }
@@ -264,7 +264,10 @@ export class ViewReducer {
     const { subtype, data, message_sequence: number } = frame.payload;
     if (number === undefined || !this.#takes(number)) return;
     if (subtype !== "plan") this.#build.add(shown.news(frame, number));
-    else if (isObject(data) && Array.isArray(data.items)) this.#build.setPlan(data.items);
+    else {
+      const items = object(data)?.items;
+      if (Array.isArray(items)) this.#build.setPlan(items);
+    }
   }
 }
 

@@ -29,16 +29,10 @@ type BlockFrame = FrameOf<
 
 /** A block that begins to grow: nothing of what it says is here yet. */
 export function begun(frame: BlockFrame): BlockView {
-  switch (frame.type) {
-    case "assistant.chunk":
-      return { type: "text", id: frame.payload.block_id, status: "streaming", text: "" };
-    case "assistant.thinking":
-      return { type: "thinking", id: frame.payload.block_id, status: "streaming", text: "" };
-    case "assistant.tool_call":
-      return toolCall(frame.payload, undefined);
-    case "assistant.block":
-      return other(frame.payload);
-  }
+  const block = whole(frame);
+  if (block.type === "tool") delete block.input_text;
+  else if ("text" in block) block.text = "";
+  return block;
 }
 
 /** A block, finished or all so far. */
@@ -49,7 +43,7 @@ export function whole(frame: BlockFrame): BlockView {
     case "assistant.thinking":
       return thinking(frame.payload);
     case "assistant.tool_call":
-      return toolCall(frame.payload, frame.payload.input_text);
+      return toolCall(frame.payload);
     case "assistant.block":
       return other(frame.payload);
   }
@@ -78,7 +72,7 @@ function thinking(block: Thinking): ThinkingView {
   });
 }
 
-function toolCall(block: ToolCall, inputText: string | undefined): ToolView {
+function toolCall(block: ToolCall): ToolView {
   return defined<ToolView>({
     type: "tool",
     id: block.tool_use_id,
@@ -86,7 +80,7 @@ function toolCall(block: ToolCall, inputText: string | undefined): ToolView {
     tool_name: block.tool_name,
     tool_type: block.tool_type,
     input: block.input,
-    input_text: inputText,
+    input_text: block.input_text,
     blob: block.blob,
   });
 }

@@ -14,8 +14,9 @@ import type {
   TurnView,
   View,
 } from "../generated/types.js";
-import { BlockBuilder, Card, draw, isSame, MessageBuilder, type Speech, type Voice } from "./drawing.js";
-import { share } from "./sharing.js";
+import { defined } from "./defined.js";
+import { BlockBuilder, Card, draw, MessageBuilder, type Speech, type Voice } from "./drawing.js";
+import { sameOr, share } from "./sharing.js";
 
 /** What is known while older entries are told. */
 interface Past {
@@ -45,7 +46,7 @@ export class ViewBuilder {
   #turns = new Map<number, TurnView>();
   #requests = new Map<string, OpenRequest>();
   #toolOfRequest = new Map<string, string>();
-  #speeches = new Map<Voice, Speech>();
+  #speeches = new Map<Voice, Speech>([[undefined, newSpeech()]]);
   #cards = new Map<string, Card>();
   /** Those that show what they print, or for how long. */
   #running = new Map<string, Card>();
@@ -56,25 +57,6 @@ export class ViewBuilder {
   /** How requests ended that began before what is here. */
   #endings = new Map<string, Partial<RequestView>>();
   #last: View = { messages: [], turns: [] };
-
-  constructor() {
-    this.clear();
-  }
-
-  /** Forget everything but the place in the log. */
-  clear(): void {
-    this.plan = [];
-    this.#isPlanTold = false;
-    this.#title = this.#toldTotals = this.#sums = this.#status = undefined;
-    this.#turns.clear();
-    this.#requests.clear();
-    this.#toolOfRequest.clear();
-    this.#speeches = new Map([[undefined, newSpeech()]]);
-    this.#cards.clear();
-    this.#running.clear();
-    this.#endings.clear();
-    this.#count = this.#lowest = 0;
-  }
 
   /** What `tell` tells is older than all that is here: `entries` of the log, from `first` on. */
   before(first: number, entries: number, tell: () => void): void {
@@ -141,7 +123,7 @@ export class ViewBuilder {
   message(about: MessageView): MessageBuilder {
     const speech = this.#speech(about.parent_tool_use_id);
     let found = speech.messages.get(about.id);
-    if (found === undefined) {
+    if (!found) {
       found = new MessageBuilder(about, this.#next());
       speech.messages.set(about.id, found);
       speech.unplaced.set(found.order, found);
@@ -151,13 +133,13 @@ export class ViewBuilder {
 
   /** From now on the message is found under this id too. */
   call(message: MessageBuilder, messageId: string): void {
-    this.#speech(message.about.parent_tool_use_id).messages.set(messageId, message);
+    this.#speechOf(message).messages.set(messageId, message);
   }
 
   /** The message gets its place, after all that have theirs, unless it has one. */
   place(message: MessageBuilder): void {
     if (message.hasPlace) return;
-    const speech = this.#speech(message.about.parent_tool_use_id);
+    const speech = this.#speechOf(message);
     speech.unplaced.delete(message.order);
     message.order = this.#next();
     message.hasPlace = true;
@@ -166,7 +148,7 @@ export class ViewBuilder {
 
   /** A message that began before what was here stands where it began. */
   #moveBack(message: MessageBuilder): void {
-    const speech = this.#speech(message.about.parent_tool_use_id);
+    const speech = this.#speechOf(message);
     const at = speech.placed.findIndex((each) => each.message === message);
     if (at < 0) return;
     speech.placed.splice(at, 1);
@@ -181,13 +163,17 @@ export class ViewBuilder {
   #speech(voice: Voice): Speech {
     this.#past?.voices.add(voice);
     let speech = this.#speeches.get(voice);
-    if (speech === undefined) {
+    if (!speech) {
       speech = newSpeech();
       this.#speeches.set(voice, speech);
       // From now on the call that it speaks under holds messages.
       for (const block of this.#card(voice as string).homes) this.#shelter(block);
     }
     return speech;
+  }
+
+  #speechOf(message: MessageBuilder): Speech {
+    return this.#speech(message.about.parent_tool_use_id);
   }
 
   #shelter(block: BlockBuilder): void {
@@ -201,7 +187,7 @@ export class ViewBuilder {
   start(message: MessageBuilder, index: number, block: BlockView): BlockBuilder {
     this.#move(message, block.id);
     const begun = this.#put(message, index, block, false);
-    this.#speech(message.about.parent_tool_use_id).growing.set(block.id, begun);
+    this.#speechOf(message).growing.set(block.id, begun);
     return begun;
   }
 
@@ -211,16 +197,8 @@ export class ViewBuilder {
     this.#move(message, block.id);
     this.#put(message, index, block, true);
     this.place(message);
-    if (!message.isTold) {
-      message.isTold = true;
-      message.about = about;
-    } else {
-      const told = { ...message.about };
-      if (about.model) told.model = about.model;
-      if (about.error) told.error = about.error;
-      if (about.agent_id) told.agent_id = about.agent_id;
-      message.about = told;
-    }
+    message.about = message.isTold ? withMore(message.about, about) : about;
+    message.isTold = true;
   }
 
   /** The same, where what came later is here already: it still holds. */
@@ -228,26 +206,20 @@ export class ViewBuilder {
     this.#move(message, block.id);
     if (!message.blocks.get(index)?.final) this.#put(message, index, block, true);
     if (message.hasPlace && message.order > this.#lowest) this.#moveBack(message);
-    const isFirst = !message.hasPlace;
+    const told = message.hasPlace ? withMore(message.about, about) : about;
     this.place(message);
-    const told: MessageView = isFirst ? { ...about } : { ...message.about };
-    const { later } = message;
-    for (const name of ["model", "error", "agent_id"] as const) {
-      const known = later?.[name] ?? about[name];
-      if (known) told[name] = known;
-    }
+    message.about = withMore(told, message.later);
     message.isTold = true;
-    message.about = told;
     message.drawn = undefined;
   }
 
   /** A growing block will never be finished; nor is its message shown without any block. */
   discard(voice: Voice, blockId: string): void {
     const message = this.#release(voice, blockId);
-    if (message === undefined) return;
+    if (!message) return;
     this.dropIfEmpty(message);
     const card = this.#running.get(blockId);
-    if (card !== undefined) {
+    if (card) {
       this.#running.delete(blockId); // it was a tool call
       silence(card);
     }
@@ -256,15 +228,15 @@ export class ViewBuilder {
   /** A message without blocks goes, unless it has its place; there it is only not shown. */
   dropIfEmpty(message: MessageBuilder): void {
     if (message.blocks.size || message.isOpen || message.hasPlace) return;
-    const speech = this.#speech(message.about.parent_tool_use_id);
+    const speech = this.#speechOf(message);
     speech.unplaced.delete(message.order);
     speech.messages.delete(message.about.id);
   }
 
   #put(message: MessageBuilder, index: number, whole: BlockView, final: boolean): BlockBuilder {
     const there = message.blocks.get(index);
-    if (there !== undefined) {
-      this.#speech(message.about.parent_tool_use_id).growing.delete(there.whole.id);
+    if (there) {
+      this.#speechOf(message).growing.delete(there.whole.id);
       this.#leave(there);
     }
     const block = new BlockBuilder(message, index, whole, final);
@@ -280,14 +252,14 @@ export class ViewBuilder {
   /** A block id is one block: what has grown under it elsewhere was this one. */
   #move(message: MessageBuilder, blockId: string): void {
     const left = this.#release(message.about.parent_tool_use_id, blockId);
-    if (left !== undefined && left !== message) this.dropIfEmpty(left);
+    if (left && left !== message) this.dropIfEmpty(left);
   }
 
   /** Take away what has grown under this id; the message it was in, if it was. */
   #release(voice: Voice, blockId: string): MessageBuilder | undefined {
     const growing = this.#speeches.get(voice)?.growing;
     const block = growing?.get(blockId);
-    if (block === undefined) return undefined;
+    if (!block) return;
     growing?.delete(blockId);
     block.message.blocks.delete(block.index);
     this.#leave(block);
@@ -305,7 +277,7 @@ export class ViewBuilder {
   /** A tool runs, and may have printed something. When its result is there, that is over. */
   progress(toolUseId: string, output: string | undefined, elapsed?: number): void {
     const card = this.#card(toolUseId);
-    if (card.result !== undefined) return;
+    if (card.result) return;
     this.#running.set(toolUseId, card);
     if (elapsed !== undefined) card.elapsed = elapsed;
     if (output) card.output = (card.output ?? "") + output;
@@ -315,7 +287,7 @@ export class ViewBuilder {
   /** What a tool gave back, the first time. Whether it was. */
   result(toolUseId: string, result: ResultView): boolean {
     const card = this.#card(toolUseId);
-    if (card.result !== undefined) return false;
+    if (card.result) return false;
     card.result = result;
     silence(card);
     this.#running.delete(toolUseId);
@@ -339,7 +311,7 @@ export class ViewBuilder {
     const ending = this.#endings.get(request_id);
     if (!this.#endings.delete(request_id)) this.#toolOfRequest.set(request_id, tool_use_id);
     const card = this.#card(tool_use_id);
-    if (card.request !== undefined && !past.asked.has(card)) return; // a later one
+    if (card.request && !past.asked.has(card)) return; // a later one
     past.asked.add(card);
     card.request = { request_id, kind, ...ending };
     card.changed();
@@ -367,7 +339,7 @@ export class ViewBuilder {
 
   #card(toolUseId: string): Card {
     let card = this.#cards.get(toolUseId);
-    if (card === undefined) {
+    if (!card) {
       card = new Card();
       this.#cards.set(toolUseId, card);
     }
@@ -406,29 +378,28 @@ export class ViewBuilder {
   /** The title and the totals, where they are told. An empty title is none any more. */
   tell(title: string | undefined, totals: Totals | undefined): void {
     if (title !== undefined) this.#title = title || undefined;
-    if (totals !== undefined) this.#toldTotals = share(this.#toldTotals, totals);
+    if (totals) this.#toldTotals = share(this.#toldTotals, totals);
   }
 
   // --- the view -------------------------------------------------------------------------------------
 
   /** Everything on the screen. What has not changed since the last time is the same object. */
   view(): View {
-    const messages = draw(this.#speeches, this.#cards);
-    const turns = [...this.#turns.values()];
-    const view: View = {
-      messages: isSame(messages, this.#last.messages) ? this.#last.messages : messages,
-      turns: isSame(turns, this.#last.turns) ? this.#last.turns : turns,
-    };
-    const totals = this.#toldTotals ?? this.#sums;
-    if (this.#status) view.status = this.#status;
-    if (this.plan.length) view.plan = this.plan;
-    if (totals) view.totals = totals;
-    if (this.#title) view.title = this.#title;
-    if (this.epoch !== undefined) view.epoch = this.epoch;
-    if (this.first !== 1) view.first = this.first;
-    if (this.cursor) view.cursor = this.cursor;
-    if (this.behind) view.behind = true;
-    if (!isSameView(view, this.#last)) this.#last = view;
+    const last = this.#last;
+    const view = defined<View>({
+      messages: sameOr(last.messages, draw(this.#speeches, this.#cards)),
+      turns: sameOr(last.turns, [...this.#turns.values()]),
+      status: this.#status,
+      plan: this.plan.length ? this.plan : undefined,
+      totals: this.#toldTotals ?? this.#sums,
+      title: this.#title,
+      epoch: this.epoch,
+      first: this.first === 1 ? undefined : this.first,
+      cursor: this.cursor || undefined,
+      behind: this.behind || undefined,
+    });
+    const isOther = (name: string) => view[name as keyof View] !== last[name as keyof View];
+    if (Object.keys({ ...last, ...view }).some(isOther)) this.#last = view;
     return this.#last;
   }
 }
@@ -437,15 +408,20 @@ function newSpeech(): Speech {
   return { placed: [], older: [], unplaced: new Map(), messages: new Map(), growing: new Map() };
 }
 
+/** What is known of a message, with what another entry tells of it. */
+function withMore(about: MessageView, more: MessageView | undefined): MessageView {
+  const told = { ...about };
+  for (const name of ["model", "error", "agent_id"] as const) {
+    const known = more?.[name];
+    if (known) told[name] = known;
+  }
+  return told;
+}
+
 /** What the tool has printed, and for how long it has run, goes. */
 function silence(card: Card): void {
   card.output = card.elapsed = undefined;
   card.changed();
-}
-
-function isSameView(one: View, other: View): boolean {
-  const names = Object.keys(one) as (keyof View)[];
-  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name]);
 }
 
 const TOKENS = [

@@ -3,6 +3,7 @@
 // Everything that is drawn is kept until it changes. So a drawing costs what has changed since the
 // last one, and what has not changed is the very same object: a front end sees that at once.
 import type { BlockView, MessageView, RequestView, ResultView, ToolView } from "../generated/types.js";
+import { isSame } from "./sharing.js";
 
 /** The tool call whose sub-agent speaks; undefined: the agent itself. */
 export type Voice = string | undefined;
@@ -38,14 +39,14 @@ export class BlockBuilder {
 
   /** The block has grown. An engine joins such texts when they are read, so the length does not matter. */
   append(text: string): void {
-    this.#grown = this.#grown === undefined ? text : this.#grown + text;
+    this.#grown = (this.#grown ?? "") + text;
     this.changed();
   }
 
   /** What has grown is a part of this by now, or replaced by it. */
-  replace(whole: BlockView, keepsText: boolean): void {
+  replace(whole: BlockView): void {
     this.whole = whole;
-    if (!keepsText) this.#grown = undefined;
+    this.#grown = undefined;
     this.changed();
   }
 
@@ -186,9 +187,9 @@ class Drawing {
   #message(message: MessageBuilder, depth: number): MessageView {
     const last = message.drawn;
     // Where sub-agents speak, what stands below depends on more than this message: look again.
-    if (last !== undefined && !message.nests) return last;
+    if (last && !message.nests) return last;
     const blocks = message.sorted().map((block) => this.#block(block, depth));
-    if (last !== undefined && isSame(last.blocks, blocks)) return last;
+    if (last && isSame(last.blocks, blocks)) return last;
     const drawn: MessageView = { ...message.about, blocks };
     if (message.isOpen || blocks.some((block) => block.status === "streaming" || block.status === "frozen")) {
       drawn.streaming = true;
@@ -209,7 +210,7 @@ class Drawing {
         ? this.#speech(call.id, depth + 1).map((each) => each.view)
         : [];
     const last = block.drawn as ToolView | undefined;
-    if (last !== undefined && isSame(last.messages ?? [], messages)) return last;
+    if (last && isSame(last.messages ?? [], messages)) return last;
     const card = this.#cards.get(call.id);
     const drawn: ToolView = { ...call, status: block.status };
     if (block.text !== undefined) drawn.input_text = (call.input_text ?? "") + block.text;
@@ -229,10 +230,6 @@ function grownBlock(block: BlockBuilder): BlockView {
     return { ...whole, status, text: whole.text + (block.text ?? "") };
   }
   return { ...whole, status };
-}
-
-export function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
-  return one.length === other.length && one.every((item, at) => item === other[at]);
 }
 
 function byPlace(one: Drawn, other: Drawn): number {

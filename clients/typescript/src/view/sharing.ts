@@ -1,5 +1,14 @@
 // Structural sharing: what comes again unchanged is the object that was there before.
 
+/** `last`, if `now` holds the very same things. */
+export function sameOr<T extends readonly unknown[]>(last: T, now: T): T {
+  return isSame(last, now) ? last : now;
+}
+
+export function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((item, at) => item === other[at]);
+}
+
 /** `now`, with every part that equals the same part of `before` taken from there. */
 export function share<T>(before: unknown, now: T): T {
   if (before === now || typeof before !== "object" || typeof now !== "object") return now;

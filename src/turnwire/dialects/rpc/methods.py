@@ -62,6 +62,9 @@ class Connect(_Params, frozen=True):
     system_messages: bool = False  # whether `system` messages are sent
     include_partial_messages: bool = True  # whether `stream_event` messages are sent
     # What a new conversation begins with.
+    client_message_id: _NotEmpty | None = (
+        None  # the client's own id: makes asking for it again harmless
+    )
     provider: _NotEmpty | None = None  # the agent; absent: the server's usual one
     resume: _NotEmpty | None = None  # go on with this session of the agent's own
     model: _NotEmpty | None = None
@@ -81,6 +84,7 @@ class Connect(_Params, frozen=True):
 
 _PLACE = ["last_sequence", "epoch", "tail"]
 _NEW = [
+    "client_message_id",
     "provider",
     "resume",
     "model",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.begin import NewConversation, begin
 from turnwire.server.client import Client
+from turnwire.server.commands import check_id
 from turnwire.server.keys import Who
 from turnwire.server.outlet import Gone, Send, Wire
 from turnwire.server.problems import refusal_of
@@ -182,12 +184,13 @@ class RpcConnection(Client):
         new = NewConversation(
             wish.provider, wish.title, wish.cwd, wish.model, wish.permission_mode, options
         )
-        return await begin(self.service, self.who, new, resume=wish.resume)
+        own_id = wish.client_message_id
+        check_id(own_id)
+        return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
-    async def _open(self, stay: Stay, feed: Feed, first: Any) -> None:
+    async def _open(self, stay: Stay, feed: Feed, first: AsyncIterator[Sent | Spoken]) -> None:
         """The answer to `connect`, and everything that was missed."""
         hello: f.SessionConnected | f.SessionResumed | None = None
-        each: Sent | Spoken
         async for each in first:
             if isinstance(each, Sent):
                 match each.frame:

@@ -65,10 +65,15 @@ class Stay:
                 turn_id = running
             elif queue_id not in waits:
                 return [*out, _complete(call_id)]
+        before: str | None = None
         if turn_id is not None:
+            before = self._running.get(turn_id)
             self._run(turn_id, call_id)
         elif queue_id is not None:
+            before = self._waiting.get(queue_id)
             self._waiting[queue_id] = call_id
+        if before is not None:
+            out.append(_complete(before))  # from now on it comes under the new id
         return out
 
     def _run(self, turn_id: int, call_id: str) -> None:
