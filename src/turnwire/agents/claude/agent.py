@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
+from turnwire.agents.claude.controls import CONTROLS
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
@@ -34,11 +35,17 @@ class ClaudeAgent:
 
     name = "claude"
     capabilities = AgentCapabilities(
-        commands=["session.set_model", "session.set_permission_mode"],
+        commands=[
+            "session.set_model",
+            "session.set_permission_mode",
+            "session.control",
+            "user.rewind",
+        ],
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=["system_prompt"],
+        controls=CONTROLS,
     )
 
     def __init__(
