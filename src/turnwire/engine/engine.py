@@ -542,7 +542,12 @@ class Engine:
         agent = self.agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
         return p.Capabilities(
-            name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
+            name,
+            [*_COMMANDS, *able.commands],
+            able.images,
+            able.models,
+            able.permission_modes,
+            able.controls,
         )
 
     async def _read(self, conversation_id: str) -> ConversationRow:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
-from turnwire.core.controls import AgentControl, ControlResult, Rewind, name_of
+from turnwire.core.controls import AgentControl, Rewind, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta
@@ -186,6 +186,23 @@ class Talk:
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
+    async def set_max_thinking_tokens(
+        self,
+        max_thinking_tokens: int | None,
+        *,
+        user: str | None = None,
+        client_message_id: str | None = None,
+    ) -> Answer:
+        """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
+        self._engine.check_able(self.row, "session.set_max_thinking_tokens")
+        asked = i.Chose(
+            at=0,
+            max_thinking_tokens=max_thinking_tokens,
+            by=user,
+            client_message_id=client_message_id,
+        )
+        return await self._ask(asked, "session.set_max_thinking_tokens", max_thinking_tokens)
+
     async def rewind_files(
         self,
         message_sequence: int,
@@ -206,17 +223,18 @@ class Talk:
         *,
         user: str | None = None,
         client_message_id: str | None = None,
-    ) -> ControlResult:
-        """Ask something of the agent beside the talk. If its process sleeps, it is woken up."""
+    ) -> Answer:
+        """Ask something of the agent beside the talk; `ack.result` is what it says.
+
+        If its process sleeps, it is woken up.
+        """
         name = name_of(control)
         able = self._engine.check_able(self.row, "session.control")
         if name not in able.controls:
             there = ", ".join(able.controls)
             said = f"The agent {self.row.agent} has no control {name}; it has: {there}."
             raise Refused("NOT_SUPPORTED", said)
-        given = await self._control(control, "session.control", user, client_message_id)
-        assert given.ack.result is not None
-        return given.ack.result
+        return await self._control(control, "session.control", user, client_message_id)
 
     async def _control(
         self, control: AgentControl | Rewind, kind: str, user: str | None, own_id: str | None

@@ -38,6 +38,7 @@ class ClaudeAgent:
         commands=[
             "session.set_model",
             "session.set_permission_mode",
+            "session.set_max_thinking_tokens",
             "session.control",
             "user.rewind",
         ],
@@ -113,6 +114,7 @@ class ClaudeAgent:
             hold=self._hold,
             model=options.model,
             permission_mode=options.permission_mode,
+            max_thinking_tokens=start.max_thinking_tokens,
         )
         told = tell(options, cli, session.ask)
         try:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.agents.claude import controls, questions
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
@@ -58,10 +58,16 @@ class ClaudeSession(LocalSession):
         hold: float,
         model: str | None = None,
         permission_mode: str | None = None,
+        max_thinking_tokens: int | None = None,
     ) -> None:
         super().__init__()
         self._name = native_session_id
-        self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
+        self._chosen: dict[str, Any] = {
+            "model": model,
+            "permission_mode": permission_mode or "default",
+            "max_thinking_tokens": None,
+        }
+        self._thinks = max_thinking_tokens
         self._gate = questions.Gate(hold)
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._adapter = claude.ClaudeStreamAdapter()
@@ -102,6 +108,8 @@ class ClaudeSession(LocalSession):
         self._about = msgspec.convert(about or {}, InitializeAnswer)
         # A session that ended with a question put aside asks it again, without being told to.
         self._resumes = self._about.session_state == "running"
+        if self._thinks is not None:  # no option of its command line, which could not be taken back
+            await self._choose("max_thinking_tokens", self._thinks, self._think)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -155,15 +163,27 @@ class ClaudeSession(LocalSession):
         about = {"request_id": reply.request_id, "delivered_as": how}
         self._say(told_by_us(self._adapter.session_id, "answer_delivered", **about))
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Another model, or another permission mode, from now on."""
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
             await self._choose("model", model, self._client.set_model)
         if permission_mode is not None:
             await self._choose("permission_mode", permission_mode, self._client.set_permission_mode)
+        if max_thinking_tokens is not UNSET:
+            await self._choose("max_thinking_tokens", max_thinking_tokens, self._think)
 
-    async def _choose(self, what: str, wanted: str, tell: Callable[[str], Awaitable[None]]) -> None:
+    async def _think(self, tokens: int | None) -> None:
+        said = {"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}
+        await self._request(said)
+
+    async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
         try:
             await tell(wanted)
         except Exception as error:  # the SDK raises bare ones
