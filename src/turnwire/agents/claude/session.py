@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.agents.claude import controls, questions
+from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
@@ -74,6 +75,7 @@ class ClaudeSession(LocalSession):
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions = Permissions()
+        self._elicitations = Elicitations()
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._process.below())
         # What waits until it is known who died of a stop.
@@ -144,6 +146,8 @@ class ClaudeSession(LocalSession):
             if reply.kind == "permission":
                 self._decide(reply)
                 continue
+            if self._answer_server(reply):
+                continue
             if in_words := resumed and not self._resumes:
                 words.append(reply)  # the process that asked was lost before it put it aside
             else:
@@ -157,6 +161,16 @@ class ClaudeSession(LocalSession):
             said: list[Content] = [TextContent(answers.in_words(given))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
+
+    def _answer_server(self, reply: Reply) -> bool:
+        """Whether it was an MCP server that asked: then the program is told, and the log."""
+        answer = self._elicitations.answer(reply)
+        if answer is None:
+            return False
+        self._answer(reply.request_id, answer[0])
+        if answer[1] is not None:
+            self._say(ev.UserMessage(*self._adapter.whose(None), [answer[1]], "tool"))
+        return True
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
@@ -371,7 +385,10 @@ class ClaudeSession(LocalSession):
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
         self._permissions.hear(message)
+        self._elicitations.hear(message)
         match message:
+            case control.ControlRequest(request_id, control.RequestUserDialog()):
+                self._answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.BackgroundTasksChanged(tasks=tasks):
