@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.agents.processes import STUBBORN, program
 from turnwire.agents.local import LocalSession
+from turnwire.core import controls as c
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolResultBlock
 from turnwire.core.content import Content
@@ -52,6 +53,19 @@ class StrangeSession(LocalSession):
     """See StrangeAgent."""
 
     native_session_id = "s-1"
+
+    async def control(self, control: c.Control) -> c.ControlResult:
+        match control:
+            case c.McpStatus():
+                return c.McpServers([c.McpServer("files", "connected")])
+            case c.McpReconnect(server="broken"):
+                raise ValueError("a mistake")
+            case c.McpReconnect(server="gone"):
+                raise AgentGone("It has left.")
+            case c.McpReconnect():
+                os._exit(3)
+            case _:
+                return await super().control(control)
 
     def __init__(self, batches: list[list[NormalizedStreamEvent]], how: str) -> None:
         super().__init__()
