@@ -30,13 +30,17 @@ class StrangeAgent:
     """Answers every prompt with the batches that it was given; some ways to be worse."""
 
     name = "strange"
-    capabilities = AgentCapabilities()
+    capabilities = AgentCapabilities(controls=["mcp_status"])
 
     def __init__(
         self, batches: list[list[NormalizedStreamEvent]] | None = None, how: str = ""
     ) -> None:
         self._batches = batches or [[STARTED, SAID, ENDED, FIGURES]]
         self._how = how
+        if how == "modest":
+            self.capabilities = AgentCapabilities()
+        if how == "boasts":
+            self.capabilities = AgentCapabilities(controls=["mcp_status", "models"])
 
     def unavailable(self) -> str | None:
         return "It is on strike." if self._how == "on strike" else None
