@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.effects import Write
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Conversation, Reply
@@ -65,6 +66,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
+    controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
 
 
 class SessionStart(Struct, frozen=True, omit_defaults=True):
@@ -76,6 +78,7 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     model: str | None = None
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
+    max_thinking_tokens: int | None = None  # what a person chose, whatever the options say
 
 
 class AgentGone(TurnwireError):
@@ -143,9 +146,24 @@ class AgentSession(Protocol):
         it cannot, it is told in words. Either way its turn goes on.
         """
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Go on with another model, or ask more, or less; none: as it was. It does nothing where
-        the agent has no choice: then its capabilities do not name the command.
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Go on with another model, or ask or think more, or less; none: as it was, but of thinking:
+        as the session began. It does nothing where the agent has no choice: then its capabilities do
+        not name the command. What it does not take it tells of, with `choice_refused`.
+        """
+
+    async def control(self, control: Control) -> ControlResult:
+        """Do this beside the talk, in the middle of a turn as well, and say what came of it.
+
+        Raises Refused where it cannot be done: NOT_SUPPORTED for what its capabilities do not name,
+        INVALID_PAYLOAD for what is not there. Raises AgentGone if the agent ends meanwhile. Several
+        may be under way at once, but nothing is said to the agent while a `RewindFiles` is.
         """
 
     async def interrupt(self) -> None:

@@ -6,7 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
+from turnwire.core.controls import Control, ControlResult, name_of
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone
 
@@ -54,8 +58,18 @@ class LocalSession:
             await asyncio.wait(tasks)
         return []
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
         """There is only one of each, unless whoever inherits says otherwise."""
+
+    async def control(self, control: Control) -> ControlResult:
+        """It can do none of them, unless whoever inherits says otherwise."""
+        raise Refused("NOT_SUPPORTED", f"This agent has no {name_of(control)}.")
 
     # --- for those who inherit ----------------------------------------------------------------
 

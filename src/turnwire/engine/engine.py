@@ -23,12 +23,13 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.asks import Answer, Ask
 from turnwire.engine.channel import Channel, FollowAgain, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
-from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.live import Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is
@@ -542,7 +543,12 @@ class Engine:
         agent = self.agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
         return p.Capabilities(
-            name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
+            name,
+            [*_COMMANDS, *able.commands],
+            able.images,
+            able.models,
+            able.permission_modes,
+            able.controls,
         )
 
     async def _read(self, conversation_id: str) -> ConversationRow:

@@ -11,17 +11,17 @@ from functools import partial
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
+from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
 from turnwire.core.conversation.state import Conversation, needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
@@ -41,29 +41,10 @@ from turnwire.ports import (
     Timer,
 )
 
-__all__ = ["Answer", "Ask", "Live"]
+__all__ = ["Live"]
 
 _log = logging.getLogger("turnwire")
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
-
-
-class Answer(Struct, frozen=True):
-    """What somebody who asked for something is told."""
-
-    ack: e.Ack
-    duplicate: bool = False
-
-
-class Ask(Struct, frozen=True):
-    """Something that a person asks for."""
-
-    make: Callable[[int, Outcome | None], i.Input]  # the input, given the time and what is known
-    done: asyncio.Future[Answer]
-    user: str
-    client_message_id: str | None = None
-    body: bytes = b""
-    request_id: str | None = None  # what it answers
-    accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
 
 
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
@@ -109,7 +90,9 @@ class Live:
             self._rest,
             new_id,
             store.get_blob,
+            self._controlled,
         )
+        self._controls = Controls()
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
         self.dead = False  # the server stops, or another owner has taken over
@@ -119,6 +102,7 @@ class Live:
         """Whether nothing would be lost by forgetting it."""
         return not (
             self._inbox
+            or self._controls
             or self._task
             or self._timers
             or self._runner.is_open
@@ -197,6 +181,8 @@ class Live:
                 raise item
             if isinstance(item, Ask):
                 await self._answer(item)
+            elif isinstance(item, i.Controlled):
+                await self._end_control(item)
             elif isinstance(item, i.GraceOver) and self.channel.is_followed:
                 pass  # somebody came back in the last moment
             elif isinstance(item, list):
@@ -220,8 +206,9 @@ class Live:
         """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
         _log.exception("conversation %s: a step failed", self.row.conversation_id)
         if isinstance(item, Ask):
-            if not item.done.done():
-                item.done.set_exception(Refused("INTERNAL_ERROR"))
+            refuse(item, Refused("INTERNAL_ERROR"))
+        elif isinstance(item, i.Controlled):
+            self._controls.fail(item.control_id, Refused("INTERNAL_ERROR"))
         elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
@@ -243,11 +230,9 @@ class Live:
         try:
             await self._take(ask)
         except (Refused, StorageUnavailable) as refused:
-            if not ask.done.done():
-                ask.done.set_exception(refused)
+            refuse(ask, refused)
         except Fenced:
-            if not ask.done.done():
-                ask.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            refuse(ask, Refused("STORAGE_UNAVAILABLE"))
             raise
 
     async def _take(self, ask: Ask) -> None:
@@ -258,7 +243,9 @@ class Live:
             if before is not None:
                 if before.body != ask.body:
                     raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
-                _accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                return
+            if self._controls.joins(ask):
                 return
             receipt = Receipt(ask.user, ask.client_message_id, ask.body, b"")
         ended = None
@@ -266,7 +253,11 @@ class Live:
             row = await store.request(conversation_id, ask.request_id)
             ended = row.outcome if row else None
         now = self._clock.now()
-        after, effects = step(self.state, ask.make(now, ended))
+        asked = ask.make(now, ended)
+        if isinstance(asked, i.Controls):
+            await self._begin_control(ask, asked, receipt)
+            return
+        after, effects = step(self.state, asked)
         ack = effects.ack or e.Ack()
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
@@ -274,8 +265,35 @@ class Live:
         reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
         reach(CrashPoint.ASK_WRITTEN)
-        _accept(ask, Answer(ack))
+        accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
+        self._publish(after, frames)
+        self._do(effects)
+
+    # --- controls: the agent answers, so they end in a step of their own ------------------------
+
+    async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
+        after, effects = step(self.state, asked)
+        frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
+        reach(CrashPoint.ASK_STEPPED)
+        await self._store.commit(self._commit(after, effects.writes, asked.at))
+        reach(CrashPoint.ASK_WRITTEN)
+        self._controls.begin(ask, asked, receipt)
+        self._publish(after, frames)
+        self._do(effects)
+
+    def _controlled(self, control_id: str, came: ControlResult | Refused) -> None:
+        ended = self._controls.came(control_id, came, self._clock.now())
+        if ended is not None:
+            self.post(ended)
+
+    async def _end_control(self, ended: i.Controlled) -> None:
+        after, effects = step(self.state, ended)
+        ack = effects.ack or e.Ack()
+        frames = self.channel.step(self.state, after, effects.writes, iso(ended.at))
+        receipt = self._controls.receipt(ended, ack)
+        await self._write(after, effects.writes, ended.at, receipt)
+        self._controls.end(ended, ack)
         self._publish(after, frames)
         self._do(effects)
 
@@ -310,15 +328,21 @@ class Live:
         kept = [write for write in writes if not isinstance(write, e.Tell)]
         return Commit(self.claim, after, kept, iso(now), receipt, changed, happened)
 
-    async def _write(self, after: Conversation, writes: list[e.Moment], now: int) -> None:
+    async def _write(
+        self,
+        after: Conversation,
+        writes: list[e.Moment],
+        now: int,
+        receipt: Receipt | None = None,
+    ) -> None:
         """What has happened cannot be refused: try until it is written."""
-        if not writes and after == self.state:
+        if not writes and receipt is None and after == self.state:
             return
         attempt = 0
         while True:
             try:
                 reach(CrashPoint.STEP_MADE)
-                await self._store.commit(self._commit(after, writes, now, happened=True))
+                await self._store.commit(self._commit(after, writes, now, receipt, happened=True))
                 reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:
@@ -334,8 +358,7 @@ class Live:
         """Nobody is left hanging while the disk is full."""
         for item in [item for item in self._inbox if isinstance(item, Ask)]:
             self._inbox.remove(item)
-            if not item.done.done():
-                item.done.set_exception(down)
+            refuse(item, down)
 
     async def _pause(self, milliseconds: int) -> None:
         """A while, or until the server stops."""
@@ -407,6 +430,7 @@ class Live:
             self.state.model,
             self.state.permission_mode,
             row.options,
+            self.state.max_thinking_tokens,
         )
 
     def _agent_lost(
@@ -445,12 +469,6 @@ class Live:
     def _refuse_all(self) -> None:
         while self._inbox:
             item = self._inbox.popleft()
-            if isinstance(item, Ask) and not item.done.done():
-                item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
-
-
-def _accept(ask: Ask, answer: Answer) -> None:
-    if ask.accepted is not None:
-        ask.accepted(answer)
-    if not ask.done.done():  # whoever asked may have gone
-        ask.done.set_result(answer)
+            if isinstance(item, Ask):
+                refuse(item, Refused("STORAGE_UNAVAILABLE"))
+        self._controls.fail(None, Refused("STORAGE_UNAVAILABLE"))

@@ -8,7 +8,7 @@ export const unions: Record<string, Record<string, string>> = {
     "session.reset": "epoch first:integer reason",
     "message.replay": "message_sequence:integer!",
     "session.replay_complete": "",
-    "session.state": "model? reason? title? turn_id:integer? totals:Totals? background_tasks:BackgroundTask[]=[] last_turn:TurnEnd? last_turn_id:integer? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] running:boolean state",
+    "session.state": "model? reason? title? turn_id:integer? totals:Totals? background_tasks:BackgroundTask[]=[] last_turn:TurnEnd? last_turn_id:integer? max_thinking_tokens:integer? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] running:boolean state",
     "session.heartbeat_ack": "",
     "session.error": "",
     "turn.started": "",
@@ -34,7 +34,9 @@ export const unions: Record<string, Record<string, string>> = {
     "user.queue.ack": "",
     "user.rewind.ack": "",
     "session.set_model.ack": "",
-    "session.set_permission_mode.ack": ""
+    "session.set_permission_mode.ack": "",
+    "session.set_max_thinking_tokens.ack": "",
+    "session.control.ack": ""
   },
   Content: {
     text: "blob:Blob? text citations:any[]?",
@@ -81,7 +83,7 @@ export const unions: Record<string, Record<string, string>> = {
 
 /** The fields of each other object. */
 export const shapes: Record<string, string> = {
-  Capabilities: "agent commands:string[] images:boolean=false models:string[]=[] permission_modes:string[]=[]",
+  Capabilities: "agent commands:string[] controls:string[]=[] images:boolean=false models:string[]=[] permission_modes:string[]=[]",
   Limits: "heartbeat_seconds:integer max_frame_bytes:integer max_queue:integer",
   Blob: "mime_type? size:integer? blob_id",
   QueueItem: "by? client_message_id? content:Content[] created_at? queue_id",

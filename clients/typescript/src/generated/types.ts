@@ -7,10 +7,12 @@ export interface Accepted {
   delivered_as?: string;
   /** this frame came before: the first answer again */
   duplicate?: boolean;
-  /** user.rewind: the files that were put back */
+  /** user.rewind: the files that were put back, or would be */
   files?: Array<string>;
   /** user.message: the queue had been held, and goes on now */
   held?: boolean;
+  /** session.set_max_thinking_tokens */
+  max_thinking_tokens?: number;
   /** session.set_permission_mode */
   mode?: string;
   /** session.set_model */
@@ -21,6 +23,8 @@ export interface Accepted {
   queue_id?: string;
   /** an answer: what it answers */
   request_id?: string;
+  /** session.control: a ControlResult */
+  result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
   /** user.message: the turn that it started; user.interrupt: the turn */
   turn_id?: number;
 }
@@ -219,6 +223,8 @@ export interface Capabilities {
   agent: string;
   /** the client frames that will not be refused with NOT_SUPPORTED */
   commands: Array<string>;
+  /** for session.control */
+  controls?: Array<string>;
   /** a user.message may hold pictures */
   images?: boolean;
   /** for session.set_model, where the agent lists them */
@@ -258,6 +264,47 @@ export interface Chunk {
   parent_tool_use_id?: string;
   /** all so far, up to chunk_seq */
   snapshot?: boolean;
+}
+
+/** The slash commands that there are. */
+export interface Commands {
+  control: "commands";
+  commands: Array<SlashCommand>;
+}
+
+/** What takes up a part of the context. */
+export interface ContextPart {
+  /** for a person */
+  name: string;
+  tokens: number;
+  /** the agent's word: `used`, `free`, `deferred` */
+  kind?: string;
+}
+
+/** How full the context is. */
+export interface ContextUsed {
+  control: "context_usage";
+  total_tokens: number;
+  max_tokens?: number;
+  model?: string;
+  parts?: Array<ContextPart>;
+  /** of max_tokens */
+  percentage?: number;
+}
+
+/** The agent has done it, and this is what it says. */
+export interface ControlAck {
+  type: "session.control.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
 }
 
 /** A turn was stopped. Durable. */
@@ -306,6 +353,11 @@ export interface Discarded {
   parent_tool_use_id?: string;
   /** abandoned, restarted, replaced, turn_ended, stream_ended */
   reason?: string;
+}
+
+/** It was done, and there is nothing more to say. */
+export interface Done {
+  control: "done";
 }
 
 /** A client frame was refused, or the connection cannot go on. */
@@ -407,6 +459,24 @@ export interface Limits {
   heartbeat_seconds: number;
 }
 
+/** An MCP server, as the agent sees it. */
+export interface McpServer {
+  name: string;
+  /** the agent's word: `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ... */
+  status: string;
+  /** why it failed */
+  error?: string;
+  tools?: Array<string>;
+  /** `stdio`, `http`, `sdk`, ... */
+  transport?: string;
+}
+
+/** How the MCP servers are. */
+export interface McpServers {
+  control: "mcp_status";
+  servers: Array<McpServer>;
+}
+
 /** The message is in the log, or in the queue. */
 export interface MessageAck {
   type: "user.message.ack";
@@ -435,6 +505,23 @@ export interface MessageReplay {
   /** 32 hex digits, one for each turn; null: not about a turn */
   trace_id: string | null;
   payload: Replay;
+}
+
+/** A model that may be chosen. */
+export interface Model {
+  /** for `session.set_model` */
+  model: string;
+  description?: string;
+  /** for a person */
+  name?: string;
+  /** which one it is now, where `model` is an alias */
+  resolved?: string;
+}
+
+/** The models that may be chosen. */
+export interface Models {
+  control: "models";
+  models: Array<Model>;
 }
 
 /** A question or a permission that waits for a person. */
@@ -707,6 +794,12 @@ export interface RewindAck {
   payload: Accepted;
 }
 
+/** The files that were put back, or would be. */
+export interface Rewound {
+  control: "rewind";
+  files: Array<string>;
+}
+
 /** The first frame: this connection starts without a place in the log. */
 export interface SessionConnected {
   type: "session.connected";
@@ -843,6 +936,21 @@ export interface SessionSystemEvent {
   payload: SystemNews;
 }
 
+/** The agent thinks that much from now on. */
+export interface SetMaxThinkingTokensAck {
+  type: "session.set_max_thinking_tokens.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
 /** The model was changed. */
 export interface SetModelAck {
   type: "session.set_model.ack";
@@ -873,6 +981,14 @@ export interface SetPermissionModeAck {
   payload: Accepted;
 }
 
+/** A slash command: a message that begins with it is one for the agent's program. */
+export interface SlashCommand {
+  /** without the slash */
+  name: string;
+  argument_hint?: string;
+  description?: string;
+}
+
 /** All of it, small enough to be sent whole whenever it changes. */
 export interface Status {
   state: "active" | "streaming" | "waiting_input" | "interrupted" | "error" | (string & {});
@@ -886,6 +1002,8 @@ export interface Status {
   last_turn?: TurnEnd;
   /** which turn that was */
   last_turn_id?: number;
+  /** absent: as the agent is used to */
+  max_thinking_tokens?: number;
   model?: string;
   permission_mode?: string;
   /** nothing starts until a person continues it */
@@ -1143,6 +1261,19 @@ export interface UserWords {
 export interface Beat {
 }
 
+/** How full is the context, and of what? */
+export interface ContextUsage {
+  control: "context_usage";
+}
+
+/** Ask something of the agent beside the talk. It is woken up for it if it sleeps. */
+export interface ControlCommand {
+  type: "session.control";
+  /** one of capabilities.controls */
+  payload: McpStatus | McpReconnect | McpToggle | StopTask | ContextUsage | ListModels | ListCommands;
+  client_message_id?: string | null;
+}
+
 /** A sign of life. */
 export interface Heartbeat {
   type: "session.heartbeat";
@@ -1162,6 +1293,36 @@ export interface Interrupt {
   type: "user.interrupt";
   payload: Stop;
   client_message_id?: string | null;
+}
+
+/** Which slash commands are there? */
+export interface ListCommands {
+  control: "commands";
+}
+
+/** Which models may be chosen? */
+export interface ListModels {
+  control: "models";
+}
+
+/** Connect to one of them again. */
+export interface McpReconnect {
+  control: "mcp_reconnect";
+  /** its name, as `mcp_status` says it */
+  server: string;
+}
+
+/** How are the MCP servers? */
+export interface McpStatus {
+  control: "mcp_status";
+}
+
+/** Switch one of them on or off, until the agent's process ends. */
+export interface McpToggle {
+  control: "mcp_toggle";
+  /** its name, as `mcp_status` says it */
+  server: string;
+  enabled: boolean;
 }
 
 /** Use another model from the next turn on. */
@@ -1290,6 +1451,13 @@ export interface SentText {
   citations?: Array<unknown> | null;
 }
 
+/** Choose how much the agent may think before it answers. */
+export interface SetMaxThinkingTokens {
+  type: "session.set_max_thinking_tokens";
+  payload: ThinkingChoice;
+  client_message_id?: string | null;
+}
+
 /** Choose the model. */
 export interface SetModel {
   type: "session.set_model";
@@ -1310,6 +1478,19 @@ export interface Stop {
   turn_id: number;
   /** what becomes of the messages that wait */
   queue?: "clear" | "continue" | "hold";
+}
+
+/** End what works in the background. */
+export interface StopTask {
+  control: "stop_task";
+  /** one of the state's `background_tasks` */
+  task_id: string;
+}
+
+/** Think more, or less. */
+export interface ThinkingChoice {
+  /** 0: not at all; null: as it began */
+  max_thinking_tokens: number | null;
 }
 
 /** A shell command the agent ran by itself. */
@@ -1720,6 +1901,14 @@ export interface RpcGetCapabilities {
   provider?: string | null;
 }
 
+/** The agent's slash commands. */
+export interface RpcGetCommands {
+}
+
+/** How full the agent's context is, and of what. */
+export interface RpcGetContextUsage {
+}
+
 /** The newest messages of this conversation. */
 export interface RpcGetHistory {
 }
@@ -1733,6 +1922,10 @@ export interface RpcGetHistorySessions {
 
 /** How the agent's MCP servers are. */
 export interface RpcGetMcpStatus {
+}
+
+/** The models that may be chosen. */
+export interface RpcGetModels {
 }
 
 /** A picture. */
@@ -1820,6 +2013,7 @@ export interface RpcRewindFiles {
 
 /** Think more, or less. */
 export interface RpcSetMaxThinkingTokens {
+  /** 0: not at all; null: as it began */
   max_thinking_tokens: number | null;
 }
 
@@ -1833,6 +2027,18 @@ export interface RpcSetModel {
 export interface RpcSetPermissionMode {
   /** one of the capabilities' permission_modes */
   mode: string;
+}
+
+/** End what works in the background. */
+export interface RpcStopTask {
+  /** one of the state's `background_tasks` */
+  task_id: string;
+}
+
+/** Switch one of the agent's MCP servers on or off, until its process ends. */
+export interface RpcToggleMcp {
+  server: string;
+  enabled: boolean;
 }
 
 /** A picture by its address. */
@@ -2191,6 +2397,8 @@ export type ServerFrame =
   | RewindAck
   | SetModelAck
   | SetPermissionModeAck
+  | SetMaxThinkingTokensAck
+  | ControlAck
   | UnknownFrame;
 
 export type ClientFrame =
@@ -2202,6 +2410,8 @@ export type ClientFrame =
   | Rewind
   | SetModel
   | SetPermissionMode
+  | SetMaxThinkingTokens
+  | ControlCommand
   | Heartbeat;
 
 export type RpcMessage =
@@ -2280,6 +2490,11 @@ export interface RpcCalls {
   getHistorySessions: RpcGetHistorySessions;
   getMcpStatus: RpcGetMcpStatus;
   reconnectMcp: RpcReconnectMcp;
+  toggleMcp: RpcToggleMcp;
+  stopTask: RpcStopTask;
+  getContextUsage: RpcGetContextUsage;
+  getModels: RpcGetModels;
+  getCommands: RpcGetCommands;
   getCapabilities: RpcGetCapabilities;
   rewindFiles: RpcRewindFiles;
 }

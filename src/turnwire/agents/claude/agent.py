@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
+from turnwire.agents.claude.controls import CONTROLS
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
@@ -34,11 +35,18 @@ class ClaudeAgent:
 
     name = "claude"
     capabilities = AgentCapabilities(
-        commands=["session.set_model", "session.set_permission_mode"],
+        commands=[
+            "session.set_model",
+            "session.set_permission_mode",
+            "session.set_max_thinking_tokens",
+            "session.control",
+            "user.rewind",
+        ],
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=["system_prompt"],
+        controls=CONTROLS,
     )
 
     def __init__(
@@ -106,6 +114,7 @@ class ClaudeAgent:
             hold=self._hold,
             model=options.model,
             permission_mode=options.permission_mode,
+            max_thinking_tokens=start.max_thinking_tokens,
         )
         told = tell(options, cli, session.ask)
         try:

@@ -100,6 +100,7 @@ def own_options(options: Any, start: SessionStart) -> Any:
         permission_mode=start.permission_mode or options.permission_mode,
         resume=start.native_session_id,
         include_partial_messages=True,
+        enable_file_checkpointing=True,  # so that files can be put back
     )
 
 

@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, UnsetType, structs
 
-from turnwire.agents.claude import questions
+from turnwire.agents.claude import controls, questions
+from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
@@ -23,12 +24,15 @@ from turnwire.agents.process import GuardedProcess
 from turnwire.core import answers
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import questions_of
 from turnwire.dialects import claude
 from turnwire.dialects.claude import control, messages, system
+from turnwire.dialects.claude.answers import InitializeAnswer
 from turnwire.errors import BadLine
 from turnwire.ports import AgentGone
 
@@ -55,16 +59,23 @@ class ClaudeSession(LocalSession):
         hold: float,
         model: str | None = None,
         permission_mode: str | None = None,
+        max_thinking_tokens: int | None = None,
     ) -> None:
         super().__init__()
         self._name = native_session_id
-        self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
+        self._chosen: dict[str, Any] = {
+            "model": model,
+            "permission_mode": permission_mode or "default",
+            "max_thinking_tokens": None,
+        }
+        self._thinks = max_thinking_tokens
         self._gate = questions.Gate(hold)
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._adapter = claude.ClaudeStreamAdapter()
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions = Permissions()
+        self._elicitations = Elicitations()
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._process.below())
         # What waits until it is known who died of a stop.
@@ -74,6 +85,7 @@ class ClaudeSession(LocalSession):
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
         self._muted.set()
         self._last_error: str | None = None  # the program's last words, where it could not start
+        self._about = InitializeAnswer()  # what the program is and offers
 
     @property
     def native_session_id(self) -> str | None:
@@ -95,8 +107,11 @@ class ClaudeSession(LocalSession):
         except Exception as error:  # the SDK raises bare ones
             why = self._last_error or f"Claude could not be started: {error}"
             raise (Forgotten if _FORGOTTEN in why else AgentGone)(why) from error
+        self._about = msgspec.convert(about or {}, InitializeAnswer)
         # A session that ended with a question put aside asks it again, without being told to.
-        self._resumes = bool(about and about.get("session_state") == "running")
+        self._resumes = self._about.session_state == "running"
+        if self._thinks is not None:  # no option of its command line, which could not be taken back
+            await self._choose("max_thinking_tokens", self._thinks, self._think)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -131,6 +146,8 @@ class ClaudeSession(LocalSession):
             if reply.kind == "permission":
                 self._decide(reply)
                 continue
+            if self._answer_server(reply):
+                continue
             if in_words := resumed and not self._resumes:
                 words.append(reply)  # the process that asked was lost before it put it aside
             else:
@@ -145,20 +162,42 @@ class ClaudeSession(LocalSession):
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
 
+    def _answer_server(self, reply: Reply) -> bool:
+        """Whether it was an MCP server that asked: then the program is told, and the log."""
+        answer = self._elicitations.answer(reply)
+        if answer is None:
+            return False
+        self._answer(reply.request_id, answer[0])
+        if answer[1] is not None:
+            self._say(ev.UserMessage(*self._adapter.whose(None), [answer[1]], "tool"))
+        return True
+
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
         about = {"request_id": reply.request_id, "delivered_as": how}
         self._say(told_by_us(self._adapter.session_id, "answer_delivered", **about))
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Another model, or another permission mode, from now on."""
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
             await self._choose("model", model, self._client.set_model)
         if permission_mode is not None:
             await self._choose("permission_mode", permission_mode, self._client.set_permission_mode)
+        if max_thinking_tokens is not UNSET:
+            await self._choose("max_thinking_tokens", max_thinking_tokens, self._think)
 
-    async def _choose(self, what: str, wanted: str, tell: Callable[[str], Awaitable[None]]) -> None:
+    async def _think(self, tokens: int | None) -> None:
+        said = {"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}
+        await self._request(said)
+
+    async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
         try:
             await tell(wanted)
         except Exception as error:  # the SDK raises bare ones
@@ -168,6 +207,14 @@ class ClaudeSession(LocalSession):
             self._say(told_by_us(session_id, "choice_refused", message=str(error), **about))
         else:
             self._chosen[what] = wanted
+
+    async def control(self, control: Control) -> ControlResult:
+        """Something beside the talk."""
+        self._check_open()
+        if self._resumes:  # its turn is over: nobody will answer the question that was put aside
+            self._resumes = False
+            await self._take_question_back()
+        return await controls.carry_out(control, self._request, self._about)
 
     async def interrupt(self) -> None:
         """Stop the turn."""
@@ -238,10 +285,21 @@ class ClaudeSession(LocalSession):
 
     async def _forget_question(self, line: bytes) -> None:
         """Take back a question that nobody will answer any more, then say what there is to say."""
+        await self._take_question_back()
+        self._write(line)
+
+    async def _take_question_back(self) -> None:
         self._muted.clear()
         await self._stop()
         await self._muted.wait()
-        self._write(line)
+
+    async def _request(self, request: dict[str, Any]) -> Any:
+        """A control request and its answer, as the SDK's own methods send them. Raises Refused."""
+        try:
+            return await self._client._query._send_control_request(request)
+        except Exception as error:  # the SDK raises bare ones
+            self._check_open()  # one that is gone has refused nothing
+            raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
 
     # --- from the program ---------------------------------------------------------------------
 
@@ -327,7 +385,10 @@ class ClaudeSession(LocalSession):
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
         self._permissions.hear(message)
+        self._elicitations.hear(message)
         match message:
+            case control.ControlRequest(request_id, control.RequestUserDialog()):
+                self._answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.BackgroundTasksChanged(tasks=tasks):

@@ -163,6 +163,7 @@ class Conversation(_State, frozen=True):
     last_turn_id: int | None = None
     totals: Totals = Totals()
     title: str | None = None
+    max_thinking_tokens: int | None = None  # none: as the agent is used to
 
 
 def needs_recovery(c: Conversation) -> bool:
@@ -201,4 +202,5 @@ def status_of(c: Conversation) -> Status:
         c.last_turn_id,
         c.title,
         c.totals,
+        c.max_thinking_tokens,
     )
