@@ -43,7 +43,10 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
     const handle = list.current;
     if (handle) handle.scrollTo(handle.scrollSize);
   }, []);
+  const sent = useRef(0);
   useLayoutEffect(() => {
+    if (pending.length > sent.current) isStuck.current = true; // who speaks wants to see it
+    sent.current = pending.length;
     if (isStuck.current) toEnd();
   }, [rows, pending.length, toEnd]);
 
