@@ -192,6 +192,20 @@ test("a reload in mid-answer shows everything once, and goes on", async ({ perso
   expect(await page.locator(".row.said").count()).toBeLessThanOrEqual(1);
 });
 
+test("who scrolls up a little while the answer grows stays there", async ({ person, expect }) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await person.quick("a long answer", 0.03);
+  const left = () =>
+    page.locator(".scroller").evaluate((each) => each.scrollHeight - each.clientHeight - each.scrollTop);
+  await page.locator(".markdown").getByText("4.", { exact: false }).first().waitFor();
+  await page.locator(".timeline").hover();
+  await page.mouse.wheel(0, -25);
+  await page.getByRole("button", { name: "To the newest message" }).click();
+  await expect.poll(left).toBeLessThan(3);
+  await page.getByRole("button", { name: "Stop" }).click();
+});
+
 test("a draft is kept, and arrow up brings back what was said", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("hello");
