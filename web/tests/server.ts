@@ -1,22 +1,49 @@
 // Real Turnwire servers, in processes that can be killed.
-import { execFileSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
 import { BIN, ROOT, ServerProcess } from "../../clients/typescript/test/process";
 
 export { ROOT };
 
 const HELPERS = `${ROOT}web/tests/python`;
 
+interface Cookie {
+  name: string;
+  value: string;
+  url: string;
+}
+
 export class Server extends ServerProcess {
-  /** `turnwire serve` with a data directory of its own, on a free port. */
-  static async start(environment: Record<string, string> = {}): Promise<Server> {
-    const server = new Server(environment);
+  /** The model of an agent, which outlives the server. */
+  private model: ChildProcess | undefined;
+  private entered: Promise<Cookie[]> | undefined;
+
+  /** `turnwire serve` with a data directory of its own, on a free port; it works in `cwd`. */
+  static async start(environment: Record<string, string> = {}, cwd?: string): Promise<Server> {
+    const server = new Server({ environment, cwd });
     await server.serve();
     return server;
   }
 
-  /** The real Claude Code, with a model that follows a script. */
+  /** The real Claude Code, with a model that follows a script, in a process of its own. */
   static async withClaude(): Promise<Server> {
-    const server = new Server({}, `${HELPERS}/claude.py`);
+    const environment: Record<string, string> = {};
+    const server = new Server({ agent: "claude", environment });
+    const args = [`${HELPERS}/claude.py`, server.dataDir];
+    const model = spawn(`${BIN}python`, args, { stdio: ["ignore", "pipe", "inherit"] });
+    server.model = model;
+    for await (const line of createInterface({ input: model.stdout })) {
+      const [name = "", value = ""] = line.split(/=(.*)/);
+      if (!value) break;
+      environment[name] = value;
+    }
+    await server.serve();
+    return server;
+  }
+
+  /** In another application, below a path. */
+  static async mounted(): Promise<Server> {
+    const server = new Server({ program: `${HELPERS}/mounted.py` });
     await server.serve();
     return server;
   }
@@ -40,5 +67,20 @@ export class Server extends ServerProcess {
       cwd: ROOT,
       stdio: ["ignore", "pipe", "inherit"],
     }).toString();
+  }
+
+  /** The cookie that a one-time link is exchanged for: once is enough for all browsers of a test. */
+  cookies(): Promise<Cookie[]> {
+    this.entered ??= fetch(this.link || this.newLink(), { redirect: "manual" }).then((answer) => {
+      const [cookie = ""] = answer.headers.getSetCookie();
+      const [name = "", value = ""] = cookie.split(";")[0]?.split("=") ?? [];
+      return [{ name, value, url: this.url }];
+    });
+    return this.entered;
+  }
+
+  override abandon(): void {
+    this.model?.kill("SIGKILL");
+    super.abandon();
   }
 }

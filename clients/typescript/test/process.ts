@@ -10,18 +10,24 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export const BIN = `${ROOT}.venv/bin/`;
 
+export interface Wishes {
+  agent?: string;
+  environment?: Record<string, string>;
+  /** Where it works: in its data directory, unless told otherwise. */
+  cwd?: string | undefined;
+  /** A Python program that serves instead of `turnwire serve`; it is given the data directory. */
+  program?: string;
+}
+
 export class ServerProcess {
   readonly dataDir = mkdtempSync(join(tmpdir(), "turnwire-"));
   url = "";
   link = "";
   #child: ChildProcess | undefined;
-  readonly #environment: Record<string, string>;
-  /** A Python program that serves instead of `turnwire serve`; it is given the data directory. */
-  readonly #program: string | undefined;
+  readonly #wishes: Wishes;
 
-  constructor(environment: Record<string, string> = {}, program?: string) {
-    this.#environment = environment;
-    this.#program = program;
+  constructor(wishes: Wishes = {}) {
+    this.#wishes = wishes;
   }
 
   /** The owner's token. */
@@ -59,13 +65,14 @@ export class ServerProcess {
   }
 
   async serve(port = 0): Promise<void> {
-    const options = ["--agent", "demo", "--port", `${port}`, "--data-dir", this.dataDir, "--no-open"];
-    const [command, args] = this.#program
-      ? [`${BIN}python`, [this.#program, this.dataDir]]
+    const { agent = "demo", environment, cwd = this.dataDir, program } = this.#wishes;
+    const options = ["--agent", agent, "--port", `${port}`, "--data-dir", this.dataDir, "--no-open"];
+    const [command, args] = program
+      ? [`${BIN}python`, [program, this.dataDir]]
       : [`${BIN}turnwire`, ["serve", ...options]];
     const child = spawn(command, args, {
-      cwd: this.dataDir,
-      env: { ...process.env, ...this.#environment },
+      cwd,
+      env: { ...process.env, ...environment },
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.#child = child;

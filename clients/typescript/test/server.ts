@@ -25,7 +25,7 @@ afterAll(() => {
 export class Server extends ServerProcess {
   /** `turnwire serve` with a data directory of its own, on a free port. */
   static async start(environment: Record<string, string> = {}): Promise<Server> {
-    const server = new Server({ PYTHONPATH: HELPERS, ...environment });
+    const server = new Server({ environment: { PYTHONPATH: HELPERS, ...environment } });
     running.add(server);
     await server.serve();
     return server;

@@ -1,6 +1,6 @@
 // Leave, or not: the bar shows exactly what would run.
 import type { OpenRequest, PermissionChoice } from "@turnwire/client";
-import { useState } from "react";
+import { type KeyboardEvent, useEffect, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
@@ -8,7 +8,7 @@ import { hasUnseen, Unseen } from "../markdown/Unseen";
 import { changesOf } from "../tools/changes";
 import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
-import { pretty, textIn } from "../tools/reading";
+import { isObject, pretty, textIn } from "../tools/reading";
 import { TimeLeft } from "./TimeLeft";
 
 export type Decide = (
@@ -19,13 +19,36 @@ export type Decide = (
 interface Props {
   request: OpenRequest;
   decide: Decide;
+  /** A `group` where there are several: landmarks have to be told apart. */
+  role?: "group";
   /** Whether the keys y, n and a are for this one. */
   hasKeys: boolean;
 }
 
 type Mode = "plain" | "deny" | "edit";
 
-export function Permission({ request, decide, hasKeys }: Props) {
+/** Milliseconds. A key that was meant for the one before must not decide this one, which nobody has read. */
+const NOT_BLINDLY = 400;
+
+function useAfter(delay: number): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setOver(true), delay);
+    return () => clearTimeout(timer);
+  }, [delay]);
+  return isOver;
+}
+
+/** Escape leaves the form; it does not stop the agent. */
+function leaving(back: () => void) {
+  return (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    back();
+  };
+}
+
+export function Permission({ request, decide, role, hasKeys }: Props) {
   const words = useWords();
   const [mode, setMode] = useState<Mode>("plain");
   const [isBusy, setBusy] = useState(false);
@@ -40,10 +63,10 @@ export function Permission({ request, decide, hasKeys }: Props) {
   };
   const allow = () => void tell("allow");
   const always = () => void tell("allow", { remember: suggestions });
-  const isOn = hasKeys && mode === "plain" && !isBusy;
+  const isOn = useAfter(NOT_BLINDLY) && hasKeys && mode === "plain" && !isBusy;
   useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
   return (
-    <section className="request permission" aria-label={words.permission}>
+    <section role={role} className="request permission" aria-label={words.permission}>
       <header>
         <Icon name="shield" />
         <h2>
@@ -78,15 +101,15 @@ export function Permission({ request, decide, hasKeys }: Props) {
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={isBusy} onClick={allow}>
-            {words.allow} {hasKeys && <kbd>y</kbd>}
+            {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
           </button>
           {suggestions.length > 0 && (
             <button type="button" disabled={isBusy} onClick={always} title={pretty(suggestions)}>
-              {words.always} {hasKeys && <kbd>a</kbd>}
+              {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
             </button>
           )}
           <button type="button" disabled={isBusy} onClick={() => void tell("deny")}>
-            {words.deny} {hasKeys && <kbd>n</kbd>}
+            {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
           </button>
           <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
             {words.denyWhy}
@@ -105,10 +128,42 @@ export function Permission({ request, decide, hasKeys }: Props) {
 function Wanted({ request }: { request: OpenRequest }) {
   const kind = kindOf(request.tool_name);
   const command = textIn(request.input, "command", "cmd");
-  if (command !== undefined) return <CommandLine command={command} />;
+  if (command !== undefined)
+    return (
+      <>
+        <CommandLine command={command} />
+        <Rest input={request.input} shown={["command", "cmd", "description"]} />
+      </>
+    );
   if (kind === "change")
-    return changesOf(request.input, undefined).map((change) => <Diff key={change.path} change={change} />);
+    return (
+      <>
+        {changesOf(request.input, undefined).map((change) => (
+          <Diff key={change.path} change={change} />
+        ))}
+        <Rest input={request.input} shown={CHANGE} />
+      </>
+    );
   return <Raw value={request.input} />;
+}
+
+/** The arguments that a diff shows. */
+const CHANGE = [
+  "file_path",
+  "path",
+  "notebook_path",
+  "old_string",
+  "new_string",
+  "content",
+  "new_source",
+  "edits",
+  "changes",
+];
+
+/** Every other argument: whoever decides has to see all of them. */
+function Rest({ input, shown }: { input: unknown; shown: readonly string[] }) {
+  const rest = Object.entries(isObject(input) ? input : {}).filter(([name]) => !shown.includes(name));
+  return rest.length ? <Raw value={Object.fromEntries(rest)} /> : null;
 }
 
 function Why({ tell, back }: { tell: Decide; back: () => void }) {
@@ -117,6 +172,7 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
   return (
     <form
       className="line"
+      onKeyDown={leaving(back)}
       onSubmit={(event) => {
         event.preventDefault();
         void tell("deny", reason.trim() ? { reason: reason.trim() } : {});
@@ -155,6 +211,7 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
   return (
     <form
       className="edit"
+      onKeyDown={leaving(back)}
       onSubmit={(event) => {
         event.preventDefault();
         run();
