@@ -17,6 +17,7 @@ from msgspec import structs
 from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
 from turnwire.agents.demo import DemoAgent
+from turnwire.client import Client
 from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.server.conversations import conversation_json
@@ -34,6 +35,43 @@ def play(path: Path, scene: Scene, **settings: Any) -> None:
             await scene(server, http)
 
     asyncio.run(run())
+
+
+def test_a_conversation_is_forked(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post("/api/conversations", json={"options": QUICK})
+        name = begun.json()["id"]
+        async with server.client(name) as client:
+            assert client.frames[0]["payload"]["capabilities"]["fork"]
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+            await client.state("active")
+        place = client.cursor
+        forked = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": place})
+        assert forked.status_code == 201
+        fork = forked.json()
+        assert fork["forked_from"] == {"id": name, "at_sequence": place}
+        assert (fork["head"], fork["title"]) == (place, "hello")
+        async with server.client(fork["id"]) as client:
+            assert client.cursor == place, "what was said before is replayed under its numbers"
+            await client.say("tool", "m-1")
+            await client.end_of(2)
+        listed = (await http.get("/api/conversations")).json()["conversations"]
+        assert [each.get("forked_from") for each in listed] == [fork["forked_from"], None]
+        refused = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": 1})
+        assert refused.status_code == 409
+        error = refused.json()["error"]
+        assert (error["code"], error["data"]["nearest"]) == ("NOT_A_FORK_POINT", [0, place])
+        bad = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": -1})
+        assert (bad.status_code, bad.json()["error"]["code"]) == (400, "INVALID_PAYLOAD")
+        nowhere = await http.post("/api/conversations/other/fork", json={})
+        assert nowhere.status_code == 404
+        client_of_it = Client(server.url, server.token)
+        again = await client_of_it.fork(name, 0, title="From the beginning")
+        shown = (await http.get(f"/api/conversations/{again}")).json()
+        assert (shown["title"], shown["head"]) == ("From the beginning", 0)
+
+    play(tmp_path, scene)
 
 
 def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ ErrorCode: TypeAlias = Literal[
     "INVALID_PAYLOAD",
     "INVALID_QUESTION_ID",
     "NOT_SUPPORTED",
+    "NOT_A_FORK_POINT",
     "NO_PENDING_INPUT",
     "PAYLOAD_TOO_LARGE",
     "PROTOCOL_VERSION_UNSUPPORTED",
@@ -115,6 +116,11 @@ ERRORS: Mapping[str, ErrorRule] = {
         "This conversation's agent cannot do this.",
         False,
         "Offer only what capabilities.commands lists.",
+    ),
+    "NOT_A_FORK_POINT": ErrorRule(
+        "Something had begun there and not ended, or the log does not reach so far.",
+        False,
+        "Fork at one of data.nearest: after a turn, or before a person's message.",
     ),
     # The queue.
     "TURN_QUEUE_FULL": ErrorRule(

@@ -28,6 +28,7 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
+from turnwire.engine.forking import check_place, fork_of
 from turnwire.engine.live import Answer, Ask, Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
@@ -214,7 +215,14 @@ class Engine:
         kept = msgspec.structs.replace(
             chosen, questions_survive=known.capabilities.questions_survive
         )
-        state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
+        state = Conversation(
+            name,
+            kept,
+            title=title,
+            title_by=None if title is None else "person",
+            model=model,
+            permission_mode=permission_mode,
+        )
         own: Any = {} if options is None else options
         own = dict(own) if isinstance(own, Mapping) else own
         new = valid(
@@ -247,6 +255,35 @@ class Engine:
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         return Talk(self, row)
+
+    async def fork(
+        self,
+        conversation_id: str,
+        at_sequence: int | None = None,
+        *,
+        new_conversation_id: str | None = None,
+        title: str | None = None,
+        user: str | None = None,
+    ) -> Talk:
+        """Another conversation that begins with this one's log, up to and with an entry.
+
+        None: as far as it is whole. Raises Refused: NOT_A_FORK_POINT names the nearest places where
+        it is, NOT_SUPPORTED says that the agent cannot begin in the middle.
+        """
+        row = (await self.open(conversation_id)).row
+        if not self._agent(row.agent).capabilities.forks:
+            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
+        place = await self.store.fork_place(conversation_id, at_sequence)
+        check_place(place, conversation_id)
+        name = new_conversation_id or self.new_id()
+        new = valid(fork_of(row, place, name, title=title, now=iso(self.clock.now())))
+        reach(CrashPoint.CREATES)
+        try:
+            made = await self.store.fork(new, by=user)
+        except Conflict as taken:
+            raise Refused("INVALID_PAYLOAD", taken.message, conversation_id=name) from None
+        reach(CrashPoint.CREATED)
+        return Talk(self, made)
 
     async def end(self, conversation_id: str) -> None:
         """End what runs in a conversation, as if the server stopped; it can be woken again."""
@@ -542,7 +579,12 @@ class Engine:
         agent = self.agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
         return p.Capabilities(
-            name, [*_COMMANDS, *able.commands], able.images, able.models, able.permission_modes
+            name,
+            [*_COMMANDS, *able.commands],
+            able.images,
+            able.models,
+            able.permission_modes,
+            able.forks,
         )
 
     async def _read(self, conversation_id: str) -> ConversationRow:

@@ -407,6 +407,7 @@ class Live:
             self.state.model,
             self.state.permission_mode,
             row.options,
+            row.native_from if self._native_session_id is None else None,
         )
 
     def _agent_lost(

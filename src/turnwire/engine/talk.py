@@ -164,6 +164,12 @@ class Talk:
         """Give it another title."""
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
+    async def fork(
+        self, at_sequence: int | None = None, *, title: str | None = None, user: str | None = None
+    ) -> Talk:
+        """Another conversation that begins with this one's log; see `Engine.fork`."""
+        return await self._engine.fork(self.id, at_sequence, title=title, user=user)
+
     async def set_model(
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:

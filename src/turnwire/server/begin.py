@@ -14,7 +14,7 @@ from turnwire.server.keys import Who
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin"]
+__all__ = ["NewConversation", "begin", "check_title"]
 
 
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,8 +43,7 @@ async def begin(
             if option not in able.options:
                 said = f"{name} has no option {option!r} that a client may choose."
                 raise Refused("INVALID_PAYLOAD", said)
-    if new.title is not None and not 0 < len(new.title.strip()) <= 500:
-        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    title = None if new.title is None else check_title(new.title)
     if resume is not None and who.user is not None:
         # An agent knows its sessions by their names alone, not whose they are.
         said = "Only the owner of the data may go on with a session from elsewhere."
@@ -52,7 +51,7 @@ async def begin(
     talk = await service.engine.create(
         name,
         user=who.user,
-        title=new.title.strip() if new.title else None,
+        title=title,
         cwd=_directory(new.cwd, service),
         model=new.model,
         permission_mode=new.permission_mode,
@@ -62,6 +61,13 @@ async def begin(
     service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return talk
+
+
+def check_title(title: str) -> str:
+    """A title that somebody chose. Raises Refused."""
+    if not 0 < len(title.strip()) <= 500:
+        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    return title.strip()
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

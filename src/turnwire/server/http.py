@@ -37,6 +37,7 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}", "GET", conversations.show),
     ("/api/conversations/{id}", "PATCH", conversations.change),
     ("/api/conversations/{id}", "DELETE", conversations.delete),
+    ("/api/conversations/{id}/fork", "POST", conversations.fork),
     ("/api/conversations/{id}/messages", "GET", conversations.messages),
     ("/api/conversations/{id}/messages/{sequence}", "GET", layers.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),

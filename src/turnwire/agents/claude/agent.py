@@ -13,13 +13,15 @@ from urllib.parse import quote
 
 from msgspec import structs
 
+from turnwire.agents.claude.forking import ForkPoint, fork_point
+from turnwire.agents.claude.history import config_dir
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, NativeFork, SessionStart
 
 __all__ = ["ClaudeAgent"]
 
@@ -39,6 +41,7 @@ class ClaudeAgent:
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=["system_prompt"],
+        forks=True,
     )
 
     def __init__(
@@ -90,17 +93,27 @@ class ClaudeAgent:
                 raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
         given = self._options.cwd
         cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
+        fork = start.fork if start.native_session_id is None else None
         try:
-            return await self._begin(sdk, cli, cwd, start)
+            at = None if fork is None else await self._fork_point(fork)
+            return await self._begin(sdk, cli, cwd, start, at)
         except Forgotten:
             session = await self._begin(
                 sdk, cli, cwd, structs.replace(start, native_session_id=None)
             )
-            session.tell_forgotten(start.native_session_id or "")
+            session.tell_forgotten(start.native_session_id or (fork.session_id if fork else ""))
             return session
 
-    async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
-        options = own_options(self._options, start)
+    async def _fork_point(self, fork: NativeFork) -> ForkPoint:
+        point = await fork_point(config_dir(self._environment()), fork)
+        if point is None:
+            raise Forgotten("What this conversation begins with is not known any more.")
+        return point
+
+    async def _begin(
+        self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
+    ) -> ClaudeSession:
+        options = own_options(self._options, start, fork)
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from turnwire.agents.claude.forking import ForkPoint
 from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
 from turnwire.ports import AgentGone, SessionStart
@@ -86,7 +87,7 @@ def sdk_options(given: Any) -> Any:
     return given
 
 
-def own_options(options: Any, start: SessionStart) -> Any:
+def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
     strange = sorted(start.options.keys() - _OF_A_CONVERSATION)
     if strange:
@@ -98,7 +99,9 @@ def own_options(options: Any, start: SessionStart) -> Any:
         cwd=start.cwd or options.cwd,
         model=start.model or options.model,
         permission_mode=start.permission_mode or options.permission_mode,
-        resume=start.native_session_id,
+        resume=start.native_session_id if fork is None else fork.session_id,
+        fork_session=fork is not None,
+        resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
     )
 

@@ -61,6 +61,7 @@ class Draft:
         self.last_turn_id = before.last_turn_id
         self.totals = before.totals
         self.title = before.title
+        self.title_by = before.title_by
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -107,6 +108,7 @@ class Draft:
             self.last_turn_id,
             self.totals,
             self.title,
+            self.title_by,
         )
 
     def _kept_traces(self) -> dict[int, str]:

@@ -106,7 +106,7 @@ def renamed(d: Draft, name: i.Renamed) -> None:
     title = name.title.strip()
     if not title:
         raise Refused("INVALID_PAYLOAD", "The title is empty.")
-    d.title = title
+    d.title, d.title_by = title, "person"
     d.audit("renamed", name.by, title=title)
     d.ack = Ack()
 

@@ -29,6 +29,7 @@ __all__ = [
     "Reply",
     "Spent",
     "Stopping",
+    "TitleBy",
     "Turn",
     "Waiting",
     "needs_recovery",
@@ -43,6 +44,8 @@ Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
 
 # What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
 DeadlinePolicy: TypeAlias = Literal["fail", "default", "wait"]
+# Whose words a title are. A person's stay.
+TitleBy: TypeAlias = Literal["person", "agent"]
 OnDisconnect: TypeAlias = Literal["converge", "continue"]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # what a calendar can still hold
 
@@ -163,6 +166,7 @@ class Conversation(_State, frozen=True):
     last_turn_id: int | None = None
     totals: Totals = Totals()
     title: str | None = None
+    title_by: TitleBy | None = None  # none: it is the beginning of the first message
 
 
 def needs_recovery(c: Conversation) -> bool:

@@ -18,6 +18,7 @@ from turnwire.ports import (
     Commit,
     Connection,
     ConversationRow,
+    ForkPlace,
     Hit,
     InboxItem,
     NewConversation,
@@ -29,7 +30,7 @@ from turnwire.ports import (
     Token,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, connections, rows
+from turnwire.stores.sqlite import access, changes, connections, forking, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -132,6 +133,15 @@ class SqliteStore:
         return await self._reader.read(
             lambda db: rows.find_conversations(db, user, archived, limit, offset)
         )
+
+    async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
+        return await self._reader.read(lambda db: forking.find_fork_place(db, conversation_id, at))
+
+    async def fork(self, new: NewConversation, *, by: str | None = None) -> ConversationRow:
+        await self._writer.call(lambda db: forking.fork_conversation(db, new, by))
+        row = await self.conversation(new.conversation_id)
+        assert row is not None
+        return row
 
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
