@@ -62,6 +62,8 @@ class CrashPoint(Enum):
     DELIVERED = "The agent has the answer, and has given no sign of it."
     CHOOSES = "Another model is written; the agent that runs goes on with the old one."
     CHOSEN = "The agent knows of it, and has given no sign of it."
+    CONTROLS = "Who asks for something beside the talk is written; the agent does not know of it."
+    CONTROLLED = "The agent has done it; the log does not say so, nor does who asked know."
     INTERRUPTS = "A turn is to stop; its agent was not asked to."
     INTERRUPTED = "It was, and has not obeyed yet."
     CLOSES = "An agent is to end; it runs."

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from msgspec import Struct
 
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.effects import Write
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Conversation, Reply
@@ -67,6 +68,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
+    controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
 
 
@@ -160,6 +162,14 @@ class AgentSession(Protocol):
     async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
         """Go on with another model, or ask more, or less; none: as it was. It does nothing where
         the agent has no choice: then its capabilities do not name the command.
+        """
+
+    async def control(self, control: Control) -> ControlResult:
+        """Do this beside the talk, in the middle of a turn as well, and say what came of it.
+
+        Raises Refused where it cannot be done: NOT_SUPPORTED for what its capabilities do not name,
+        INVALID_PAYLOAD for what is not there. Raises AgentGone if the agent ends meanwhile. Several
+        may be under way at once, but nothing is said to the agent while a `Rewind` is.
         """
 
     async def interrupt(self) -> None:

@@ -61,7 +61,7 @@ class Broken(DemoAgent):
 
 
 class Able(DemoAgent):
-    """Has a choice of models and modes; lists a command that conversations do not have."""
+    """Has a choice of models and modes; lists a command that it does not have."""
 
     capabilities = AgentCapabilities(
         commands=["session.set_model", "session.set_permission_mode", "user.rewind"],

@@ -445,6 +445,9 @@ def test_another_model_and_another_mode(tmp_path: Path) -> None:
 def test_what_is_not_done_is_not_accepted(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.client(await server.begin()) as client:
+            await refused(client, "user.rewind", "INVALID_PAYLOAD", message_sequence=1)
+            await client.say("hello", "m-1")
+            await client.end_of(1)
             await refused(client, "user.rewind", "NOT_SUPPORTED", message_sequence=1)
 
     play(tmp_path, scene, agents={"demo": Able()})

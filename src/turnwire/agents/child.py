@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -14,8 +15,10 @@ from turnwire.agents import wire
 from turnwire.agents.process import GuardedProcess
 from turnwire.agents.registry import make
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import (
     NormalizedStreamEvent,
     TurnCompleted,
@@ -92,6 +95,8 @@ class ChildSession:
         self._gone: str | None = None
         self._closed = False
         self._in_turn = False
+        self._numbers = count(1)
+        self._asked: dict[int, asyncio.Future[ControlResult]] = {}  # controls without an answer
 
     @property
     def native_session_id(self) -> str | None:
@@ -109,7 +114,7 @@ class ChildSession:
                 self._name = name
             case wire.Gone(message=why):
                 raise AgentGone(why)
-            case wire.Said():
+            case wire.Said() | wire.Answered():
                 raise AgentGone("The agent spoke before it was opened.")
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
@@ -139,6 +144,17 @@ class ChildSession:
         """Another model, or another permission mode."""
         self._tell(wire.Choose(model, permission_mode))
 
+    async def control(self, control: Control) -> ControlResult:
+        """Whoever reads the events reads the answer, too."""
+        number = next(self._numbers)
+        answer: asyncio.Future[ControlResult] = asyncio.get_running_loop().create_future()
+        self._asked[number] = answer
+        try:
+            self._tell(wire.Ask(number, control))
+            return await answer
+        finally:
+            del self._asked[number]
+
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._tell(wire.Interrupt())
@@ -146,6 +162,7 @@ class ChildSession:
     async def close(self) -> list[EndedProcess]:
         """End the process with everything that it started."""
         self._closed = True
+        self._leave_unanswered("This session was closed.")
         if self._in_turn:
             return await self._process.end()
         self._process.hang_up()
@@ -178,8 +195,11 @@ class ChildSession:
                 case wire.Said(events=events, native_session_id=name):
                     batch += events
                     self._name = name or self._name
+                case wire.Answered() as answer:
+                    self._answered(answer)
                 case wire.Gone(message=why):
                     self._gone = why
+                    self._leave_unanswered(why)
                 case wire.Opened():
                     pass
         self._lines.clear()
@@ -190,8 +210,23 @@ class ChildSession:
                 self._in_turn = False
         return batch
 
+    def _answered(self, line: wire.Answered) -> None:
+        waiting = self._asked.get(line.number)
+        if waiting is None or waiting.done():
+            return
+        if line.result is not None:
+            waiting.set_result(line.result)
+        else:
+            waiting.set_exception(Refused(line.code or "AGENT_ERROR", line.message))
+
+    def _leave_unanswered(self, why: str) -> None:
+        for waiting in self._asked.values():
+            if not waiting.done():
+                waiting.set_exception(AgentGone(why))
+
     async def _death(self) -> AgentGone:
         """It has ended by itself: the guard ends what it left behind, and tells how it was."""
         await self._process.wait()
         self._gone = self._process.how_it_ended()
+        self._leave_unanswered(self._gone)
         return AgentGone(self._gone)

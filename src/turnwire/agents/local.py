@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
+from turnwire.core.controls import Control, ControlResult, name_of
 from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone
 
@@ -56,6 +58,10 @@ class LocalSession:
 
     async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
         """There is only one of each, unless whoever inherits says otherwise."""
+
+    async def control(self, control: Control) -> ControlResult:
+        """It can do none of them, unless whoever inherits says otherwise."""
+        raise Refused("NOT_SUPPORTED", f"This agent has no {name_of(control)}.")
 
     # --- for those who inherit ----------------------------------------------------------------
 

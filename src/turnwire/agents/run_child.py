@@ -8,6 +8,7 @@ import sys
 
 from turnwire.agents import wire
 from turnwire.agents.registry import make
+from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.ports import AgentGone, AgentSession
 
@@ -50,7 +51,7 @@ async def _run(commands: asyncio.StreamReader, output: _Output) -> None:
     session = await agent.open(opening.start)
     await output.write(wire.Opened(session.native_session_id))
     speaking = asyncio.create_task(_speak(session, output))
-    obeying = asyncio.create_task(_obey(session, commands))
+    obeying = asyncio.create_task(_obey(session, commands, output))
     await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
     await session.close()
     for task in (speaking, obeying):
@@ -65,8 +66,9 @@ async def _speak(session: AgentSession, output: _Output) -> None:
         await output.write(wire.Said(batch, session.native_session_id))
 
 
-async def _obey(session: AgentSession, commands: asyncio.StreamReader) -> None:
+async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _Output) -> None:
     """Until the server hangs up."""
+    asking: set[asyncio.Task[None]] = set()  # nothing waits for the answer to a control
     while line := await commands.readline():
         match wire.read_to_agent(line):
             case wire.Prompt(content=content, turn_uuid=turn_uuid):
@@ -75,10 +77,27 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader) -> None:
                 await session.deliver(replies, resumed=resumed)
             case wire.Choose(model=model, permission_mode=mode):
                 await session.choose(model=model, permission_mode=mode)
+            case wire.Ask() as asked:
+                task = asyncio.create_task(_control(session, asked, output))
+                asking.add(task)
+                task.add_done_callback(asking.discard)
             case wire.Interrupt():
                 await session.interrupt()
             case wire.Open():
                 raise AgentGone("The agent is open already.")
+
+
+async def _control(session: AgentSession, asked: wire.Ask, output: _Output) -> None:
+    try:
+        answer = wire.Answered(asked.number, await session.control(asked.control))
+    except Refused as refused:
+        answer = wire.Answered(asked.number, None, refused.code, refused.message)
+    except AgentGone as gone:
+        answer = wire.Answered(asked.number, None, "AGENT_UNAVAILABLE", gone.message)
+    except Exception as defect:
+        said = f"The agent broke: {type(defect).__name__}: {defect}"
+        answer = wire.Answered(asked.number, None, "AGENT_ERROR", said)
+    await output.write(answer)
 
 
 async def _main() -> int:

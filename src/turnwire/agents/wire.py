@@ -12,11 +12,15 @@ import msgspec
 from msgspec import Struct
 
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentGone, SessionStart
 
 __all__ = [
+    "Answered",
+    "Ask",
     "Choose",
     "Deliver",
     "FromAgent",
@@ -72,11 +76,18 @@ class Choose(_Line, frozen=True):
     permission_mode: str | None = None
 
 
+class Ask(_Line, frozen=True):
+    """Do this beside the talk."""
+
+    number: int  # its answer has the same
+    control: Control
+
+
 class Interrupt(_Line, frozen=True):
     """Stop the turn."""
 
 
-ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Interrupt
+ToAgent: TypeAlias = Open | Prompt | Deliver | Choose | Ask | Interrupt
 
 
 # --- from the agent -----------------------------------------------------------------------------
@@ -95,13 +106,22 @@ class Said(_Line, frozen=True):
     native_session_id: str | None = None
 
 
+class Answered(_Line, frozen=True):
+    """What came of a control."""
+
+    number: int
+    result: ControlResult | None = None
+    code: ErrorCode | None = None  # why there is no result
+    message: str | None = None
+
+
 class Gone(_Line, frozen=True):
     """It cannot go on, or could not begin."""
 
     message: str
 
 
-FromAgent: TypeAlias = Opened | Said | Gone
+FromAgent: TypeAlias = Opened | Said | Answered | Gone
 
 _encode = msgspec.json.Encoder().encode
 _to_agent: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)

@@ -185,6 +185,8 @@ ERRORS: Mapping[str, ErrorRule] = {
 class Refused(TurnwireError):
     """Something that was asked for and will not be done. Nothing of it has been written."""
 
+    code: ErrorCode
+
     def __init__(self, code: ErrorCode, message: str | None = None, **data: Any) -> None:
         rule = ERRORS[code]
         super().__init__(message or rule.meaning, **data)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from turnwire.core.controls import ControlResult, only_asks
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
@@ -66,6 +67,14 @@ class Ask(Struct, frozen=True):
     accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
 
 
+class _Pending(Struct):
+    """A control on its way, and everybody who waits for what comes of it."""
+
+    asked: i.Controls
+    waiting: list[Ask]
+    receipt: Receipt | None
+
+
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
 
 
@@ -109,7 +118,9 @@ class Live:
             self._rest,
             new_id,
             store.get_blob,
+            self._controlled,
         )
+        self._controls: dict[str, _Pending] = {}  # that the agent has not answered yet
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
         self.dead = False  # the server stops, or another owner has taken over
@@ -119,6 +130,7 @@ class Live:
         """Whether nothing would be lost by forgetting it."""
         return not (
             self._inbox
+            or self._controls
             or self._task
             or self._timers
             or self._runner.is_open
@@ -197,6 +209,8 @@ class Live:
                 raise item
             if isinstance(item, Ask):
                 await self._answer(item)
+            elif isinstance(item, i.Controlled):
+                await self._end_control(item)
             elif isinstance(item, i.GraceOver) and self.channel.is_followed:
                 pass  # somebody came back in the last moment
             elif isinstance(item, list):
@@ -222,6 +236,9 @@ class Live:
         if isinstance(item, Ask):
             if not item.done.done():
                 item.done.set_exception(Refused("INTERNAL_ERROR"))
+        elif isinstance(item, i.Controlled):
+            for ask in self._controls.pop(item.control_id).waiting:
+                _refuse(ask, Refused("INTERNAL_ERROR"))
         elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
@@ -266,7 +283,11 @@ class Live:
             row = await store.request(conversation_id, ask.request_id)
             ended = row.outcome if row else None
         now = self._clock.now()
-        after, effects = step(self.state, ask.make(now, ended))
+        asked = ask.make(now, ended)
+        if isinstance(asked, i.Controls):
+            await self._begin_control(ask, asked, receipt)
+            return
+        after, effects = step(self.state, asked)
         ack = effects.ack or e.Ack()
         if receipt is not None:
             receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
@@ -276,6 +297,55 @@ class Live:
         reach(CrashPoint.ASK_WRITTEN)
         _accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
+        self._publish(after, frames)
+        self._do(effects)
+
+    # --- controls: the agent answers, so they end in a step of their own ------------------------
+
+    async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
+        for pending in self._controls.values():
+            before = pending.receipt
+            if receipt is not None and before is not None and _is_same_id(receipt, before):
+                if receipt.body != before.body:
+                    raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
+                pending.waiting.append(ask)
+                return
+        after, effects = step(self.state, asked)
+        frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
+        await self._store.commit(self._commit(after, effects.writes, asked.at))
+        kept = None if only_asks(asked.control) else receipt
+        self._controls[asked.control_id] = _Pending(asked, [ask], kept)
+        self._publish(after, frames)
+        self._do(effects)
+
+    def _controlled(self, control_id: str, came: ControlResult | Refused) -> None:
+        pending = self._controls.get(control_id)
+        if pending is None:
+            return
+        asked = pending.asked
+        ended = i.Controlled(
+            at=self._clock.now(), control_id=control_id, control=asked.control, by=asked.by
+        )
+        if isinstance(came, Refused):
+            ended = msgspec.structs.replace(ended, code=came.code, message=came.message)
+        else:
+            ended = msgspec.structs.replace(ended, result=came)
+        self.post(ended)
+
+    async def _end_control(self, ended: i.Controlled) -> None:
+        after, effects = step(self.state, ended)
+        pending, answer = self._controls[ended.control_id], Answer(effects.ack or e.Ack())
+        receipt = pending.receipt if ended.code is None else None  # refusals are not remembered
+        if receipt is not None:
+            receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(answer.ack))
+        frames = self.channel.step(self.state, after, effects.writes, iso(ended.at))
+        await self._write(after, effects.writes, ended.at, receipt)
+        del self._controls[ended.control_id]
+        for place, ask in enumerate(pending.waiting):
+            if ended.code is not None:
+                _refuse(ask, Refused(ended.code, ended.message))
+            else:
+                _accept(ask, msgspec.structs.replace(answer, duplicate=place > 0))
         self._publish(after, frames)
         self._do(effects)
 
@@ -310,15 +380,21 @@ class Live:
         kept = [write for write in writes if not isinstance(write, e.Tell)]
         return Commit(self.claim, after, kept, iso(now), receipt, changed, happened)
 
-    async def _write(self, after: Conversation, writes: list[e.Moment], now: int) -> None:
+    async def _write(
+        self,
+        after: Conversation,
+        writes: list[e.Moment],
+        now: int,
+        receipt: Receipt | None = None,
+    ) -> None:
         """What has happened cannot be refused: try until it is written."""
-        if not writes and after == self.state:
+        if not writes and receipt is None and after == self.state:
             return
         attempt = 0
         while True:
             try:
                 reach(CrashPoint.STEP_MADE)
-                await self._store.commit(self._commit(after, writes, now, happened=True))
+                await self._store.commit(self._commit(after, writes, now, receipt, happened=True))
                 reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:
@@ -446,8 +522,21 @@ class Live:
     def _refuse_all(self) -> None:
         while self._inbox:
             item = self._inbox.popleft()
-            if isinstance(item, Ask) and not item.done.done():
-                item.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            if isinstance(item, Ask):
+                _refuse(item, Refused("STORAGE_UNAVAILABLE"))
+        for pending in self._controls.values():
+            for ask in pending.waiting:
+                _refuse(ask, Refused("STORAGE_UNAVAILABLE"))
+        self._controls.clear()
+
+
+def _is_same_id(one: Receipt, other: Receipt) -> bool:
+    return (one.user, one.client_message_id) == (other.user, other.client_message_id)
+
+
+def _refuse(ask: Ask, refused: Refused) -> None:
+    if not ask.done.done():  # whoever asked may have gone
+        ask.done.set_exception(refused)
 
 
 def _accept(ask: Ask, answer: Answer) -> None:

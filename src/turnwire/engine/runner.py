@@ -9,8 +9,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from turnwire.core.controls import Control, ControlResult, Rewind
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.naming import RequestNames
@@ -20,13 +22,17 @@ from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 __all__ = ["AgentRunner"]
 
 _log = logging.getLogger("turnwire")
+_PATIENCE = 90.0  # seconds that the answer to a control may take
+
+
+_ENDED = "The agent ended, or was stopped, before it could answer. Ask again."
 
 
 class AgentRunner:
     """Takes commands without waiting; what comes of them arrives as events, or as a loss.
 
-    `heard` gets each batch of events, `lost` the end of the agent where it was not asked for, and
-    `rested` is called when there is no agent any more, and nothing to be done.
+    `heard` gets each batch of events, `lost` the end of the agent where it was not asked for,
+    `answered` what came of each control, exactly once, and `rested` is called when there is no agent any more, and nothing to be done.
     Commands are carried out one after the other, but a stop overtakes everything. Those that come
     between an agent's end and `begin_again` would be about an agent that is gone: they wait, and
     the step that learns of the loss says what becomes of them.
@@ -41,6 +47,7 @@ class AgentRunner:
         rested: Callable[[], None],
         new_id: Callable[[], str],
         fetch: Fetch,
+        answered: Callable[[str, ControlResult | Refused], None],
     ) -> None:
         self._agent = agent
         self._start = start
@@ -49,9 +56,10 @@ class AgentRunner:
         self._rested = rested
         self._new_id = new_id
         self._fetch = fetch
+        self._answered = answered
         self._session: AgentSession | None = None
         self._names = RequestNames("")  # the session's
-        self._about_session: list[asyncio.Task[None]] = []  # its reader, and stops asked of it
+        self._about_session: list[asyncio.Task[Any]] = []  # its reader, and what is asked of it
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
         self._worker: asyncio.Task[None] | None = None
@@ -76,6 +84,7 @@ class AgentRunner:
     def tell(self, command: e.Command) -> None:
         """Have it done soon."""
         if self._closed:
+            self._unasked(command)
             return
         if isinstance(command, e.StopAgent):
             self._stop(command)
@@ -95,13 +104,13 @@ class AgentRunner:
             isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
             for command in self._commands
         )
-        self._commands.clear()
+        self._drop()
         return unsent
 
     async def close(self) -> list[i.EndedProcess]:
         """End the agent and everything that is on its way to it, for good."""
         self._closed = True
-        self._commands.clear()
+        self._drop()
         for task in (self._worker, *self._side_tasks):
             if task is not None and task is not asyncio.current_task():
                 await _cancel(task)
@@ -148,11 +157,48 @@ class AgentRunner:
                     reach(CrashPoint.CHOOSES)
                     await self._session.choose(model=model, permission_mode=mode)
                     reach(CrashPoint.CHOSEN)
+            case e.AskAgent() as asked:
+                await self._control(asked)
             case e.CloseAgent():
                 if self._session is not None:  # it may have begun something in the last moment
                     self._is_gone("The agent was not needed and was closed.")
             case _:
                 pass
+
+    async def _control(self, asked: e.AskAgent) -> None:
+        """Whatever happens, whoever asked for it hears once what came of it."""
+        try:
+            session = await self._open()
+        except BaseException as error:
+            self._answered(asked.control_id, _refusal(error))
+            if not isinstance(error, Exception):
+                raise
+            return
+        task = asyncio.create_task(_came_of(session, asked.control))
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
+        # Not in the task itself: one that is cancelled early would never say a word.
+        task.add_done_callback(
+            lambda done: self._answered(
+                asked.control_id,
+                Refused("AGENT_UNAVAILABLE", _ENDED) if done.cancelled() else done.result(),
+            )
+        )
+        self._about_session = [each for each in self._about_session if not each.done()]
+        self._about_session.append(task)
+        if isinstance(asked.control, Rewind):  # nobody may change files meanwhile
+            await asyncio.wait([task])
+
+    def _unasked(self, command: e.Command) -> None:
+        """A command that nobody will carry out."""
+        if isinstance(command, e.AskAgent):
+            self._answered(command.control_id, Refused("AGENT_UNAVAILABLE", _ENDED))
+
+    def _drop(self) -> None:
+        """What waits was about an agent that is gone, or is to stop."""
+        dropped, self._commands = self._commands, deque()
+        for command in dropped:
+            self._unasked(command)
 
     async def _open(self) -> AgentSession:
         if self._ending is not None:
@@ -206,7 +252,7 @@ class AgentRunner:
         return await asyncio.shield(self._ending) if self._ending is not None else []
 
     async def _end(
-        self, session: AgentSession, about: list[asyncio.Task[None]]
+        self, session: AgentSession, about: list[asyncio.Task[Any]]
     ) -> list[i.EndedProcess]:
         try:
             reach(CrashPoint.CLOSES)
@@ -230,7 +276,7 @@ class AgentRunner:
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self, command: e.StopAgent) -> None:
-        self._commands.clear()
+        self._drop()
         if command.force or self._session is None:
             self._is_gone(None, forced=True)  # with everything it started
         else:
@@ -245,6 +291,32 @@ class AgentRunner:
             pass  # its reader says so
         except Exception:
             _log.exception("An agent could not be told to stop.")  # it is ended by force soon
+
+
+async def _came_of(session: AgentSession, control: Control) -> ControlResult | Refused:
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            reach(CrashPoint.CONTROLS)
+            came = await session.control(control)
+            reach(CrashPoint.CONTROLLED)
+            return came
+    except Exception as error:
+        return _refusal(error)
+
+
+def _refusal(error: BaseException) -> Refused:
+    match error:
+        case Refused():
+            return error
+        case AgentGone(message=why):
+            return Refused("AGENT_UNAVAILABLE", why)
+        case TimeoutError():
+            said = f"The agent gave no answer within {_PATIENCE:g} seconds."
+            return Refused("AGENT_UNAVAILABLE", said)
+        case Exception():
+            return Refused("AGENT_ERROR", _broken(error))
+        case _:
+            return Refused("AGENT_UNAVAILABLE", _ENDED)
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:

@@ -10,8 +10,10 @@ import msgspec
 from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
+from turnwire.core.controls import AgentControl, ControlResult, Rewind, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
+from turnwire.core.message import Message, known_meta
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.channel import numbered
@@ -190,6 +192,56 @@ class Talk:
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
+    async def rewind_files(
+        self,
+        message_sequence: int,
+        *,
+        dry_run: bool = False,
+        user: str | None = None,
+        client_message_id: str | None = None,
+    ) -> Answer:
+        """Put the files back as they were before a person's message. The log is never cut."""
+        self._engine.check_able(self.row, "user.rewind")
+        run = await self._run_of(message_sequence)
+        control = Rewind(message_sequence, run, dry_run)
+        return await self._control(control, "user.rewind", user, client_message_id)
+
+    async def control(
+        self,
+        control: AgentControl,
+        *,
+        user: str | None = None,
+        client_message_id: str | None = None,
+    ) -> ControlResult:
+        """Ask something of the agent beside the talk. If its process sleeps, it is woken up."""
+        name = name_of(control)
+        able = self._engine.check_able(self.row, "session.control")
+        if name not in able.controls:
+            there = ", ".join(able.controls)
+            said = f"The agent {self.row.agent} has no control {name}; it has: {there}."
+            raise Refused("NOT_SUPPORTED", said)
+        given = await self._control(control, "session.control", user, client_message_id)
+        assert given.ack.result is not None
+        return given.ack.result
+
+    async def _control(
+        self, control: AgentControl | Rewind, kind: str, user: str | None, own_id: str | None
+    ) -> Answer:
+        name = self._engine.new_id()
+        asked = i.Controls(
+            at=0, control_id=name, control=control, by=user, client_message_id=own_id
+        )
+        return await self._ask(asked, kind, control)
+
+    async def _run_of(self, message_sequence: int) -> str:
+        """The run that a person's message began, by which the agent knows it. Raises Refused."""
+        entries = self._engine.store.entries
+        for stored in await entries(self.id, after=message_sequence - 1, limit=1):
+            if stored.sequence == message_sequence and _is_a_persons(stored.entry):
+                return stored.entry.run_id
+        said = f"Number {message_sequence} of the log is no message of a person's."
+        raise Refused("INVALID_PAYLOAD", said)
+
     async def follow(
         self,
         *,
@@ -227,6 +279,10 @@ class Talk:
             request_id=request_id,
             accepted=self._accepted,
         )
+
+
+def _is_a_persons(entry: Message) -> bool:
+    return entry.role == "user" and known_meta(entry).origin == "user"
 
 
 def _content(said: str | list[Content]) -> list[Content]:

@@ -25,6 +25,7 @@ _ACKS: dict[type, type[f.Frame]] = {
     c.PermissionResponse: f.PermissionResponseAck,
     c.Interrupt: f.InterruptAck,
     c.QueueCommand: f.QueueAck,
+    c.Rewind: f.RewindAck,
     c.SetModel: f.SetModelAck,
     c.SetPermissionMode: f.SetPermissionModeAck,
 }
@@ -56,6 +57,7 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         ack.outcome,
         command.payload.model if isinstance(command, c.SetModel) else None,
         ack.mode,
+        ack.files,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
 
@@ -105,6 +107,10 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
                 before=change.before,
                 user=user,
                 client_message_id=own_id,
+            )
+        case c.Rewind(payload=to):
+            return await talk.rewind_files(
+                to.message_sequence, dry_run=to.dry_run, user=user, client_message_id=own_id
             )
         case c.SetModel(payload=model):
             return await talk.set_model(model.model, user=user, client_message_id=own_id)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from msgspec import structs
 
+from turnwire.agents.claude.controls import CONTROLS
 from turnwire.agents.claude.forking import ForkPoint, fork_point
 from turnwire.agents.claude.history import config_dir
 from turnwire.agents.claude.install import environment, find_cli, missing
@@ -36,12 +37,18 @@ class ClaudeAgent:
 
     name = "claude"
     capabilities = AgentCapabilities(
-        commands=["session.set_model", "session.set_permission_mode"],
+        commands=[
+            "session.set_model",
+            "session.set_permission_mode",
+            "session.control",
+            "user.rewind",
+        ],
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=["system_prompt"],
         forks=True,
+        controls=CONTROLS,
     )
 
     def __init__(

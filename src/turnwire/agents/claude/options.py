@@ -103,6 +103,7 @@ def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None
         fork_session=fork is not None,
         resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
+        enable_file_checkpointing=True,  # so that files can be put back
     )
 
 

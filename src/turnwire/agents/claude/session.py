@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, structs
 
-from turnwire.agents.claude import questions
+from turnwire.agents.claude import controls, questions
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
@@ -23,12 +23,15 @@ from turnwire.agents.process import GuardedProcess
 from turnwire.core import answers
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import questions_of
 from turnwire.dialects import claude
 from turnwire.dialects.claude import control, messages, system
+from turnwire.dialects.claude.answers import InitializeAnswer
 from turnwire.errors import BadLine
 from turnwire.ports import AgentGone
 
@@ -74,6 +77,7 @@ class ClaudeSession(LocalSession):
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
         self._muted.set()
         self._last_error: str | None = None  # the program's last words, where it could not start
+        self._about = InitializeAnswer()  # what the program is and offers
 
     @property
     def native_session_id(self) -> str | None:
@@ -95,8 +99,9 @@ class ClaudeSession(LocalSession):
         except Exception as error:  # the SDK raises bare ones
             why = self._last_error or f"Claude could not be started: {error}"
             raise (Forgotten if _FORGOTTEN in why else AgentGone)(why) from error
+        self._about = msgspec.convert(about or {}, InitializeAnswer)
         # A session that ended with a question put aside asks it again, without being told to.
-        self._resumes = bool(about and about.get("session_state") == "running")
+        self._resumes = self._about.session_state == "running"
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -169,6 +174,14 @@ class ClaudeSession(LocalSession):
         else:
             self._chosen[what] = wanted
 
+    async def control(self, control: Control) -> ControlResult:
+        """Something beside the talk."""
+        self._check_open()
+        if self._resumes:  # its turn is over: nobody will answer the question that was put aside
+            self._resumes = False
+            await self._take_question_back()
+        return await controls.carry_out(control, self._request, self._about)
+
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()
@@ -238,10 +251,21 @@ class ClaudeSession(LocalSession):
 
     async def _forget_question(self, line: bytes) -> None:
         """Take back a question that nobody will answer any more, then say what there is to say."""
+        await self._take_question_back()
+        self._write(line)
+
+    async def _take_question_back(self) -> None:
         self._muted.clear()
         await self._stop()
         await self._muted.wait()
-        self._write(line)
+
+    async def _request(self, request: dict[str, Any]) -> Any:
+        """A control request and its answer, as the SDK's own methods send them. Raises Refused."""
+        try:
+            return await self._client._query._send_control_request(request)
+        except Exception as error:  # the SDK raises bare ones
+            self._check_open()  # one that is gone has refused nothing
+            raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
 
     # --- from the program ---------------------------------------------------------------------
 

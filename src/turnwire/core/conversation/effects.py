@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Raw, Struct
 
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply, Turn
 from turnwire.core.message import Message
 from turnwire.core.status import OpenRequest, Outcome, Status, TurnEnd
@@ -14,6 +15,7 @@ from turnwire.core.status import OpenRequest, Outcome, Status, TurnEnd
 __all__ = [
     "Ack",
     "AddEntry",
+    "AskAgent",
     "Audit",
     "BeginTurn",
     "CancelTimer",
@@ -124,6 +126,13 @@ class Choose(_Effect, frozen=True):
     permission_mode: str | None
 
 
+class AskAgent(_Effect, frozen=True):
+    """Do this beside the talk, and say what came of it. One that is not open is opened for it."""
+
+    control_id: str
+    control: Control
+
+
 class StopAgent(_Effect, frozen=True):
     """Stop what you are doing. `force`: end it with everything it started."""
 
@@ -135,7 +144,7 @@ class CloseAgent(_Effect, frozen=True):
     """The agent is not needed for now."""
 
 
-Command: TypeAlias = Prompt | Deliver | Choose | StopAgent | CloseAgent
+Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent
 
 
 # --- the rest -----------------------------------------------------------------------------------
@@ -152,6 +161,8 @@ class Ack(_Effect, frozen=True):
     outcome: Literal["requested", "already_ended"] | None = None
     model: str | None = None
     mode: str | None = None
+    files: list[str] | None = None  # that were put back, or would be
+    result: ControlResult | None = None  # of any other control
 
 
 class SetTimer(_Effect, frozen=True):

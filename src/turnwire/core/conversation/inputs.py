@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
+from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import EndedProcess, NormalizedStreamEvent
 from turnwire.core.message import Message
 from turnwire.core.status import Outcome
@@ -19,6 +21,8 @@ __all__ = [
     "Came",
     "ChangedQueue",
     "Chose",
+    "Controlled",
+    "Controls",
     "DeadlinePassed",
     "Decided",
     "EndedProcess",
@@ -101,6 +105,23 @@ class Chose(_Asked, frozen=True, kw_only=True):
     permission_mode: str | None = None
 
 
+class Controls(_Asked, frozen=True, kw_only=True):
+    """Something is asked of the agent beside the talk."""
+
+    control_id: str  # names it until its answer comes
+    control: Control
+
+
+class Controlled(_Asked, frozen=True, kw_only=True):
+    """The agent has answered that, or it could not be asked."""
+
+    control_id: str
+    control: Control
+    result: ControlResult | None = None
+    code: ErrorCode | None = None  # why there is no result
+    message: str | None = None  # the same in words
+
+
 class AgentSaid(_Input, frozen=True, kw_only=True):
     """An event of the agent, and the entries of the log that it means.
 
@@ -154,9 +175,12 @@ class Recovered(_Input, frozen=True, kw_only=True):
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 
-Asked: TypeAlias = Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose
+Asked: TypeAlias = (
+    Said | ChangedQueue | Answered | Decided | Interrupted | Renamed | Chose | Controls
+)
 Input: TypeAlias = (
     Asked
+    | Controlled
     | AgentSaid
     | AgentLost
     | DeadlinePassed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnwire.core.conversation import agent, losing, people, queue
+from turnwire.core.conversation import agent, controlling, losing, people, queue
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
@@ -119,6 +119,8 @@ _HANDLERS: dict[type, Callable[[Draft, Any], None]] = {
     i.Interrupted: people.interrupted,
     i.Renamed: people.renamed,
     i.Chose: people.chose,
+    i.Controls: controlling.controls,
+    i.Controlled: controlling.controlled,
     i.AgentSaid: agent.agent_said,
     i.AgentLost: losing.agent_lost,
     i.DeadlinePassed: _deadline_passed,

@@ -63,8 +63,8 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
             await _do(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)), stay, connection)
             connection.answer(call.id, {"mode": mode})
         case m.RewindFiles(sequence=number, dry_run=dry_run):
-            await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
-            connection.answer(call.id, {})
+            given = await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
+            connection.answer(call.id, {"files": given.ack.files})
         case _:
             said = f"No agent offers {call.method} here. The capabilities say what there is."
             raise Refused("NOT_SUPPORTED", said, method=call.method)

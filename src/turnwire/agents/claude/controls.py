@@ -1,0 +1,102 @@
+"""Controls of the program: what people ask beside the talk, as its control protocol says it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from turnwire.agents.claude.prompts import prompt_uuid
+from turnwire.agents.claude.questions import SERVER
+from turnwire.core import controls as c
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.claude import answers, control
+
+__all__ = ["CONTROLS", "Send", "carry_out"]
+
+CONTROLS = list(c.CONTROLS)  # it can do all of them
+
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]  # raises Refused, or AgentGone
+
+
+async def carry_out(
+    asked: c.Control, send: Send, about: answers.InitializeAnswer
+) -> c.ControlResult:
+    """Ask the program, and tell its answer in our words. `about` is what it said at its start."""
+    match asked:
+        case c.Rewind(turn_uuid=turn_uuid, dry_run=dry_run):
+            return await _rewind(prompt_uuid(turn_uuid), send, dry_run=dry_run)
+        case c.McpStatus():
+            status = await _ask(control.McpStatus(), answers.McpStatusAnswer, send)
+            return c.McpServers([_server(each) for each in status.mcp_servers])
+        case c.McpReconnect(server=server):
+            await send(_line(control.McpReconnect(server)))
+            return c.Done()
+        case c.McpToggle(server=server, enabled=enabled):
+            if server == SERVER and not enabled:
+                said = f"{SERVER} is how Claude asks people: it cannot be switched off."
+                raise Refused("INVALID_PAYLOAD", said)
+            await send(_line(control.McpToggle(server, enabled)))
+            return c.Done()
+        case c.StopTask(task_id=task_id):
+            await send(_line(control.StopTask(task_id)))
+            return c.Done()
+        case c.ContextUsage():
+            return _context(await _ask(control.GetContextUsage(), answers.ContextUsageAnswer, send))
+        case c.ListModels():
+            return c.Models(
+                [
+                    c.Model(each.value, each.display_name, each.description, each.resolved_model)
+                    for each in about.models
+                ]
+            )
+        case c.ListCommands():
+            return c.Commands(
+                [
+                    c.Command(each.name, each.description, each.argument_hint or None)
+                    for each in about.commands
+                ]
+            )
+
+
+async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewound:
+    """The program says which files it would put back, but not which it has: so it is asked first."""
+    would = control.RewindFiles(user_message_id, dry_run=True)
+    answer = await _ask(would, answers.RewindFilesAnswer, send)
+    if answer.can_rewind is False:
+        why = answer.error or "Claude Code cannot put these files back."
+        said = f"{why} Only what Claude itself wrote, since this message, can be put back."
+        raise Refused("NOT_SUPPORTED", said)
+    if not dry_run:
+        await send(_line(control.RewindFiles(user_message_id)))
+    return c.Rewound(answer.files_changed)
+
+
+async def _ask(request: Struct, answer: type[Any], send: Send) -> Any:
+    return msgspec.convert(await send(_line(request)), answer)
+
+
+def _line(request: Struct) -> dict[str, Any]:
+    asked: dict[str, Any] = msgspec.to_builtins(request)
+    return asked
+
+
+def _server(told: Any) -> c.McpServer:
+    """Without its configuration, which may hold secrets."""
+    told = told if isinstance(told, dict) else {}
+    tools = [str(tool.get("name")) for tool in told.get("tools") or [] if isinstance(tool, dict)]
+    return c.McpServer(
+        str(told.get("name")),
+        str(told.get("status")),
+        told.get("error"),
+        told.get("transport"),
+        tools,
+    )
+
+
+def _context(told: answers.ContextUsageAnswer) -> c.ContextUsed:
+    parts = [c.ContextPart(each.name, each.tokens, each.kind) for each in told.categories]
+    total = told.total_tokens or 0
+    return c.ContextUsed(total, told.max_tokens, told.percentage, told.model, parts)
