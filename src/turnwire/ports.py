@@ -92,6 +92,9 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
     fork: NativeFork | None = None  # begin one that knows a part of another; where none is resumed
+    # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
+    # cannot tell what it costs need not.
+    max_budget_usd: float | None = None
 
 
 class AgentGone(TurnwireError):
@@ -504,6 +507,12 @@ class Store(Protocol):
 
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         """The turns that ended at or after this number of the log, in order."""
+
+    async def spent(self, user: str | None, *, since: str | None = None) -> float:
+        """Dollars that the conversations of a user have cost, from a time on.
+
+        Every Spend of a commit counts once, and goes on counting when its conversation is deleted.
+        """
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str

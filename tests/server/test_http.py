@@ -74,6 +74,34 @@ def test_a_conversation_is_forked(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        for wanted, limit in ((None, 2.0), (0.5, 0.5), (9, 2.0)):
+            options = {} if wanted is None else {"max_budget_usd": wanted}
+            begun = await http.post("/api/conversations", json={"options": options})
+            assert begun.json()["status"]["budget"] == {"spent": 0.0, "limit": limit}
+        strange = {"options": {"max_budget_usd": "much"}}
+        assert (await http.post("/api/conversations", json=strange)).status_code == 400
+        told = (await http.get("/api/budget")).json()["budget"]
+        assert (told["spent"], told["limit"], told["period"]) == (0.0, 0.0, "day")
+        refused = await http.post(f"/api/conversations/{begun.json()['id']}/fork", json={})
+        assert refused.status_code == 201, "that costs nothing"
+        async with server.client(begun.json()["id"]) as client:
+            await client.say("hello", "m-1")
+            error = (await client.answer("m-1"))["payload"]
+        assert (error["code"], error["data"]["of"]) == ("BUDGET_EXCEEDED", "user")
+
+    limits = {"budget_usd_per_conversation": 2.0, "budget_usd_per_user": 0.0}
+    play(tmp_path, scene, **limits, budget_period="day")
+
+
+def test_without_a_limit_there_is_no_budget(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        assert (await http.get("/api/budget")).json() == {"budget": None}
+
+    play(tmp_path, scene)
+
+
 def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         begun = await http.post(

@@ -14,6 +14,7 @@ __all__ = ["ERRORS", "ErrorCode", "ErrorRule", "Refused"]
 ErrorCode: TypeAlias = Literal[
     "AGENT_ERROR",
     "AGENT_UNAVAILABLE",
+    "BUDGET_EXCEEDED",
     "CHAT_PROTOCOL_DISABLED",
     "CONVERSATION_CLOSED",
     "CONVERSATION_INTERRUPTED",
@@ -132,6 +133,11 @@ ERRORS: Mapping[str, ErrorRule] = {
         "No such message waits: it has started, or somebody removed it.",
         False,
         "Take the queue from the latest session.state.",
+    ),
+    "BUDGET_EXCEEDED": ErrorRule(
+        "What the conversation, or its user, may spend is spent. Nothing was written.",
+        False,
+        "Wait until data.resets_at, if there is one; or have the limit raised.",
     ),
     # Questions and permissions.
     "INVALID_QUESTION_ID": ErrorRule(

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.budget import BudgetPeriod, UserBudget, period_of
 from turnwire.core.conversation.state import Conversation, Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
@@ -72,6 +73,8 @@ class EngineSettings(Struct, frozen=True):
     buffer_bytes: int = 16 << 20  # about how many bytes they may have
     max_frame_bytes: int = 1 << 20
     heartbeat_seconds: int = 15
+    budget_usd_per_user: float | None = None  # of all their conversations; none: without a limit
+    budget_period: BudgetPeriod = "month"  # in which it may be spent, in UTC
 
 
 class _Door:
@@ -212,8 +215,13 @@ class Engine:
             raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         if permission_mode is not None:
             check_mode(known.capabilities, permission_mode)
+        own: Any = {} if options is None else options
+        own = dict(own) if isinstance(own, Mapping) else own
+        limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
         kept = msgspec.structs.replace(
-            chosen, questions_survive=known.capabilities.questions_survive
+            chosen,
+            questions_survive=known.capabilities.questions_survive,
+            max_budget_usd=chosen.max_budget_usd if limit is None else limit,
         )
         state = Conversation(
             name,
@@ -223,8 +231,6 @@ class Engine:
             model=model,
             permission_mode=permission_mode,
         )
-        own: Any = {} if options is None else options
-        own = dict(own) if isinstance(own, Mapping) else own
         new = valid(
             NewConversation(
                 name,
@@ -378,6 +384,7 @@ class Engine:
             idle_seconds=self.settings.agent_idle,
             ended=self._rest,
             committed=lambda head: self._hint(conversation_id, head),
+            user_budget=lambda: self.budget_of(row.user),
         )
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
@@ -644,6 +651,14 @@ class Engine:
             del self._channels[conversation_id]
         else:
             live.post(i.Left(at=self.clock.now()))
+
+    async def budget_of(self, user: str | None) -> UserBudget | None:
+        """What a user may spend and has spent, as the ledger has it; none: there is no limit."""
+        limit = self.settings.budget_usd_per_user
+        if limit is None:
+            return None
+        since, until = period_of(self.settings.budget_period, self.clock.now())
+        return UserBudget(await self.store.spent(user, since=since), limit, until)
 
     async def status(self, conversation_id: str) -> Status:
         """A conversation's small state, as it is now."""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["NewConversation", "begin", "check_title"]
 
 
+_BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
+
+
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
     """What a conversation begins with."""
 
@@ -40,7 +43,7 @@ async def begin(
             there = ", ".join(able.models) or "none"
             raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
         for option in new.options:
-            if option not in able.options:
+            if option not in able.options and option != _BUDGET:
                 said = f"{name} has no option {option!r} that a client may choose."
                 raise Refused("INVALID_PAYLOAD", said)
     title = None if new.title is None else check_title(new.title)
@@ -48,6 +51,10 @@ async def begin(
         # An agent knows its sessions by their names alone, not whose they are.
         said = "Only the owner of the data may go on with a session from elsewhere."
         raise Refused("FORBIDDEN", said)
+    options = new.options
+    most, wanted = service.settings.budget_usd_per_conversation, options.get(_BUDGET)
+    if most is not None and isinstance(wanted, int | float):  # less is for anyone to choose
+        options = {**options, _BUDGET: min(wanted, most)}
     talk = await service.engine.create(
         name,
         user=who.user,
@@ -55,7 +62,7 @@ async def begin(
         cwd=_directory(new.cwd, service),
         model=new.model,
         permission_mode=new.permission_mode,
-        options=new.options,
+        options=options,
         native_session_id=resume,
     )
     service.news.tell(talk.id)

@@ -41,6 +41,7 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}/messages", "GET", conversations.messages),
     ("/api/conversations/{id}/messages/{sequence}", "GET", layers.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),
+    ("/api/budget", "GET", beside.budget),
     ("/api/search", "GET", beside.search),
     ("/api/inbox", "GET", beside.inbox),
     ("/api/inbox/{item}/answer", "POST", beside.answer),

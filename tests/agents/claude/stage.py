@@ -75,7 +75,14 @@ class Stage:
     seen: Watcher
 
     def __init__(
-        self, place: Path, api: ModelApi, rules: Options, *, idle: float = 120.0, **agent: Any
+        self,
+        place: Path,
+        api: ModelApi,
+        rules: Options,
+        *,
+        idle: float = 120.0,
+        per_user: float | None = None,
+        **agent: Any,
     ) -> None:
         self.place = place
         self.work = place / "work"
@@ -85,7 +92,9 @@ class Stage:
         self.api = api
         self._agent = agent
         self._rules = rules
-        self._settings = EngineSettings(lease=1.0, agent_idle=idle)
+        self._settings = EngineSettings(
+            lease=1.0, agent_idle=idle, budget_usd_per_user=per_user, budget_period="ever"
+        )
         self.all_is_heard = True  # false: the model may have said something to nobody
 
     def make_agent(self) -> ClaudeAgent:

@@ -26,8 +26,8 @@ class CostMeter:
         total, since = result.total_cost_usd, result.model_usage_since_last_result
         if since is not None and total is not None:
             self._cost, self._models = total, result.modelUsage or {}
-            cost = round(fsum(figures.cost_usd for figures in since.values()), 12)
-            return cost, {model: _difference(figures, None) for model, figures in since.items()}
+            spent = round(fsum(figures.cost_usd for figures in since.values()), 12)
+            return spent, {model: _difference(figures, None) for model, figures in since.items()}
         if result.result_index == 0 or (total is not None and total < self._cost):
             self._cost, self._models = 0.0, {}
         cost = None

@@ -38,6 +38,7 @@ __all__ = [
     "find_inbox_item",
     "find_receipt",
     "find_request",
+    "find_spent",
     "find_turns",
     "find_unsettled",
     "find_words",
@@ -174,6 +175,14 @@ def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[St
         (clean(conversation_id), since),
     ).fetchall()
     return [StoredTurn(turn, trace, ended, _end(end)) for turn, trace, ended, end in found]
+
+
+def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> float:
+    """What a user has spent."""
+    found = db.execute(
+        "SELECT total(cost_usd) FROM ledger WHERE user IS ? AND at >= ?", (clean(user), since or "")
+    )
+    return float(found.get)
 
 
 def find_receipt(

@@ -202,6 +202,9 @@ class SqliteStore:
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         return await self._reader.read(lambda db: rows.find_turns(db, conversation_id, since))
 
+    async def spent(self, user: str | None, *, since: str | None = None) -> float:
+        return await self._reader.read(lambda db: rows.find_spent(db, user, since))
+
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str
     ) -> Receipt | None:
