@@ -105,6 +105,7 @@ class Stage:
             settings["record"] = Path(os.environ["TURNWIRE_RECORD_CLAUDE"]) / name
         return ClaudeAgent(
             settings.pop("options", {"model": "claude-sonnet-4-5"}),
+            titles=settings.pop("titles", False),
             env={**claude_environment(self.api.url, self.home), **more},
             **settings,
         )
@@ -209,10 +210,11 @@ async def stage(
     lanes: Mapping[str, Sequence[Answer]] | None = None,
     rules: Options = RULES,
     conversation: Mapping[str, Any] | None = None,
+    aside: Answer = "aside",
     **agent: Any,
 ) -> AsyncIterator[Stage]:
     """A conversation in which nothing was said yet; at the end its log and its view are checked."""
-    async with ModelApi(*replies, lanes=lanes) as api:
+    async with ModelApi(*replies, lanes=lanes, aside=aside) as api:
         it = Stage(place, api, rules, **agent)
         await it.begin(**(conversation or {}))
         try:

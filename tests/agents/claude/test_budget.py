@@ -12,7 +12,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.testing.model_api import Say
+from turnwire.testing.model_api import Reply, Say
 
 EACH = 0.0006  # dollars for each answer of the scripted model
 
@@ -32,7 +32,7 @@ async def is_refused(talk: Talk, of: str) -> None:
 
 
 async def test_what_a_conversation_and_its_user_may_spend(tmp_path: Path) -> None:
-    replies = ["One.", Say([touch("never")]), "Two.", "Three.", "Not asked for."]
+    replies: list[Reply] = ["One.", Say([touch("never")]), "Two.", "Three.", "Not asked for."]
     conversation = {"user": "ann", "options": {"max_budget_usd": 1.5 * EACH}}
     async with stage(tmp_path, *replies, conversation=conversation, per_user=3.5 * EACH) as it:
         end = await it.says("first")

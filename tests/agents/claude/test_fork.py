@@ -11,7 +11,7 @@ from turnwire.agents.claude.forking import fork_point
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
 from turnwire.ports import NativeFork
-from turnwire.testing.model_api import Hold, Request, Say, Text, ToolUse
+from turnwire.testing.model_api import Hold, Reply, Request, Say, Text, ToolUse
 
 
 def heard(request: Request) -> list[str]:
@@ -38,7 +38,17 @@ def test_every_branch_goes_on_with_what_was_said_in_it(tmp_path: Path) -> None:
     async def scene() -> None:
         first = Say([ToolUse("Bash", {"command": "echo made"}, id="run_1")])
         third = Say([Text("three"), Hold("middle")])
-        replies = [first, "one", "two", third, "here", "earlier", "stopped", "there", "again"]
+        replies: list[Reply] = [
+            first,
+            "one",
+            "two",
+            third,
+            "here",
+            "earlier",
+            "stopped",
+            "there",
+            "again",
+        ]
         async with stage(tmp_path, *replies) as it:
             await it.says("first")
             one = (await it.engine.open(it.talk.id)).row.head

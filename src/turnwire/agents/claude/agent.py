@@ -31,7 +31,8 @@ class ClaudeAgent:
     """Claude Code, through the Claude Agent SDK.
 
     `options` are the SDK's own ClaudeAgentOptions, or a mapping of some of them. `hold` is how many
-    seconds a question is kept in the process before it is put aside; `roots` are the folders that
+    seconds a question is kept in the process before it is put aside; with `titles` Claude names each
+    conversation, which takes a short request of its own; `roots` are the folders that
     conversations may work in; `limits` what one of them may use of the machine.
     """
 
@@ -58,6 +59,7 @@ class ClaudeAgent:
         env: Mapping[str, str] | None = None,
         cli_path: str | None = None,
         hold: float = 0.0,
+        titles: bool = True,
         roots: Sequence[Path | str] | None = None,
         limits: Limits | None = None,
         max_sessions: int = 64,
@@ -71,6 +73,7 @@ class ClaudeAgent:
         cli = cli_path or given_option(options, "cli_path")
         self._cli_path = None if cli is None else str(cli)
         self._hold = hold
+        self._titles = titles
         self._roots = roots
         self._limits = limits or Limits()
         self._max_sessions = max_sessions
@@ -124,6 +127,7 @@ class ClaudeAgent:
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,
+            names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,
         )

@@ -23,6 +23,7 @@ from turnwire.core.conversation.news import (
     hear_of_delivery,
     hear_of_refusal,
     hear_of_tasks,
+    hear_of_title,
     says_idle,
     turn_of_task,
 )
@@ -85,6 +86,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_delivery(d, event)
         case ev.SystemEvent(subtype="choice_refused"):
             hear_of_refusal(d, event)
+        case ev.SystemEvent(subtype="session_title_changed"):
+            hear_of_title(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
