@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
@@ -91,6 +91,7 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     model: str | None = None
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
+    max_thinking_tokens: int | None = None  # what a person chose, whatever the options say
     fork: NativeFork | None = None  # begin one that knows a part of another; where none is resumed
     # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
     # cannot tell what it costs need not.
@@ -162,9 +163,16 @@ class AgentSession(Protocol):
         it cannot, it is told in words. Either way its turn goes on.
         """
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Go on with another model, or ask more, or less; none: as it was. It does nothing where
-        the agent has no choice: then its capabilities do not name the command.
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Go on with another model, or ask or think more, or less; none: as it was, but of thinking:
+        as the session began. It does nothing where the agent has no choice: then its capabilities do
+        not name the command. What it does not take it tells of, with `choice_refused`.
         """
 
     async def control(self, control: Control) -> ControlResult:

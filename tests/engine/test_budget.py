@@ -112,10 +112,8 @@ def test_all_conversations_of_a_user_spend_from_one_budget(path: Path) -> None:
             await refused(second)
             budget = await engine.budget_of("ann")
             assert budget is not None
-            assert (budget.spent, budget.resets_at) == (
-                pytest.approx(1.2),
-                "2026-02-01T00:00:00.000Z",
-            )
+            assert budget.spent == pytest.approx(1.2)
+            assert budget.resets_at == "2026-02-01T00:00:00.000Z"
         clock = ManualClock(ms_of("2026-02-01T00:00:00.000Z"))
         async with playing(path, 0.4, settings=PER_USER, clock=clock) as (engine, agent):
             await says(await engine.open(second.id), agent, "a new month")

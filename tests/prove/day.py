@@ -160,6 +160,7 @@ class Day:
         person = Person(talk, cat, self.journal)
         first = await person.say("q-1", "long")
         await person.choose("model q-1", "fast")
+        await person.control("control q-1")
         said = [await person.say(f"q-{number}", f"hello {number}") for number in range(2, 7)]
         ids = [answer.ack.queue_id if answer else None for answer in said]
         if ids[2] and ids[0]:
@@ -193,6 +194,7 @@ class Day:
         await person.rest()
         stopped = await person.say("c-3", "long")
         await person.choose("model c-3", "fast")
+        await person.control("control c-3")
         await person.stop("stop c-3", stopped, "continue")
         await person.rest()
         await person.say("c-4", "permission")

@@ -77,7 +77,7 @@ class Asked(Line, frozen=True):
     """Somebody asks for something; what they are told is in a later line, or they never were."""
 
     talk: str
-    kind: str  # send, answer, decide, stop, choose, queue
+    kind: str  # send, answer, decide, stop, choose, control, queue
     name: str  # client_message_id
     about: Any = None  # the words, the request, the turn, the change
 

@@ -20,6 +20,7 @@ from msgspec import Raw
 
 from tests.engine.clients import number_of
 from tests.prove.journal import Asked, Came, Got, Journal, Lines, Satisfied, Told, load
+from turnwire.core.controls import McpReconnect
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
@@ -251,6 +252,16 @@ class Person:
             name,
             model,
             lambda: self.talk.set_model(model, user="ann", client_message_id=name),
+        )
+
+    async def control(self, name: str) -> None:
+        """Ask something of the agent beside the talk."""
+        asked = McpReconnect("files")
+        await self.ask(
+            "control",
+            name,
+            "files",
+            lambda: self.talk.control(asked, user="ann", client_message_id=name),
         )
 
     async def answer(self, request_id: str, kind: str, name: str) -> None:

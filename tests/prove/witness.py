@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from tests.prove.journal import Handed, Journal, Opened, Said, Stopped
 from turnwire.agents.demo import DemoAgent
@@ -19,6 +19,7 @@ from turnwire.agents.wire import runs_as_child
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult, Done
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
@@ -45,7 +46,10 @@ class WitnessAgent:
         self._journal = Path(journal)
         self._agent = DemoAgent(**options)
         self.capabilities = structs.replace(
-            self._agent.capabilities, commands=["session.set_model"], models=["slow", "fast"]
+            self._agent.capabilities,
+            commands=["session.set_model", "session.control"],
+            models=["slow", "fast"],
+            controls=["mcp_reconnect"],
         )
 
     def unavailable(self) -> str | None:
@@ -110,8 +114,17 @@ class WitnessSession:
         self._journal.write(handed)
         await self._session.deliver(replies, resumed=resumed)
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
         await self._session.choose(model=model, permission_mode=permission_mode)
+
+    async def control(self, control: Control) -> ControlResult:
+        return Done()
 
     async def interrupt(self) -> None:
         self._journal.write(Stopped(talk=self._talk, session=self._name, how="asked"))

@@ -76,10 +76,12 @@ def test_a_conversation_is_forked(tmp_path: Path) -> None:
 
 def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
-        for wanted, limit in ((None, 2.0), (0.5, 0.5), (9, 2.0)):
-            options = {} if wanted is None else {"max_budget_usd": wanted}
-            begun = await http.post("/api/conversations", json={"options": options})
-            assert begun.json()["status"]["budget"] == {"spent": 0.0, "limit": limit}
+        for wanted, limit in ((0.5, 0.5), (9, 2.0)):
+            options = {"max_budget_usd": wanted}
+            less = await http.post("/api/conversations", json={"options": options})
+            assert less.json()["status"]["budget"] == {"spent": 0.0, "limit": limit}
+        begun = await http.post("/api/conversations", json={})
+        assert begun.json()["status"]["budget"] == {"spent": 0.0, "limit": 2.0}
         strange = {"options": {"max_budget_usd": "much"}}
         assert (await http.post("/api/conversations", json=strange)).status_code == 400
         told = (await http.get("/api/budget")).json()["budget"]

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from turnwire.agents import wire
 from turnwire.agents.process import GuardedProcess
@@ -140,9 +141,15 @@ class ChildSession:
         self._tell(wire.Deliver(list(replies), resumed))
         self._in_turn = self._in_turn or resumed
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Another model, or another permission mode."""
-        self._tell(wire.Choose(model, permission_mode))
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Another model, another permission mode, more or less reasoning."""
+        self._tell(wire.Choose(model, permission_mode, max_thinking_tokens))
 
     async def control(self, control: Control) -> ControlResult:
         """Whoever reads the events reads the answer, too."""

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+
 from turnwire.core.controls import Control, ControlResult, name_of
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
@@ -56,7 +58,13 @@ class LocalSession:
             await asyncio.wait(tasks)
         return []
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
         """There is only one of each, unless whoever inherits says otherwise."""
 
     async def control(self, control: Control) -> ControlResult:

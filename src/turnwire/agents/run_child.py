@@ -75,8 +75,8 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _
                 await session.prompt(content, turn_uuid=turn_uuid)
             case wire.Deliver(replies=replies, resumed=resumed):
                 await session.deliver(replies, resumed=resumed)
-            case wire.Choose(model=model, permission_mode=mode):
-                await session.choose(model=model, permission_mode=mode)
+            case wire.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):
+                await session.choose(model=model, permission_mode=mode, max_thinking_tokens=tokens)
             case wire.Ask() as asked:
                 task = asyncio.create_task(_control(session, asked, output))
                 asking.add(task)

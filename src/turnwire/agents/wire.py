@@ -9,7 +9,7 @@ import os
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
@@ -70,10 +70,11 @@ class Deliver(_Line, frozen=True):
 
 
 class Choose(_Line, frozen=True):
-    """Another model, or another permission mode."""
+    """Another model, another permission mode, more or less reasoning."""
 
     model: str | None = None
     permission_mode: str | None = None
+    max_thinking_tokens: int | UnsetType | None = UNSET
 
 
 class Ask(_Line, frozen=True):

@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from turnwire.client.address import check, is_local
+from turnwire.core.controls import AgentControl, ControlResult
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.view import View
 from turnwire.dialects.v2 import commands as c
@@ -169,6 +170,30 @@ class ClientConversation:
         """Remove, replace or move what waits, or let a held queue go on."""
         change = c.QueueChange(action, queue_id, content, before)
         return await self._ask(c.QueueCommand(payload=change))
+
+    async def set_model(self, model: str | None) -> p.Accepted:
+        """Go on with another model; None: the agent's default."""
+        return await self._ask(c.SetModel(payload=c.ModelChoice(model)))
+
+    async def set_permission_mode(self, mode: str) -> p.Accepted:
+        """Have the agent ask more, or less."""
+        return await self._ask(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)))
+
+    async def set_max_thinking_tokens(self, max_thinking_tokens: int | None) -> p.Accepted:
+        """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
+        choice = c.ThinkingChoice(max_thinking_tokens)
+        return await self._ask(c.SetMaxThinkingTokens(payload=choice))
+
+    async def rewind_files(self, message_sequence: int, *, dry_run: bool = False) -> list[str]:
+        """Put the files back as they were before a message: which ones that were, or would be."""
+        to = c.RewindTo(message_sequence, dry_run)
+        return (await self._ask(c.Rewind(payload=to))).files or []
+
+    async def control(self, control: AgentControl) -> ControlResult:
+        """Ask something of the agent beside the talk. It is woken up for it if it sleeps."""
+        accepted = await self._ask(c.ControlCommand(payload=control))
+        result: ControlResult = msgspec.convert(accepted.result, ControlResult)
+        return result
 
     async def _ask(self, command: c.ClientFrame) -> p.Accepted:
         if self._closed is not None:

@@ -163,4 +163,5 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     last_turn_id: int | None = None  # which turn that was
     title: str | None = None  # empty: it has none any more; absent: as it was told before
     totals: Totals | None = None
+    max_thinking_tokens: int | None = None  # absent: as the agent is used to
     budget: Budget | None = None  # absent: it may cost whatever it takes

@@ -591,6 +591,7 @@ class Engine:
             able.images,
             able.models,
             able.permission_modes,
+            able.controls,
             able.forks,
         )
 

@@ -319,7 +319,9 @@ class Live:
                 return
         after, effects = step(self.state, asked)
         frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
+        reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, asked.at))
+        reach(CrashPoint.ASK_WRITTEN)
         kept = None if only_asks(asked.control) else receipt
         self._controls[asked.control_id] = _Pending(asked, [ask], kept)
         self._publish(after, frames)
@@ -490,6 +492,7 @@ class Live:
             self.state.model,
             self.state.permission_mode,
             row.options,
+            self.state.max_thinking_tokens,
             row.native_from if self._native_session_id is None else None,
         )
 

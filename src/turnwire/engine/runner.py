@@ -162,10 +162,12 @@ class AgentRunner:
                 reach(CrashPoint.DELIVERS)
                 await session.deliver(self._names.replies(replies), resumed=resume)
                 reach(CrashPoint.DELIVERED)
-            case e.Choose(model=model, permission_mode=mode):
+            case e.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):
                 if self._session is not None:  # the next one is opened with it
                     reach(CrashPoint.CHOOSES)
-                    await self._session.choose(model=model, permission_mode=mode)
+                    await self._session.choose(
+                        model=model, permission_mode=mode, max_thinking_tokens=tokens
+                    )
                     reach(CrashPoint.CHOSEN)
             case e.AskAgent() as asked:
                 await self._control(asked)

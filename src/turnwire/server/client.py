@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -55,6 +55,7 @@ class Client:
         self._nonsense = 0
         self._hasty = 0
         self._closing: asyncio.Task[None] | None = None
+        self._beside: set[asyncio.Task[None]] = set()
         self.outlet = outlet(
             send, wire, size=self.settings.buffer_bytes, ended=self.end, now=self._loop.time
         )
@@ -93,6 +94,8 @@ class Client:
             await self.open()
             await self._read(receive)
         finally:
+            for task in self._beside:
+                task.cancel()
             self.leave()
             self.outlet.stop()
             if self._closing is not None:
@@ -143,6 +146,12 @@ class Client:
             self.close(4505)
         elif self._hasty >= self.settings.frames_at_once + _TOO_OFTEN:
             self.close(4003, Refused("RATE_LIMITED", retry_after=10))
+
+    def do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        """What takes long must not keep what the client says next waiting: a stop, a heartbeat."""
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     # --- its end ----------------------------------------------------------------------------------
 

@@ -28,6 +28,8 @@ _ACKS: dict[type, type[f.Frame]] = {
     c.Rewind: f.RewindAck,
     c.SetModel: f.SetModelAck,
     c.SetPermissionMode: f.SetPermissionModeAck,
+    c.SetMaxThinkingTokens: f.SetMaxThinkingTokensAck,
+    c.ControlCommand: f.ControlAck,
 }
 
 
@@ -58,6 +60,8 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         command.payload.model if isinstance(command, c.SetModel) else None,
         ack.mode,
         ack.files,
+        ack.max_thinking_tokens,
+        ack.result,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
 
@@ -116,6 +120,12 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             return await talk.set_model(model.model, user=user, client_message_id=own_id)
         case c.SetPermissionMode(payload=mode):
             return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
+        case c.SetMaxThinkingTokens(payload=most):
+            return await talk.set_max_thinking_tokens(
+                most.max_thinking_tokens, user=user, client_message_id=own_id
+            )
+        case c.ControlCommand(payload=control):
+            return await talk.control(control, user=user, client_message_id=own_id)
         case _:  # an agent lists it, but conversations cannot do it
             raise Refused("NOT_SUPPORTED", type=name)
 

@@ -86,7 +86,12 @@ class Connection(Client):
         check_id(command.client_message_id)
         if isinstance(command, c.Heartbeat):
             self.outlet.put(self._beat(command.client_message_id))
-            return
+        elif isinstance(command, c.Rewind | c.ControlCommand):
+            self.do_beside(self._carry_out(command))  # the agent answers, and may take its time
+        else:
+            await self._carry_out(command)
+
+    async def _carry_out(self, command: c.ClientFrame) -> None:
         answered = False
 
         def accepted(answer: Any) -> None:

@@ -74,6 +74,9 @@ class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
 
     title: str | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
+    model: str | UnsetType | None = UNSET
+    permission_mode: str | UnsetType = UNSET
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET
 
 
 def conversation_json(service: Service, row: ConversationRow) -> ConversationJson:
@@ -138,6 +141,12 @@ async def change(service: Service, request: Request, who: Who) -> Response:
     """PATCH /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     wanted = await read_json(request, ChangesJson, service.settings.max_body_bytes)
+    if wanted.model is not UNSET:
+        await talk.set_model(wanted.model, user=who.name)
+    if wanted.permission_mode is not UNSET:
+        await talk.set_permission_mode(wanted.permission_mode, user=who.name)
+    if wanted.max_thinking_tokens is not UNSET:
+        await talk.set_max_thinking_tokens(wanted.max_thinking_tokens, user=who.name)
     if wanted.title is not UNSET:
         await talk.rename(check_title(wanted.title), user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:

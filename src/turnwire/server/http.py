@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server import beside, conversations, layers, news, page
+from turnwire.server import beside, controls, conversations, layers, news, page
 from turnwire.server.answers import SAFE_HEADERS, json_answer, not_allowed, not_found, problem
 from turnwire.server.auth import cookie_name
 from turnwire.server.cors import is_preflight, preflight_answer, telling
@@ -41,6 +41,12 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/conversations/{id}/messages", "GET", conversations.messages),
     ("/api/conversations/{id}/messages/{sequence}", "GET", layers.layers),
     ("/api/conversations/{id}/export", "GET", conversations.export),
+    ("/api/conversations/{id}/rewind", "POST", controls.rewind),
+    ("/api/conversations/{id}/control", "POST", controls.control),
+    ("/api/conversations/{id}/mcp", "GET", controls.mcp),
+    ("/api/conversations/{id}/context", "GET", controls.context),
+    ("/api/conversations/{id}/models", "GET", controls.models),
+    ("/api/conversations/{id}/commands", "GET", controls.commands),
     ("/api/budget", "GET", beside.budget),
     ("/api/search", "GET", beside.search),
     ("/api/inbox", "GET", beside.inbox),

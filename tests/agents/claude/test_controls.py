@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import programs, stage
+from tests.agents.claude.stage import Stage, bash, programs, stage
+from tests.agents.processes import wait_until_gone
+from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Say, ToolUse
@@ -71,3 +75,103 @@ async def test_files_are_put_back_as_they_were_before_a_message_also_by_another_
         audit = await it.store.audit(conversation_id="talk")
         by = [(row.action, row.by) for row in audit if row.action == "rewind"]
         assert by == [("rewind", None), ("rewind", "ann"), ("rewind", None)]
+
+
+async def ask(it: Stage, control: c.AgentControl) -> Any:
+    return (await it.talk.control(control, user="ann")).ack.result
+
+
+def tools(it: Stage) -> set[str]:
+    """Those that the model was offered last."""
+    return {tool["name"] for tool in it.api.requests[-1].body["tools"]}
+
+
+async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path) -> None:
+    server = str(Path(__file__).with_name("mcp_server.py"))
+    options = {
+        "model": "claude-sonnet-4-5",
+        "mcp_servers": {"colours": {"type": "stdio", "command": sys.executable, "args": [server]}},
+        "allowed_tools": ["mcp__colours__pick"],
+        "env": {"ENABLE_TOOL_SEARCH": "0"},
+    }
+    pick = [Say([ToolUse("mcp__colours__pick", {}, id=name, cuts=None)]) for name in ("p1", "p2")]
+    async with stage(
+        tmp_path, "Hello.", "Hello.", pick[0], "Blue.", pick[1], "Then not.", options=options
+    ) as it:
+        # Nothing was said yet: the process is started for it.
+        servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
+        assert "colours" in servers
+        await it.says("hi")
+        servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
+        assert servers["colours"] == c.McpServer(
+            "colours", "connected", transport="stdio", tools=["pick"]
+        )
+        assert "mcp__colours__pick" in tools(it)
+        assert await ask(it, c.McpToggle("colours", False)) == c.Done()
+        servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
+        assert servers["colours"].status == "disabled"
+        await it.says("hi again")
+        assert "mcp__colours__pick" not in tools(it)
+        assert await ask(it, c.McpToggle("colours", True)) == c.Done()
+        assert await ask(it, c.McpReconnect("colours")) == c.Done()
+        with pytest.raises(Refused, match="Server not found: nobody"):
+            await ask(it, c.McpReconnect("nobody"))
+        with pytest.raises(Refused, match="cannot be switched off"):
+            await ask(it, c.McpToggle("turnwire", False))
+
+        await it.talk.send("pick a colour")
+        asked = await it.asked()
+        colour, count = [question.id for question in asked.questions]
+        assert [o.label for o in asked.questions[0].options] == ["red", "blue"]
+        await it.talk.answer(asked.question_id, {colour: "blue", count: "3"})
+        await it.ends()
+        said = it.told["p1"].partition("\n<system-reminder>")[0]
+        assert said == '{"action": "accept", "content": {"colour": "blue", "count": 3}}'
+        assert not it.results[asked.question_id].is_error
+
+        await it.talk.send("and another")
+        await it.talk.answer((await it.asked()).question_id, "")
+        await it.ends()
+        assert it.told["p2"].startswith('{"action": "decline"}')
+        audit = await it.store.audit(conversation_id="talk")
+        actions = {row.action for row in audit if row.by == "ann"}
+        assert actions == {"mcp_status", "mcp_toggle", "mcp_reconnect", "control_failed"}
+
+
+async def test_context_models_commands_thinking_and_work_in_the_background(
+    tmp_path: Path,
+) -> None:
+    sleeps = Say([bash("sleep 1000", "b1", run_in_background=True)])
+    async with stage(
+        tmp_path,
+        *("Hello.", "Hello.", "Hello.", "Hello."),
+        *(sleeps, "It runs.", "It was stopped."),
+        options={"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]},
+    ) as it:
+        await it.says("hi")
+        used = await ask(it, c.ContextUsage())
+        assert 0 < used.total_tokens < used.max_tokens
+        assert "System prompt" in {part.name for part in used.parts}
+        assert "default" in {model.model for model in (await ask(it, c.ListModels())).models}
+        assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
+
+        before = it.api.requests[-1].body.get("thinking")
+        await it.talk.set_max_thinking_tokens(2000, user="ann")
+        await it.says("think a little")
+        assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000
+        await it.stop()
+        await it.start_again()
+        await it.says("and now?")
+        assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000, "a restart keeps it"
+        await it.talk.set_max_thinking_tokens(None)
+        await it.says("as before")
+        assert it.api.requests[-1].body.get("thinking") == before
+
+        await it.says("sleep in the background")
+        with pytest.raises(Refused, match="Nothing called 'nobody'"):
+            await ask(it, c.StopTask("nobody"))
+        [task] = (await it.talk.status()).background_tasks
+        [sleep] = [pid for pid, name in programs().items() if name == "sleep"]
+        assert await ask(it, c.StopTask(task.task_id)) == c.Done()
+        await it.seen.until(f.SessionState, lambda frame: not frame.payload.background_tasks)
+        assert not await asyncio.to_thread(wait_until_gone, [sleep])

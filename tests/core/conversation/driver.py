@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.content import Content, TextContent
+from turnwire.core.controls import name_of
 from turnwire.core.conversation import Conversation, Options, step
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -392,8 +393,11 @@ def command_line(command: e.Command) -> str:
                 what = reply.decision or reply.answer
                 line += f" {reply.request_id}={what}"
             return line
-        case e.Choose(model=model, permission_mode=mode):
-            return f"choose {model} {mode}"
+        case e.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):
+            thinks = "" if tokens is UNSET else f" {tokens}"
+            return f"choose {model} {mode}{thinks}"
+        case e.AskAgent(control=control):
+            return f"ask {name_of(control)}"
         case e.StopAgent(turn_id=turn_id, force=force):
             return f"{'kill' if force else 'stop'} {turn_id}"
         case e.CloseAgent():

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from tests.core.conversation.driver import whose
 from turnwire.core import events as ev
-from turnwire.core.content import TextContent
+from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
 from turnwire.core.conversation.budget import (
@@ -31,7 +31,7 @@ def spent(dollars: float, c: Conversation = LIMITED) -> Conversation:
 
 
 def said(c: Conversation, budget: UserBudget | None = None) -> Conversation:
-    words = [TextContent("hello")]
+    words: list[Content] = [TextContent("hello")]
     asked = i.Said(at=1, content=words, queue_id="q", trace_id="t", budget=budget)
     return step(c, asked)[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.core.conversation.driver import Talk, refusal, running
+from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.dialects.v2 import frames as f
 
@@ -33,6 +34,27 @@ def test_another_permission_mode() -> None:
 
 def test_no_choice_at_all_is_refused() -> None:
     assert refusal(lambda: Talk().do(i.Chose(at=0))) == "INVALID_PAYLOAD"
+
+
+def test_more_or_less_reasoning_and_as_it_was_again() -> None:
+    talk = running()
+    assert talk.do(i.Chose(at=talk.now, max_thinking_tokens=0)).ack == e.Ack(max_thinking_tokens=0)
+    assert talk.status.max_thinking_tokens == 0
+    talk.do(i.Chose(at=talk.now, max_thinking_tokens=None))
+    assert talk.status.max_thinking_tokens is None
+    assert talk.commands == ["choose None None 0", "choose None None None"]
+    audit = [w for w in talk.writes if isinstance(w, e.Audit)][-1]
+    assert audit.data["max_thinking_tokens"] is None
+
+
+def test_reasoning_that_the_agent_refuses_is_not_kept() -> None:
+    talk = running()
+    talk.do(i.Chose(at=talk.now, max_thinking_tokens=5000))
+    asked, stays = {"max_thinking_tokens": 5000}, {"max_thinking_tokens": None}
+    talk.news("choice_refused", wanted={"max_thinking_tokens": 9}, stays=stays)
+    assert talk.status.max_thinking_tokens == 5000, "a later choice is not touched"
+    talk.news("choice_refused", wanted=asked, stays=stays)
+    assert talk.status.max_thinking_tokens is None
 
 
 def refused(talk: Talk, wanted: dict[str, str], stays: dict[str, str]) -> Talk:

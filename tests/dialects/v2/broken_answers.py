@@ -87,6 +87,16 @@ def another_mode_was_chosen(s: Session) -> None:
     s.payload("session.set_permission_mode.ack")["mode"] = "plan"
 
 
+@breaks("wrong_answer", "02")
+def it_thinks_more_than_was_chosen(s: Session) -> None:
+    s.payload("session.set_max_thinking_tokens.ack")["max_thinking_tokens"] = 9000
+
+
+@breaks("wrong_answer", "02")
+def a_control_has_no_result(s: Session) -> None:
+    del s.payload("session.control.ack")["result"]
+
+
 @breaks("wrong_duplicate", "04")
 def a_repeat_is_not_marked(s: Session) -> None:
     del s.payload("user.input_response.ack", 1)["duplicate"]
@@ -399,3 +409,8 @@ def the_state_tells_of_a_model_before_it_was_acknowledged(s: Session) -> None:
 @breaks("answer_after_effect", "06")
 def the_mode_changes_before_that_was_acknowledged(s: Session) -> None:
     s.move("session.set_permission_mode.ack", by=1)
+
+
+@breaks("answer_after_effect", "02")
+def it_thinks_less_before_that_was_acknowledged(s: Session) -> None:
+    s.move("session.set_max_thinking_tokens.ack", by=1)

@@ -62,6 +62,11 @@ def the_queue_was_changed_and_no_state_tells_of_it(s: Session) -> None:
 
 @breaks("state_missing", "02")
 def another_model_was_chosen_and_no_state_tells_of_it(s: Session) -> None:
+    s.drop("session.state", -2)
+
+
+@breaks("state_missing", "02")
+def it_thinks_less_and_no_state_tells_of_it(s: Session) -> None:
     s.drop("session.state", -1)
 
 
@@ -195,12 +200,17 @@ def the_model_is_one_that_nobody_chose(s: Session) -> None:
 @breaks("wrong_state", "02")
 def the_model_is_not_the_one_that_was_chosen(s: Session) -> None:
     s.drop("session.system_event", -1)
-    s.payload("session.state", -1)["model"] = "claude-sonnet-4-5"
+    s.payload("session.state", -2)["model"] = "claude-sonnet-4-5"
 
 
 @breaks("wrong_state", "06")
 def the_mode_is_not_the_one_that_was_chosen(s: Session) -> None:
     s.payload("session.state", -1)["permission_mode"] = "plan"
+
+
+@breaks("wrong_state", "02")
+def it_thinks_otherwise_than_was_chosen(s: Session) -> None:
+    s.payload("session.state", -1)["max_thinking_tokens"] = 9000
 
 
 # --- background work ----------------------------------------------------------------------------

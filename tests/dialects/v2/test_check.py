@@ -492,7 +492,8 @@ def test_the_agents_default_model_may_be_any() -> None:
     session.client("session.set_model")["payload"]["model"] = None
     del session.payload("session.set_model.ack")["model"]
     session.drop("session.system_event", -1)
-    session.payload("session.state", -1)["model"] = "claude-opus-4-1"
+    for state in (-2, -1):
+        session.payload("session.state", state)["model"] = "claude-opus-4-1"
     session.number_frames()
     assert check(session.lines).violations == []
 
@@ -513,10 +514,20 @@ def test_what_was_chosen_before_needs_no_state() -> None:
     chosen.client("session.set_model")["payload"]["model"] = "claude-sonnet-4-5"
     chosen.payload("session.set_model.ack")["model"] = "claude-sonnet-4-5"
     chosen.drop("session.system_event", -1)
-    chosen.drop("session.state", -1)
+    chosen.drop("session.state", -2)
+    chosen.payload("session.state", -1)["model"] = "claude-sonnet-4-5"
     for each in (session, chosen):
         each.number_frames()
         assert check(each.lines).violations == []
+
+
+def test_to_think_as_before_needs_no_state() -> None:
+    session = Session("02")
+    del session.lines[session.place("session.state", -1)]
+    session.client("session.set_max_thinking_tokens")["payload"]["max_thinking_tokens"] = None
+    del session.payload("session.set_max_thinking_tokens.ack")["max_thinking_tokens"]
+    session.number_frames()
+    assert check(session.lines).violations == []
 
 
 def test_the_agents_own_news_may_change_the_model_and_the_mode() -> None:
@@ -527,7 +538,8 @@ def test_the_agents_own_news_may_change_the_model_and_the_mode() -> None:
     assert check(session.lines).violations == []
     kept = Session("02")
     kept.payload("session.system_event", -1).update(subtype="model_fallback", data=None)
-    kept.payload("session.state", -1)["model"] = "claude-opus-4-1"
+    for state in (-2, -1):
+        kept.payload("session.state", state)["model"] = "claude-opus-4-1"
     kept.drop("session.set_model", side="client")
     kept.drop("session.set_model.ack")
     kept.number_frames()

@@ -350,6 +350,28 @@ def test_a_refusal_names_the_field_and_says_what_to_do(
 
 
 @pytest.mark.parametrize(
+    ("payload", "said"),
+    [
+        ({"control": "dance"}, "`payload.control`: Invalid value 'dance'"),
+        ({"control": "mcp_reconnect"}, "`payload.server` is missing: add it"),
+        ({"server": "files"}, "`payload.control` is missing: add it"),
+        (
+            {"control": "mcp_status", "server": "files"},
+            "`payload.server` is not known: correct its name, or leave it out",
+        ),
+    ],
+)
+def test_a_control_is_one_that_there_is_with_what_it_needs(
+    payload: dict[str, Any], said: str
+) -> None:
+    frame = {"type": "session.control", "payload": payload}
+    with pytest.raises(Refused) as caught:
+        codec.read_command(frame)
+    assert caught.value.message == f"session.control: {said}"
+    assert not validator("v2-client").is_valid(frame)
+
+
+@pytest.mark.parametrize(
     ("fields", "said"),
     [
         (

@@ -42,7 +42,9 @@ export const frames: Record<string, string> = {
   "user.queue.ack": "",
   "user.rewind.ack": "",
   "session.set_model.ack": "",
-  "session.set_permission_mode.ack": ""
+  "session.set_permission_mode.ack": "",
+  "session.set_max_thinking_tokens.ack": "",
+  "session.control.ack": ""
 };
 
 /** Which object each tag of a union stands for. */
@@ -104,6 +106,7 @@ export const shapes: Record<string, Record<string, string>> = {
   Capabilities: {
     agent: "string",
     commands: "string[]",
+    controls: "string[]=[]",
     images: "boolean=false",
     models: "string[]=[]",
     permission_modes: "string[]=[]"
@@ -126,6 +129,7 @@ export const shapes: Record<string, Record<string, string>> = {
     background_tasks: "BackgroundTask[]=[]",
     last_turn: "TurnEnd?",
     last_turn_id: "integer?",
+    max_thinking_tokens: "integer?",
     model: "string?",
     permission_mode: "string?",
     queue_held: "boolean=false",

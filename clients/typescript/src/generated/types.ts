@@ -7,10 +7,12 @@ export interface Accepted {
   delivered_as?: string;
   /** this frame came before: the first answer again */
   duplicate?: boolean;
-  /** user.rewind: the files that were put back */
+  /** user.rewind: the files that were put back, or would be */
   files?: Array<string>;
   /** user.message: the queue had been held, and goes on now */
   held?: boolean;
+  /** session.set_max_thinking_tokens */
+  max_thinking_tokens?: number;
   /** session.set_permission_mode */
   mode?: string;
   /** session.set_model */
@@ -21,6 +23,8 @@ export interface Accepted {
   queue_id?: string;
   /** an answer: what it answers */
   request_id?: string;
+  /** session.control: a ControlResult */
+  result?: unknown;
   /** user.message: the turn that it started; user.interrupt: the turn */
   turn_id?: number;
 }
@@ -219,6 +223,8 @@ export interface Capabilities {
   agent: string;
   /** the client frames that will not be refused with NOT_SUPPORTED */
   commands: Array<string>;
+  /** for session.control */
+  controls?: Array<string>;
   /** a user.message may hold pictures */
   images?: boolean;
   /** for session.set_model, where the agent lists them */
@@ -258,6 +264,21 @@ export interface Chunk {
   parent_tool_use_id?: string;
   /** all so far, up to chunk_seq */
   snapshot?: boolean;
+}
+
+/** The agent has done it, and this is what it says. */
+export interface ControlAck {
+  type: "session.control.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
 }
 
 /** A turn was stopped. Durable. */
@@ -843,6 +864,21 @@ export interface SessionSystemEvent {
   payload: SystemNews;
 }
 
+/** The agent thinks that much from now on. */
+export interface SetMaxThinkingTokensAck {
+  type: "session.set_max_thinking_tokens.ack";
+  conversation_id: string;
+  /** null: not about a turn */
+  turn_id: number | null;
+  /** counts the frames of this connection from 1; null in a replayed event */
+  sequence: number | null;
+  /** ISO 8601, UTC, with `Z` */
+  timestamp: string;
+  /** 32 hex digits, one for each turn; null: not about a turn */
+  trace_id: string | null;
+  payload: Accepted;
+}
+
 /** The model was changed. */
 export interface SetModelAck {
   type: "session.set_model.ack";
@@ -886,6 +922,8 @@ export interface Status {
   last_turn?: TurnEnd;
   /** which turn that was */
   last_turn_id?: number;
+  /** absent: as the agent is used to */
+  max_thinking_tokens?: number;
   model?: string;
   permission_mode?: string;
   /** nothing starts until a person continues it */
@@ -1143,6 +1181,19 @@ export interface UserWords {
 export interface Beat {
 }
 
+/** How full is the context, and of what? */
+export interface ContextUsage {
+  control: "context_usage";
+}
+
+/** Ask something of the agent beside the talk. It is woken up for it if it sleeps. */
+export interface ControlCommand {
+  type: "session.control";
+  /** one of capabilities.controls */
+  payload: McpStatus | McpReconnect | McpToggle | StopTask | ContextUsage | ListModels | ListCommands;
+  client_message_id?: string | null;
+}
+
 /** A sign of life. */
 export interface Heartbeat {
   type: "session.heartbeat";
@@ -1162,6 +1213,36 @@ export interface Interrupt {
   type: "user.interrupt";
   payload: Stop;
   client_message_id?: string | null;
+}
+
+/** Which slash commands are there? */
+export interface ListCommands {
+  control: "commands";
+}
+
+/** Which models may be chosen? */
+export interface ListModels {
+  control: "models";
+}
+
+/** Connect to one of them again. */
+export interface McpReconnect {
+  control: "mcp_reconnect";
+  /** its name, as `mcp_status` says it */
+  server: string;
+}
+
+/** How are the MCP servers? */
+export interface McpStatus {
+  control: "mcp_status";
+}
+
+/** Switch one of them on or off, until the agent's process ends. */
+export interface McpToggle {
+  control: "mcp_toggle";
+  /** its name, as `mcp_status` says it */
+  server: string;
+  enabled: boolean;
 }
 
 /** Use another model from the next turn on. */
@@ -1290,6 +1371,13 @@ export interface SentText {
   citations?: Array<unknown> | null;
 }
 
+/** Choose how much the agent may think before it answers. */
+export interface SetMaxThinkingTokens {
+  type: "session.set_max_thinking_tokens";
+  payload: ThinkingChoice;
+  client_message_id?: string | null;
+}
+
 /** Choose the model. */
 export interface SetModel {
   type: "session.set_model";
@@ -1310,6 +1398,19 @@ export interface Stop {
   turn_id: number;
   /** what becomes of the messages that wait */
   queue?: "clear" | "continue" | "hold";
+}
+
+/** End what works in the background. */
+export interface StopTask {
+  control: "stop_task";
+  /** one of the state's `background_tasks` */
+  task_id: string;
+}
+
+/** Think more, or less. */
+export interface ThinkingChoice {
+  /** 0: not at all; null: as it began */
+  max_thinking_tokens: number | null;
 }
 
 /** A shell command the agent ran by itself. */
@@ -1719,6 +1820,14 @@ export interface RpcGetCapabilities {
   provider?: string | null;
 }
 
+/** The agent's slash commands. */
+export interface RpcGetCommands {
+}
+
+/** How full the agent's context is, and of what. */
+export interface RpcGetContextUsage {
+}
+
 /** The newest messages of this conversation. */
 export interface RpcGetHistory {
 }
@@ -1732,6 +1841,10 @@ export interface RpcGetHistorySessions {
 
 /** How the agent's MCP servers are. */
 export interface RpcGetMcpStatus {
+}
+
+/** The models that may be chosen. */
+export interface RpcGetModels {
 }
 
 /** A picture. */
@@ -1819,6 +1932,7 @@ export interface RpcRewindFiles {
 
 /** Think more, or less. */
 export interface RpcSetMaxThinkingTokens {
+  /** 0: not at all; null: as it began */
   max_thinking_tokens: number | null;
 }
 
@@ -1832,6 +1946,18 @@ export interface RpcSetModel {
 export interface RpcSetPermissionMode {
   /** one of the capabilities' permission_modes */
   mode: string;
+}
+
+/** End what works in the background. */
+export interface RpcStopTask {
+  /** one of the state's `background_tasks` */
+  task_id: string;
+}
+
+/** Switch one of the agent's MCP servers on or off, until its process ends. */
+export interface RpcToggleMcp {
+  server: string;
+  enabled: boolean;
 }
 
 /** A picture by its address. */
@@ -2190,6 +2316,8 @@ export type ServerFrame =
   | RewindAck
   | SetModelAck
   | SetPermissionModeAck
+  | SetMaxThinkingTokensAck
+  | ControlAck
   | UnknownFrame;
 
 export type ClientFrame =
@@ -2201,6 +2329,8 @@ export type ClientFrame =
   | Rewind
   | SetModel
   | SetPermissionMode
+  | SetMaxThinkingTokens
+  | ControlCommand
   | Heartbeat;
 
 export type RpcMessage =
@@ -2279,6 +2409,11 @@ export interface RpcCalls {
   getHistorySessions: RpcGetHistorySessions;
   getMcpStatus: RpcGetMcpStatus;
   reconnectMcp: RpcReconnectMcp;
+  toggleMcp: RpcToggleMcp;
+  stopTask: RpcStopTask;
+  getContextUsage: RpcGetContextUsage;
+  getModels: RpcGetModels;
+  getCommands: RpcGetCommands;
   getCapabilities: RpcGetCapabilities;
   rewindFiles: RpcRewindFiles;
 }

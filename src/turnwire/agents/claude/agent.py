@@ -41,6 +41,7 @@ class ClaudeAgent:
         commands=[
             "session.set_model",
             "session.set_permission_mode",
+            "session.set_max_thinking_tokens",
             "session.control",
             "user.rewind",
         ],
@@ -130,6 +131,7 @@ class ClaudeAgent:
             names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,
+            max_thinking_tokens=start.max_thinking_tokens,
         )
         told = tell(options, cli, session.ask)
         try:

@@ -21,11 +21,13 @@ _EPHEMERAL = ("session_title_changed",)  # the title is kept, and not that it ch
 
 
 def is_for_sdk(message: claude.ClaudeMessage) -> bool:
-    """The control protocol is the SDK's, but for permissions and for our own tool."""
+    """The control protocol is the SDK's, but for what people answer, and for our own tool."""
     match message:
         case control.ControlResponse() | control.ControlCancelRequest():
             return True
-        case control.ControlRequest(request=control.CanUseTool()):
+        case control.ControlRequest(
+            request=control.CanUseTool() | control.Elicitation() | control.RequestUserDialog()
+        ):
             return False
         case control.ControlRequest(request=control.McpMessage(server_name=server)):
             return server != SERVER

@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any
 
 import msgspec
-from msgspec import Raw, structs
+from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.agents.claude import controls, questions
+from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
@@ -60,10 +61,16 @@ class ClaudeSession(LocalSession):
         names_itself: bool = False,
         model: str | None = None,
         permission_mode: str | None = None,
+        max_thinking_tokens: int | None = None,
     ) -> None:
         super().__init__()
         self._name = native_session_id
-        self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
+        self._chosen: dict[str, Any] = {
+            "model": model,
+            "permission_mode": permission_mode or "default",
+            "max_thinking_tokens": None,
+        }
+        self._thinks = max_thinking_tokens
         self._is_nameless = names_itself  # until it has a first message to be named by
         self._gate = questions.Gate(hold)
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
@@ -71,6 +78,7 @@ class ClaudeSession(LocalSession):
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
         self._permissions = Permissions()
+        self._elicitations = Elicitations()
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._process.below())
         # What waits until it is known who died of a stop.
@@ -105,6 +113,8 @@ class ClaudeSession(LocalSession):
         self._about = msgspec.convert(about or {}, InitializeAnswer)
         # A session that ended with a question put aside asks it again, without being told to.
         self._resumes = self._about.session_state == "running"
+        if self._thinks is not None:  # no option of its command line, which could not be taken back
+            await self._choose("max_thinking_tokens", self._thinks, self._think)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -142,6 +152,8 @@ class ClaudeSession(LocalSession):
             if reply.kind == "permission":
                 self._decide(reply)
                 continue
+            if self._answer_server(reply):
+                continue
             if in_words := resumed and not self._resumes:
                 words.append(reply)  # the process that asked was lost before it put it aside
             else:
@@ -156,20 +168,42 @@ class ClaudeSession(LocalSession):
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
 
+    def _answer_server(self, reply: Reply) -> bool:
+        """Whether it was an MCP server that asked: then the program is told, and the log."""
+        answer = self._elicitations.answer(reply)
+        if answer is None:
+            return False
+        self._answer(reply.request_id, answer[0])
+        if answer[1] is not None:
+            self._say(ev.UserMessage(*self._adapter.whose(None), [answer[1]], "tool"))
+        return True
+
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
         about = {"request_id": reply.request_id, "delivered_as": how}
         self._say(told_by_us(self._adapter.session_id, "answer_delivered", **about))
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
-        """Another model, or another permission mode, from now on."""
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
             await self._choose("model", model, self._client.set_model)
         if permission_mode is not None:
             await self._choose("permission_mode", permission_mode, self._client.set_permission_mode)
+        if max_thinking_tokens is not UNSET:
+            await self._choose("max_thinking_tokens", max_thinking_tokens, self._think)
 
-    async def _choose(self, what: str, wanted: str, tell: Callable[[str], Awaitable[None]]) -> None:
+    async def _think(self, tokens: int | None) -> None:
+        said = {"subtype": "set_max_thinking_tokens", "max_thinking_tokens": tokens}
+        await self._request(said)
+
+    async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
         try:
             await tell(wanted)
         except Exception as error:  # the SDK raises bare ones
@@ -369,7 +403,10 @@ class ClaudeSession(LocalSession):
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
         self._permissions.hear(message)
+        self._elicitations.hear(message)
         match message:
+            case control.ControlRequest(request_id, control.RequestUserDialog()):
+                self._answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.BackgroundTasksChanged(tasks=tasks):

@@ -61,6 +61,7 @@ class Draft:
         self.last_turn_id = before.last_turn_id
         self.totals = before.totals
         self.title = before.title
+        self.max_thinking_tokens = before.max_thinking_tokens
         self.title_by = before.title_by
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
@@ -108,6 +109,7 @@ class Draft:
             self.last_turn_id,
             self.totals,
             self.title,
+            self.max_thinking_tokens,
             self.title_by,
         )
 

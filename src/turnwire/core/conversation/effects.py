@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
@@ -128,10 +128,11 @@ class Deliver(_Effect, frozen=True):
 
 
 class Choose(_Effect, frozen=True):
-    """Go on with another model, or ask more, or less. One that is not open hears it when it is."""
+    """Go on with another model, or ask or think more, or less. One that is not open hears it when it is."""
 
     model: str | None
     permission_mode: str | None
+    max_thinking_tokens: int | UnsetType | None = UNSET
 
 
 class AskAgent(_Effect, frozen=True):
@@ -169,6 +170,7 @@ class Ack(_Effect, frozen=True):
     outcome: Literal["requested", "already_ended"] | None = None
     model: str | None = None
     mode: str | None = None
+    max_thinking_tokens: int | None = None
     files: list[str] | None = None  # that were put back, or would be
     result: ControlResult | None = None  # of any other control
 

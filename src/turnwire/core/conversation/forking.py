@@ -34,6 +34,7 @@ def forked(
         last_turn_id=last_turn_id,
         title=c.title if head or c.title_by is not None else None,
         title_by=c.title_by,
+        max_thinking_tokens=c.max_thinking_tokens,
     )
 
 

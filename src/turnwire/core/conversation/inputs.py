@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
@@ -102,10 +102,11 @@ class Renamed(_Asked, frozen=True, kw_only=True):
 
 
 class Chose(_Asked, frozen=True, kw_only=True):
-    """Another model or another permission mode; what is absent stays."""
+    """Another model, another permission mode, more or less reasoning; what is absent stays."""
 
     model: str | None = None
     permission_mode: str | None = None
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | UnsetType | None = UNSET  # none: the default
 
 
 class Controls(_Asked, frozen=True, kw_only=True):

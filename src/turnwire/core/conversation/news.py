@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, Struct, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
@@ -46,6 +46,7 @@ class _SessionState(Struct, frozen=True, gc=False):
 class _Choice(Struct, frozen=True, gc=False):
     model: str | None = None
     permission_mode: str | None = None
+    max_thinking_tokens: int | UnsetType | None = UNSET
 
 
 class _ChoiceRefused(Struct, frozen=True, gc=False):
@@ -111,6 +112,9 @@ def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:
         d.model = news.stays.model
     if news.wanted.permission_mode is not None and news.wanted.permission_mode == d.permission_mode:
         d.permission_mode = news.stays.permission_mode
+    stays = news.stays.max_thinking_tokens
+    if stays is not UNSET and news.wanted.max_thinking_tokens == d.max_thinking_tokens:
+        d.max_thinking_tokens = stays
 
 
 def hear_of_title(d: Draft, event: ev.SystemEvent) -> None:

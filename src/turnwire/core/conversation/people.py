@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import check_budgets
@@ -115,19 +115,23 @@ def renamed(d: Draft, name: i.Renamed) -> None:
 
 
 def chose(d: Draft, choice: i.Chose) -> None:
-    """Another model, which the log tells of, or another permission mode."""
-    model, mode = choice.model, choice.permission_mode
-    if not (model or mode):
-        raise Refused("INVALID_PAYLOAD", "Name a model or a permission mode.")
+    """Another model, which the log tells of, another permission mode, more or less reasoning."""
+    model, mode, tokens = choice.model, choice.permission_mode, choice.max_thinking_tokens
+    if not (model or mode) and tokens is UNSET:
+        raise Refused("INVALID_PAYLOAD", "Name a model, a permission mode or max_thinking_tokens.")
     if model and model != d.model:
         turn_id = d.turn.turn_id if d.turn else None
         d.add_event(
             "system", f"Model: {model}", turn_id, {"subtype": "model", "data": {"model": model}}
         )
     d.model, d.permission_mode = model or d.model, mode or d.permission_mode
-    d.audit("chose", choice.by, model=model, permission_mode=mode)
-    d.commands.append(Choose(model, mode))
+    chosen: dict[str, object] = {"model": model, "permission_mode": mode}
     d.ack = Ack(model=model, mode=mode)
+    if tokens is not UNSET:
+        d.max_thinking_tokens = chosen["max_thinking_tokens"] = tokens
+        d.ack = structs.replace(d.ack, max_thinking_tokens=tokens)
+    d.audit("chose", choice.by, **chosen)
+    d.commands.append(Choose(model, mode, tokens))
 
 
 def _check_names(request: OpenRequest, answer: object) -> None:

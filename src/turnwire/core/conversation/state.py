@@ -171,6 +171,7 @@ class Conversation(_State, frozen=True):
     last_turn_id: int | None = None
     totals: Totals = Totals()
     title: str | None = None
+    max_thinking_tokens: int | None = None  # none: as the agent is used to
     title_by: TitleBy | None = None  # none: it is the beginning of the first message
 
 
@@ -210,6 +211,7 @@ def status_of(c: Conversation) -> Status:
         c.last_turn_id,
         c.title,
         c.totals,
+        c.max_thinking_tokens,
         budget_of(c),
     )
 

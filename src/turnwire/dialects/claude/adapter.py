@@ -16,6 +16,7 @@ from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.answers import InterruptReceipt, read_answer
 from turnwire.dialects.claude.cost import CostMeter
+from turnwire.dialects.claude.elicitation import asked_with
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
 from turnwire.dialects.claude.plan import Plan
@@ -306,7 +307,10 @@ class ClaudeStreamAdapter(StreamFollower):
             case control.McpMessage(message=message):
                 asked = _mcp_question(message)
                 return [self._question(frame.request_id, asked, line)] if asked else []
-            case control.Elicitation() | control.RequestUserDialog() as request:
+            case control.Elicitation() as request:
+                asked = control.CanUseTool("request_input", asked_with(request))
+                return [self._question(frame.request_id, asked, line)]
+            case control.RequestUserDialog() as request:
                 kind = str(request.__struct_config__.tag)
                 news = ev.SystemEvent("claude", self.session_id, None, None, kind, Raw(line.raw))
                 return [news]

@@ -17,6 +17,8 @@ __all__ = [
     "Answer",
     "ContextCategory",
     "ContextUsageAnswer",
+    "DialogAnswer",
+    "ElicitationAnswer",
     "HookAnswer",
     "HookOutput",
     "InitializeAnswer",
@@ -175,6 +177,20 @@ class HookAnswer(_Answer, frozen=True, rename={"hook_specific_output": "hookSpec
     reason: str | None = None
 
 
+class ElicitationAnswer(_Answer, frozen=True):
+    """What a person says to an MCP server."""
+
+    action: str  # accept, decline or cancel
+    content: dict[str, Any] | None = None  # accept: the form's fields
+
+
+class DialogAnswer(_Answer, frozen=True):
+    """What a person did with a dialog."""
+
+    behavior: str  # completed or cancelled
+    result: Any = None
+
+
 class McpAnswer(_Answer, frozen=True, rename={"mcp_response": "mcp_response"}):
     """The JSON-RPC answer of the host's MCP server."""
 
@@ -193,6 +209,8 @@ Answer: TypeAlias = (
     | SettingsAnswer
     | HookAnswer
     | McpAnswer
+    | ElicitationAnswer
+    | DialogAnswer
     | NoAnswer
     | control.PermissionAllow
     | control.PermissionDeny
@@ -212,6 +230,8 @@ ANSWERS: dict[type[Struct], Any] = {
     control.CanUseTool: control.PermissionResult,
     control.HookCallback: HookAnswer,
     control.McpMessage: McpAnswer,
+    control.Elicitation: ElicitationAnswer,
+    control.RequestUserDialog: DialogAnswer,
 }
 
 

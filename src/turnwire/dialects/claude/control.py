@@ -133,13 +133,22 @@ class Elicitation(_Request, frozen=True, tag="elicitation"):
 
     mcp_server_name: str | None = None
     message: str | None = None
-    requested_schema: Any = None
+    requested_schema: Any = None  # of a form: a JSON Schema of an object with plain fields
+    mode: str | None = None  # `form` or `url`
+    url: str | None = None  # an address that the person is to open
+    elicitation_id: str | None = None
+    property_order: list[str] | None = None  # of the form's fields
+    title: str | None = None
+    display_name: str | None = None
+    description: str | None = None
 
 
 class RequestUserDialog(_Request, frozen=True, tag="request_user_dialog"):
-    """The agent wants a dialog shown."""
+    """The agent wants a dialog shown. It asks only hosts that said they can show that kind."""
 
-    dialog: Any = None
+    dialog_kind: str | None = None
+    payload: Any = None
+    tool_use_id: str | None = None
 
 
 # --- requests: the host asks the agent --------------------------------------------------------

@@ -15,9 +15,12 @@ __all__ = [
     "Content",
     "Disconnect",
     "GetCapabilities",
+    "GetCommands",
+    "GetContextUsage",
     "GetHistory",
     "GetHistorySessions",
     "GetMcpStatus",
+    "GetModels",
     "GivenImage",
     "GivenText",
     "ImageSource",
@@ -34,6 +37,8 @@ __all__ = [
     "SetMaxThinkingTokens",
     "SetModel",
     "SetPermissionMode",
+    "StopTask",
+    "ToggleMcp",
     "UrlSource",
 ]
 
@@ -185,7 +190,7 @@ class SetPermissionMode(_Params, frozen=True):
 class SetMaxThinkingTokens(_Params, frozen=True):
     """Think more, or less."""
 
-    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: not at all; null: as it began
 
 
 class RewindFiles(_Params, frozen=True):
@@ -203,6 +208,31 @@ class ReconnectMcp(_Params, frozen=True):
     """Connect the agent to one of its MCP servers again."""
 
     server: _NotEmpty
+
+
+class ToggleMcp(_Params, frozen=True):
+    """Switch one of the agent's MCP servers on or off, until its process ends."""
+
+    server: _NotEmpty
+    enabled: bool
+
+
+class StopTask(_Params, frozen=True):
+    """End what works in the background."""
+
+    task_id: _NotEmpty  # one of the state's `background_tasks`
+
+
+class GetContextUsage(_Params, frozen=True):
+    """How full the agent's context is, and of what."""
+
+
+class GetModels(_Params, frozen=True):
+    """The models that may be chosen."""
+
+
+class GetCommands(_Params, frozen=True):
+    """The agent's slash commands."""
 
 
 # --- the log ------------------------------------------------------------------------------------
@@ -242,6 +272,11 @@ Method: TypeAlias = (
     | RewindFiles
     | GetMcpStatus
     | ReconnectMcp
+    | ToggleMcp
+    | StopTask
+    | GetContextUsage
+    | GetModels
+    | GetCommands
     | GetHistory
     | LoadHistory
     | GetHistorySessions
@@ -261,6 +296,11 @@ METHODS: dict[str, type[Method]] = {
     "getHistorySessions": GetHistorySessions,
     "getMcpStatus": GetMcpStatus,
     "reconnectMcp": ReconnectMcp,
+    "toggleMcp": ToggleMcp,
+    "stopTask": StopTask,
+    "getContextUsage": GetContextUsage,
+    "getModels": GetModels,
+    "getCommands": GetCommands,
     "getCapabilities": GetCapabilities,
     "rewindFiles": RewindFiles,
 }

@@ -68,6 +68,8 @@ def shown_by_state(status: Status, log: LogCheck) -> _Causes:
                 return log.state.changes_to(status, model=model.model)
             case c.SetPermissionMode(payload=mode):
                 return log.state.changes_to(status, mode=mode.mode)
+            case c.SetMaxThinkingTokens(payload=choice):
+                return log.state.thinks_otherwise(status, choice.max_thinking_tokens)
             case _:
                 return False
 

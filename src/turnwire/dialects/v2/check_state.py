@@ -40,12 +40,13 @@ class StateCheck:
         self._told: Status | None = None  # the latest one of this connection
         self.running: bool | None = None  # the agent works; None: nobody can know
         self._causes: set[str] = set()  # what has changed the state since
-        # What news since then may have changed: `mode`, `model`, or to `model=` which one; `tasks`,
+        # What news since then may have changed: `mode`, `thinks`, `model`, or to `model=` which one; `tasks`,
         # and `task` where the news was of one.
         self._changeable: set[str] = set()
         self._spoke: bool | None = True  # since the last request ended; None: nobody can know
         self._model: str | None = None
         self._mode: str | None = None
+        self._thinks: int | None = None  # tokens
         self._totals = Totals()  # what they must be, and the least that they may be
         self._title: str | None = None
 
@@ -133,6 +134,16 @@ class StateCheck:
         else:
             self._causes.add(what)
 
+    def asked_to_think(self, tokens: int | None) -> None:
+        """The same for more reasoning, or less."""
+        if tokens != self._thinks:
+            self._causes.add("thinks")
+            self._thinks = tokens
+
+    def thinks_otherwise(self, status: Status, tokens: int | None) -> bool:
+        """Whether a state tells of this much reasoning, and it was another before."""
+        return self._told is not None and tokens == status.max_thinking_tokens != self._thinks
+
     def changes_to(
         self, status: Status, *, model: str | None = None, mode: str | None = None
     ) -> bool:
@@ -168,6 +179,7 @@ class StateCheck:
         if status.state != "waiting_input":
             self._spoke = self._spoke or status.state == "streaming"
         self._model, self._mode = status.model, status.permission_mode
+        self._thinks = status.max_thinking_tokens
         self._totals = status.totals or self._totals
         self._title = self._title if status.title is None else status.title
         self._causes.clear()
@@ -256,6 +268,9 @@ class StateCheck:
             return f"model is {status.model}, not {self._model}"
         if status.permission_mode != self._mode and exact and "mode" not in self._changeable:
             return f"permission_mode is {status.permission_mode}, not {self._mode}"
+        thinks = status.max_thinking_tokens
+        if thinks != self._thinks and exact and "thinks" not in self._changeable:
+            return f"max_thinking_tokens is {thinks}, not {self._thinks}"
         if self._title is not None and status.title not in (None, self._title):
             return f"title is {status.title!r}, not {self._title!r}"
         return None
@@ -272,6 +287,7 @@ _WORDS = {
     "queue": "the queue changed",
     "model": "the model changed",
     "mode": "the permission mode changed",
+    "thinks": "max_thinking_tokens changed",
 }
 
 
@@ -291,7 +307,7 @@ def _changeable(news: p.SystemNews) -> set[str]:
         "plan",
         "rewind",
     ):
-        may |= {"model", "mode"}
+        may |= {"model", "mode", "thinks"}
     return may
 
 

@@ -65,6 +65,8 @@ _RIGHT: dict[type[c.ClientFrame], Callable[[Any, p.Accepted], bool]] = {
     c.Rewind: lambda _, a: a.files is not None,
     c.SetModel: lambda asked, a: a.model == asked.model,
     c.SetPermissionMode: lambda asked, a: a.mode == asked.mode,
+    c.SetMaxThinkingTokens: lambda asked, a: a.max_thinking_tokens == asked.max_thinking_tokens,
+    c.ControlCommand: lambda _, a: a.result is not None,
 }
 
 
@@ -111,6 +113,8 @@ def follow(command: c.ClientFrame, answer: p.Accepted, log: LogCheck) -> None:
             log.state.asked_for("model", answer.model)
         case c.SetPermissionMode():
             log.state.asked_for("mode", answer.mode)
+        case c.SetMaxThinkingTokens():
+            log.state.asked_to_think(answer.max_thinking_tokens)
         case _:
             pass
 

@@ -7,11 +7,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from turnwire.core.content import Blob, FileContent, ImageContent, TextContent
+from turnwire.core.controls import AgentControl
 from turnwire.dialects.v2.payloads import Decision, QueueFate
 
 __all__ = [
     "Beat",
     "ClientFrame",
+    "ControlCommand",
     "Heartbeat",
     "InputResponse",
     "Interrupt",
@@ -31,9 +33,11 @@ __all__ = [
     "SentFile",
     "SentImage",
     "SentText",
+    "SetMaxThinkingTokens",
     "SetModel",
     "SetPermissionMode",
     "Stop",
+    "ThinkingChoice",
 ]
 
 _NotEmpty: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -166,6 +170,12 @@ class PermissionModeChoice(_Wish, frozen=True):
     mode: str  # one of capabilities.permission_modes
 
 
+class ThinkingChoice(_Wish, frozen=True):
+    """Think more, or less."""
+
+    max_thinking_tokens: Annotated[int, Meta(ge=0)] | None  # 0: not at all; null: as it began
+
+
 class Beat(_Wish, frozen=True):
     """Nothing, but a sign of life."""
 
@@ -229,6 +239,18 @@ class SetPermissionMode(_Command, frozen=True, tag="session.set_permission_mode"
     payload: PermissionModeChoice
 
 
+class SetMaxThinkingTokens(_Command, frozen=True, tag="session.set_max_thinking_tokens"):
+    """Choose how much the agent may think before it answers."""
+
+    payload: ThinkingChoice
+
+
+class ControlCommand(_Command, frozen=True, tag="session.control"):
+    """Ask something of the agent beside the talk. It is woken up for it if it sleeps."""
+
+    payload: AgentControl  # one of capabilities.controls
+
+
 class Heartbeat(_Command, frozen=True, tag="session.heartbeat"):
     """A sign of life."""
 
@@ -244,5 +266,7 @@ ClientFrame: TypeAlias = (
     | Rewind
     | SetModel
     | SetPermissionMode
+    | SetMaxThinkingTokens
+    | ControlCommand
     | Heartbeat
 )

@@ -22,6 +22,7 @@ __all__ = [
     "AssistantToolCall",
     "AssistantToolProgress",
     "AssistantToolResult",
+    "ControlAck",
     "ConversationInterrupted",
     "ConversationUpdated",
     "Frame",
@@ -42,6 +43,7 @@ __all__ = [
     "SessionResumed",
     "SessionState",
     "SessionSystemEvent",
+    "SetMaxThinkingTokensAck",
     "SetModelAck",
     "SetPermissionModeAck",
     "TurnStarted",
@@ -268,6 +270,18 @@ class SetPermissionModeAck(Frame, frozen=True, tag="session.set_permission_mode.
     payload: p.Accepted
 
 
+class SetMaxThinkingTokensAck(Frame, frozen=True, tag="session.set_max_thinking_tokens.ack"):
+    """The agent thinks that much from now on."""
+
+    payload: p.Accepted
+
+
+class ControlAck(Frame, frozen=True, tag="session.control.ack"):
+    """The agent has done it, and this is what it says."""
+
+    payload: p.Accepted
+
+
 class UnknownFrame(Unknown, frozen=True, tag_field="type", tag="unknown", gc=False):
     """A frame of a type this version does not know. A client passes over it.
 
@@ -308,5 +322,7 @@ ServerFrame: TypeAlias = (
     | RewindAck
     | SetModelAck
     | SetPermissionModeAck
+    | SetMaxThinkingTokensAck
+    | ControlAck
     | UnknownFrame
 )

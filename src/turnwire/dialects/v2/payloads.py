@@ -61,6 +61,7 @@ class Capabilities(_Payload, frozen=True):
     images: bool = False  # a user.message may hold pictures
     models: list[str] = []  # for session.set_model, where the agent lists them
     permission_modes: list[str] = []  # for session.set_permission_mode
+    controls: list[str] = []  # for session.control
     fork: bool = False  # POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED
 
 
@@ -369,7 +370,9 @@ class Accepted(_Payload, frozen=True):
     outcome: Annotated[str, known(StopOutcome)] | None = None  # user.interrupt
     model: str | None = None  # session.set_model
     mode: str | None = None  # session.set_permission_mode
-    files: list[str] | None = None  # user.rewind: the files that were put back
+    files: list[str] | None = None  # user.rewind: the files that were put back, or would be
+    max_thinking_tokens: int | None = None  # session.set_max_thinking_tokens
+    result: Any = None  # session.control: a ControlResult
 
 
 class HeartbeatAck(_Payload, frozen=True):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from turnwire.core.controls import AgentControl
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
@@ -16,15 +19,24 @@ if TYPE_CHECKING:
     from turnwire.server.rpc.stay import Stay
     from turnwire.server.service import Service
 
-__all__ = ["ask", "capabilities", "take_reply"]
+__all__ = ["ask", "capabilities", "take_reply", "takes_long"]
 
 # What each method needs an agent to be able to do; none of the others needs anything.
 _NEEDS = {
     "setModel": "session.set_model",
     "setPermissionMode": "session.set_permission_mode",
+    "setMaxThinkingTokens": "session.set_max_thinking_tokens",
     "rewindFiles": "user.rewind",
 }
-_NOBODY_CAN = ("setMaxThinkingTokens", "getMcpStatus", "reconnectMcp")
+_NEEDS_CONTROL = {
+    "getMcpStatus": "mcp_status",
+    "reconnectMcp": "mcp_reconnect",
+    "toggleMcp": "mcp_toggle",
+    "stopTask": "stop_task",
+    "getContextUsage": "context_usage",
+    "getModels": "models",
+    "getCommands": "commands",
+}
 
 
 def capabilities(service: Service, agent: str | None) -> r.Capabilities:
@@ -35,7 +47,8 @@ def capabilities(service: Service, agent: str | None) -> r.Capabilities:
     methods = [
         method
         for method in m.METHODS
-        if method not in _NOBODY_CAN and _NEEDS.get(method, "user.message") in able.commands
+        if _NEEDS.get(method, "user.message") in able.commands
+        and (method not in _NEEDS_CONTROL or _NEEDS_CONTROL[method] in able.controls)
     ]
     options = known.capabilities.options if known else []
     return r.Capabilities(name, methods, able.images, able.models, able.permission_modes, options)
@@ -62,12 +75,28 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
         case m.SetPermissionMode(mode=mode):
             await _do(c.SetPermissionMode(payload=c.PermissionModeChoice(mode)), stay, connection)
             connection.answer(call.id, {"mode": mode})
+        case m.SetMaxThinkingTokens(max_thinking_tokens=most):
+            choice = c.ThinkingChoice(most)
+            await _do(c.SetMaxThinkingTokens(payload=choice), stay, connection)
+            connection.answer(call.id, {"max_thinking_tokens": most})
         case m.RewindFiles(sequence=number, dry_run=dry_run):
             given = await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
             connection.answer(call.id, {"files": given.ack.files})
         case _:
-            said = f"No agent offers {call.method} here. The capabilities say what there is."
-            raise Refused("NOT_SUPPORTED", said, method=call.method)
+            given = await _do(c.ControlCommand(payload=_control(call)), stay, connection)
+            connection.answer(call.id, given.ack.result)
+
+
+def takes_long(call: r.Call) -> bool:
+    """Whether it is the agent that answers."""
+    return call.method == "rewindFiles" or call.method in _NEEDS_CONTROL
+
+
+def _control(call: r.Call) -> AgentControl:
+    """In the words of the other door."""
+    given = {"control": _NEEDS_CONTROL[call.method], **msgspec.to_builtins(call.params)}
+    control: AgentControl = msgspec.convert(given, AgentControl)
+    return control
 
 
 async def _query(

@@ -56,7 +56,7 @@ class RpcConnection(Client):
     def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
         super().__init__(service, who, send, wire, RpcOutlet)
         self._stay: Stay | None = None  # in a conversation
-        self._answered: str | None = None  # the call that is carried out, once it is answered
+        self._answered: set[str] = set()  # of the calls that are carried out
 
     def leave(self) -> None:
         """Follow no longer."""
@@ -74,7 +74,12 @@ class RpcConnection(Client):
     async def take(self, value: Any) -> None:
         """Carry a call out and answer it, or take the answer to one of ours."""
         frame = r.read_frame(value)
-        self._answered = None
+        if isinstance(frame, r.Call) and asking.takes_long(frame):
+            self.do_beside(self._take(frame))
+        else:
+            await self._take(frame)
+
+    async def _take(self, frame: r.Call | r.Reply) -> None:
         try:
             if isinstance(frame, r.Reply):
                 await asking.take_reply(frame, self._stay, self)
@@ -83,14 +88,16 @@ class RpcConnection(Client):
         except TurnwireError as error:
             refused = refusal_of(error)
             refused.data["id"] = frame.id
-            if self._answered != frame.id:
+            if frame.id not in self._answered:
                 self.outlet.put(rpc_error(refused))
             if refused.code == "CONVERSATION_NOT_FOUND" and self._is_gone(refused):
                 self.end(refused)
         except Exception:
             _log.exception("conversation %s: a call failed", self.conversation_id)
-            if self._answered != frame.id:
+            if frame.id not in self._answered:
                 self.outlet.put(rpc_error(Refused("INTERNAL_ERROR", id=frame.id)))
+        finally:
+            self._answered.discard(frame.id)
 
     def _is_gone(self, refused: Refused) -> bool:
         return self._stay is not None and refused.data.get("conversation_id") == self._stay.talk.id
@@ -135,7 +142,7 @@ class RpcConnection(Client):
 
     def put(self, call_id: str, *frames: Written) -> None:
         """The answer to a call, and what follows it at once."""
-        self._answered = call_id
+        self._answered.add(call_id)
         self.outlet.receive([*frames])
 
     # --- a conversation ---------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+"""What is asked of the agent beside the talk."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.conversation.driver import Talk, refusal, running
+from turnwire.core import controls as c
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import ErrorCode
+from turnwire.dialects.v2 import frames as f
+
+BACK = c.Rewind(1, "talk:1")
+
+
+def asks(talk: Talk, control: c.Control, by: str | None = "ada") -> e.Effects:
+    return talk.do(i.Controls(at=talk.now, control_id="c1", control=control, by=by))
+
+
+def hears(
+    talk: Talk,
+    control: c.Control,
+    result: c.ControlResult | None = None,
+    code: ErrorCode | None = None,
+) -> e.Effects:
+    ended = i.Controlled(
+        at=talk.now, control_id="c1", control=control, by="ada", result=result, code=code
+    )
+    return talk.do(ended)
+
+
+def test_the_agent_is_asked_in_the_middle_of_a_turn_and_its_answer_is_the_ack() -> None:
+    talk = running()
+    talk.forget()
+    assert asks(talk, c.McpToggle("files", False)).ack is None, "the agent has not answered yet"
+    assert talk.commands == ["ask mcp_toggle"]
+    assert hears(talk, c.McpToggle("files", False), c.Done()).ack == e.Ack(result=c.Done())
+    audit = [w for w in talk.writes if isinstance(w, e.Audit)][-1]
+    assert (audit.action, audit.by) == ("mcp_toggle", "ada")
+    assert audit.data == {"server": "files", "enabled": False}
+    assert not talk.told, "nobody else is told"
+
+
+def test_files_that_were_put_back_are_an_entry_outside_of_any_turn() -> None:
+    talk = running().ends()
+    asks(talk, BACK)
+    assert hears(talk, BACK, c.Rewound(["a", "b"])).ack == e.Ack(files=["a", "b"])
+    told = talk.frame(f.SessionSystemEvent)
+    assert (told.subtype, told.text) == ("rewind", "Put back: a, b")
+    assert told.data == {"message_sequence": 1, "files": ["a", "b"], "by": "ada"}
+    asks(talk, BACK)
+    hears(talk, BACK, c.Rewound([]))
+    assert talk.frame(f.SessionSystemEvent).text == "No file had to be put back"
+
+
+def test_a_rewind_that_is_only_asked_about_leaves_no_trace_in_the_log_even_in_a_turn() -> None:
+    talk = running()
+    would = c.Rewind(1, "talk:1", dry_run=True)
+    before = len(talk.log)
+    asks(talk, would)
+    assert hears(talk, would, c.Rewound(["a"])).ack == e.Ack(files=["a"])
+    assert len(talk.log) == before
+
+
+def test_files_are_not_put_back_while_a_turn_may_change_them() -> None:
+    assert refusal(lambda: asks(running(), BACK)) == "AGENT_UNAVAILABLE"
+
+
+def test_an_agent_that_sleeps_over_a_question_is_not_woken_up_for_a_control() -> None:
+    talk = running().asks("q1").lose_agent()
+    assert talk.phase() == "suspended"
+    assert refusal(lambda: asks(talk, c.McpStatus())) == "AGENT_UNAVAILABLE"
+
+
+def test_only_what_works_in_the_background_can_be_stopped() -> None:
+    talk = running()
+    assert refusal(lambda: asks(talk, c.StopTask("t1"))) == "INVALID_PAYLOAD"
+    talk.news("task_started", task_id="t1", is_backgrounded=True)
+    talk.forget()
+    asks(talk, c.StopTask("t1"))
+    assert talk.commands == ["ask stop_task"]
+
+
+def test_what_the_agent_refuses_is_written_down_and_changes_nothing() -> None:
+    talk = running().ends()
+    before = len(talk.log)
+    asks(talk, BACK)
+    assert hears(talk, BACK, code="NOT_SUPPORTED").ack is None
+    assert talk.audited()[-1] == ("control_failed", "ada")
+    assert len(talk.log) == before
+
+
+@pytest.mark.parametrize(
+    ("control", "only"),
+    [
+        (c.McpStatus(), True),
+        (c.ContextUsage(), True),
+        (c.Rewind(1, "t:1", dry_run=True), True),
+        (BACK, False),
+        (c.McpReconnect("x"), False),
+        (c.StopTask("x"), False),
+    ],
+)
+def test_what_only_asks_need_not_be_remembered(control: c.Control, only: bool) -> None:
+    assert c.only_asks(control) is only

@@ -1,0 +1,186 @@
+"""What is asked of an agent beside the talk, over every door of a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.server.scenes import Able, check_error, play
+from tests.server.serving import Serving
+from turnwire.agents.demo import DemoAgent
+from turnwire.client import ClientConversation
+from turnwire.core import controls as c
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+
+FILES = c.McpServer("files", "connected", tools=["read"])
+
+
+class Obliging(DemoAgent):
+    """Does whatever is asked of it, but for what hangs, breaks or is not there."""
+
+    capabilities = AgentCapabilities(
+        commands=[
+            *Able.capabilities.commands,
+            "session.set_max_thinking_tokens",
+            "session.control",
+        ],
+        models=["default", "m-1"],
+        permission_modes=["default", "plan"],
+        controls=[name for name in c.CONTROLS if name != "commands"],
+        questions_survive=True,
+    )
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.asked: list[c.Control] = []
+        self.go_on = asyncio.Event()
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        session = await super().open(start)
+        session.control = self.control  # type: ignore[method-assign]
+        return session
+
+    async def control(self, control: c.Control) -> c.ControlResult:
+        self.asked.append(control)
+        match control:
+            case c.Rewind():
+                return c.Rewound(["a.txt"])
+            case c.McpStatus():
+                return c.McpServers([FILES])
+            case c.McpReconnect(server="slow"):
+                await self.go_on.wait()
+                return c.Done()
+            case c.McpReconnect(server="broken"):
+                raise ZeroDivisionError
+            case c.McpReconnect(server="gone"):
+                raise AgentGone("It has left.")
+            case c.McpReconnect(server="files"):
+                return c.Done()
+            case c.McpReconnect(server=server):
+                raise Refused("INVALID_PAYLOAD", f"There is no server {server!r}.")
+            case c.ContextUsage():
+                return c.ContextUsed(10, 100, 10.0, "m-1", [c.ContextPart("Words", 10)])
+            case c.ListModels():
+                return c.Models([c.Model("m-1", "The first")])
+            case _:
+                return c.Done()
+
+
+def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Path) -> None:
+    agent = Obliging(delay=0)
+
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            offered = client.frames[0]["payload"]["capabilities"]
+            assert offered["controls"] == agent.capabilities.controls
+            for own_id in ("c-1", "c-1"):
+                await client.send("session.control", own_id, control="mcp_reconnect", server="slow")
+            await client.send("session.control", "c-2", control="mcp_status")
+            status = (await client.answer("c-2"))["payload"]
+            told = [{"name": "files", "status": "connected", "tools": ["read"]}]
+            assert status["result"] == {"control": "mcp_status", "servers": told}
+            agent.go_on.set()
+            first, again = [(await client.answer("c-1"))["payload"] for _ in range(2)]
+            assert first == {"client_message_id": "c-1", "result": {"control": "done"}}
+            assert again == {**first, "duplicate": True}, "it was asked once for both"
+            assert agent.asked.count(c.McpReconnect("slow")) == 1
+
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+            await client.send("user.rewind", "r-1", message_sequence=1)
+            assert (await client.answer("r-1"))["payload"]["files"] == ["a.txt"]
+            news = await client.until("session.system_event", lambda f: "rewind" in str(f))
+            assert news["payload"]["data"]["files"] == ["a.txt"]
+            assert agent.asked[-1] == c.Rewind(1, f"{name}:1"), "by the name that it was told"
+
+            await client.send("session.set_max_thinking_tokens", "t-1", max_thinking_tokens=0)
+            assert (await client.answer("t-1"))["payload"]["max_thinking_tokens"] == 0
+            state = await client.until("session.state", lambda f: "max_thinking" in str(f))
+            assert state["payload"]["max_thinking_tokens"] == 0
+
+            for server_name, code in {
+                "broken": "AGENT_ERROR",
+                "gone": "AGENT_UNAVAILABLE",
+                "else": "INVALID_PAYLOAD",
+            }.items():
+                wish = {"control": "mcp_reconnect", "server": server_name}
+                await client.send("session.control", f"no-{code}", **wish)
+                check_error((await client.answer(f"no-{code}"))["payload"], code)
+            await client.send("session.control", "no", control="commands")
+            error = (await client.answer("no"))["payload"]
+            check_error(error, "NOT_SUPPORTED")
+            assert "it has: mcp_status, " in error["message"]
+        audit = await server.service.store.audit(conversation_id=name)
+        actions = [row.action for row in audit]
+        assert actions.count("mcp_reconnect") == 4
+        assert actions.count("control_failed") == 3
+
+    play(tmp_path, scene, agents={"demo": agent})
+
+
+def test_over_rpc(tmp_path: Path) -> None:
+    agent = Obliging(delay=0)
+
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            methods = (await client.join())["capabilities"]["methods"]
+            assert {"rewindFiles", "getMcpStatus", "toggleMcp", "setMaxThinkingTokens"} <= {
+                *methods
+            }
+            assert "getCommands" not in methods
+            assert (await client.result("getMcpStatus"))["servers"][0]["name"] == "files"
+            assert (await client.result("getContextUsage"))["total_tokens"] == 10
+            assert (await client.result("getModels"))["models"][0]["model"] == "m-1"
+            assert await client.result("reconnectMcp", server="files") == {"control": "done"}
+            await client.result("toggleMcp", server="files", enabled=False)
+            assert agent.asked[-1] == c.McpToggle("files", False)
+            check_error(await client.refused("stopTask", task_id="t"), "INVALID_PAYLOAD")
+            check_error(await client.refused("getCommands"), "NOT_SUPPORTED")
+            chosen = await client.result("setMaxThinkingTokens", max_thinking_tokens=500)
+            assert chosen == {"max_thinking_tokens": 500}
+            await client.query("hello")
+            assert await client.result("rewindFiles", sequence=1, dry_run=True) == {
+                "files": ["a.txt"]
+            }
+
+    play(tmp_path, scene, agents={"demo": agent})
+
+
+def test_over_http_and_with_the_python_client(tmp_path: Path) -> None:
+    agent = Obliging(delay=0)
+
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        address = f"{server.url.replace('http', 'ws')}/ws/conversations/{name}"
+        async with ClientConversation(address, server.token) as talk, server.http() as http:
+            assert (await talk.control(c.McpStatus())) == c.McpServers([FILES])
+            assert (await talk.set_max_thinking_tokens(100)).max_thinking_tokens == 100
+            assert (await talk.set_model("m-1")).model == "m-1"
+            assert (await talk.set_permission_mode("plan")).mode == "plan"
+            await talk.send("hello")
+            async for frame in talk:
+                if isinstance(frame, f.AssistantComplete):
+                    break
+            here = f"/api/conversations/{name}"
+            assert await talk.rewind_files(2, dry_run=True) == ["a.txt"]
+            back = await http.post(f"{here}/rewind", json={"message_sequence": 2})
+            assert back.json() == {"files": ["a.txt"]}
+            assert (await http.get(f"{here}/mcp")).json()["servers"][0]["status"] == "connected"
+            assert (await http.get(f"{here}/context")).json()["percentage"] == 10.0
+            assert (await http.get(f"{here}/models")).json()["models"][0]["name"] == "The first"
+            refused = await http.get(f"{here}/commands")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (409, "NOT_SUPPORTED")
+            wish = {"control": "mcp_toggle", "server": "files", "enabled": True}
+            assert (await http.post(f"{here}/control", json=wish)).json() == {"control": "done"}
+            wrong = await http.post(f"{here}/control", json={"control": "dance"})
+            assert wrong.status_code == 400
+            chosen = {"model": None, "permission_mode": "default", "max_thinking_tokens": None}
+            status = (await http.patch(here, json=chosen)).json()["status"]
+            assert (status["model"], status["permission_mode"]) == ("default", "default")
+            assert "max_thinking_tokens" not in status
+
+    play(tmp_path, scene, agents={"demo": agent})
