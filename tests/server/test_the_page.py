@@ -54,6 +54,16 @@ def test_an_asset_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_whoever_gets_lost_is_told_so_in_words(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        lost = await http.get("/nowhere", headers={"Accept": "text/html,*/*;q=0.8"})
+        assert lost.status_code == 404
+        assert "<p>There is nothing at this address.</p>" in lost.text
+        assert (await http.get("/nowhere")).json()["error"]["code"] == "NOT_FOUND"
+
+    play(tmp_path, scene)
+
+
 def test_an_asset_is_packed_for_who_can_read_it(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         script = re.search(r"assets/index-[^\"]+\.js", (await http.get("/")).text)

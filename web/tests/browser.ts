@@ -1,4 +1,5 @@
 // A real browser, and what tests do in it.
+import { deepEqual } from "node:assert/strict";
 import {
   type Browser,
   type BrowserContext,
@@ -34,7 +35,7 @@ export async function openBrowser(): Promise<Browser> {
   });
 }
 
-/** A browser of its own, which has come in by a one-time link. What goes wrong in its pages is kept. */
+/** A browser of its own that is let in. What goes wrong in its pages is kept. */
 export class Person {
   readonly problems: string[] = [];
 
@@ -55,10 +56,11 @@ export class Person {
       viewport: { width: 1280, height: 860 },
       ...options,
     });
+    if (link === undefined) await context.addCookies(await server.cookies());
     const page = await context.newPage();
     const person = new Person(context, page, server);
     person.watch(page);
-    await page.goto(link ?? server.newLink());
+    await page.goto(link ?? `${server.url}/`);
     await page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
     return person;
   }
@@ -103,7 +105,9 @@ export class Person {
     return id;
   }
 
+  /** Nothing may have gone wrong in any of their pages. */
   async leave(): Promise<void> {
+    deepEqual(this.problems, []);
     await this.context.close();
   }
 }

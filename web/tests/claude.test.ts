@@ -1,40 +1,61 @@
-// The real Claude Code on the page; only its model follows a script.
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, Person, state } from "./browser";
+// The first five minutes with the real Claude Code; only its model follows a script.
+import type { Page } from "playwright-core";
+import { Person, say, state } from "./browser";
 import { Server } from "./server";
+import { stage } from "./stage";
 
-let browser: Browser;
-let server: Server;
+const { here, test } = stage(() => Server.withClaude());
 
-beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), Server.withClaude()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-});
+/** A picture of one green dot, as if it came from the clipboard. */
+async function paste(page: Page): Promise<void> {
+  await page.getByLabel("Message", { exact: true }).evaluate(async (field) => {
+    const canvas = new OffscreenCanvas(8, 8);
+    const pen = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
+    pen.fillStyle = "green";
+    pen.fillRect(0, 0, 8, 8);
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([await canvas.convertToBlob()], "dot.png", { type: "image/png" }));
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+  });
+}
 
-test("Claude writes a file, runs a command, asks and answers, and each is what it is on the page", async () => {
+test("Claude writes a file, runs a command, asks, is killed, goes on, and is shown a picture", async ({
+  expect,
+}) => {
+  const { browser, server } = here;
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
   page.setDefaultTimeout(60_000);
-  await person.begin("Write a greeting");
+  const id = await person.begin("Write a greeting");
   const bar = page.getByRole("region", { name: "Permission" });
   await bar.locator(".diff .added", { hasText: "def greet" }).waitFor();
+  const second = await person.tab(`/c/${id}`);
+  second.setDefaultTimeout(60_000);
   await bar.getByRole("button", { name: /^Allow/ }).click();
-  await bar.locator(".command-line", { hasText: "touch made" }).waitFor();
-  await bar.getByRole("button", { name: /^Allow/ }).click();
+  const other = second.getByRole("region", { name: "Permission" });
+  await other.locator(".command-line", { hasText: "touch made" }).waitFor();
+  await other.getByRole("button", { name: /^Allow/ }).click();
   const form = page.getByRole("region", { name: "Question" });
   await form.getByLabel("Blue").check();
   await form.getByLabel("Red").check();
+
+  await server.kill();
+  await page.locator(".line-banner.shown").waitFor();
+  await server.restart();
+  await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
+  await state(page, "Waits for you");
   await form.getByRole("button", { name: "Answer" }).click();
-  await page.locator(".answered", { hasText: "Blue" }).waitFor();
-  await page.locator("figure.code .hljs-keyword", { hasText: "def" }).waitFor();
-  await page.locator(".markdown td", { hasText: "greet.py" }).waitFor();
-  await state(page, "Ready");
-  await page.locator("details.tool.change .diff").waitFor();
-  await page.locator("details.tool.command .output", { hasText: "made it" }).waitFor();
+  for (const tab of [page, second]) {
+    await tab.locator(".answered", { hasText: "Blue" }).getByText("Red").waitFor();
+    await tab.locator("figure.code .hljs-keyword", { hasText: "def" }).waitFor();
+    await tab.locator(".markdown td", { hasText: "greet.py" }).waitFor();
+    await state(tab, "Ready");
+    await tab.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
+    await tab.locator("details.tool.change .diff").waitFor();
+    const command = tab.locator("details.tool.command");
+    await command.locator(".output", { hasText: "made it" }).waitFor();
+    await command.locator(".state.bad", { hasText: "exit 3" }).waitFor();
+  }
 
   const card = page.locator(".row", { has: page.locator("details.tool.command") });
   await card.hover();
@@ -47,6 +68,19 @@ test("Claude writes a file, runs a command, asks and answers, and each is what i
     .waitFor();
   await layers.getByRole("region", { name: "Normalized" }).getByText("tool_use").first().waitFor();
   await layers.getByRole("region", { name: "Frame" }).getByText("assistant.tool_call").waitFor();
-  expect(person.problems).toEqual([]);
+  await page.keyboard.press("Escape");
+
+  await page.getByLabel("Model").selectOption("haiku");
+  await page.getByLabel("Permissions").selectOption("plan");
+  await expect.poll(() => second.getByLabel("Model").inputValue()).toBe("haiku");
+  await expect.poll(() => second.getByLabel("Permissions").inputValue()).toBe("plan");
+  await paste(page);
+  await page.locator(".attached li:not(.loading) img").waitFor();
+  await say(page, "What is this?");
+  await second.getByText("I see a picture.").waitFor();
+  await state(second, "Ready");
+  const picture = second.locator(".row.said .pictures img");
+  await expect.poll(() => picture.evaluate((each) => (each as HTMLImageElement).naturalWidth)).toBe(8);
+  expect(await page.locator(".attached li").count()).toBe(0);
   await person.leave();
 });

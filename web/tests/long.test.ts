@@ -1,72 +1,55 @@
 // Ten thousand messages, and a transcript that means no good.
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openBrowser, Person } from "./browser";
 import { Server } from "./server";
+import { stage } from "./stage";
 
-let browser: Browser;
-let server: Server;
-let person: Person;
-
-beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+const { here, test } = stage(async () => {
+  const server = await Server.start();
   server.python("seed", "long", "10000");
   server.python("seed", "hostile");
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-});
-beforeEach(async () => {
-  person = await Person.enter(browser, server);
-});
-afterEach(async () => {
-  expect(person.problems).toEqual([]);
-  await person.leave();
+  return server;
 });
 
-const shownQuestions = () =>
-  [...document.querySelectorAll(".row.said")].map((row) => Number(/\d+/.exec(row.textContent ?? "")?.[0]));
-
-test("of ten thousand messages the newest are shown, and all can be reached, in order", async () => {
+test("of ten thousand messages the newest are shown, and all can be reached, in order", async ({
+  person,
+  expect,
+}) => {
   const { page } = person;
-  await page.goto(`${server.url}/c/long`);
+  await page.goto(`${here.server.url}/c/long`);
   await page.locator(".row.said", { hasText: "Question 2500" }).waitFor();
-  const scroller = page.locator(".scroller");
-  const seen = new Set<number>(await page.evaluate(shownQuestions));
-  let most = 0;
-  let isInOrder = true;
-  while (!seen.has(1)) {
-    await scroller.evaluate((element) => element.scrollBy(0, -element.clientHeight * 3));
-    await page.evaluate(() => new Promise(requestAnimationFrame));
-    const { rows, questions } = await page.evaluate(() => ({
-      rows: document.querySelectorAll(".row").length,
-      questions: [...document.querySelectorAll(".row.said")].map((row) =>
+  const { most, isInOrder } = await page.evaluate(async () => {
+    const scroller = document.querySelector(".scroller") as HTMLElement;
+    let most = 0;
+    let isInOrder = true;
+    for (let first = 2500; first > 1; ) {
+      scroller.scrollBy(0, -scroller.clientHeight * 3);
+      await new Promise(requestAnimationFrame);
+      const shown = [...document.querySelectorAll(".row.said .bubble")].map((row) =>
         Number(/\d+/.exec(row.textContent ?? "")?.[0]),
-      ),
-    }));
-    most = Math.max(most, rows);
-    isInOrder &&= questions.every((number, at) => at === 0 || number === (questions[at - 1] ?? 0) + 1);
-    for (const number of questions) seen.add(number);
-  }
+      );
+      most = Math.max(most, document.querySelectorAll(".row").length);
+      isInOrder &&= shown.every((number, at) => at === 0 || number === (shown[at - 1] ?? 0) + 1);
+      first = Math.min(first, ...shown);
+    }
+    return { most, isInOrder };
+  });
   expect(most).toBeLessThanOrEqual(200);
   expect(isInOrder).toBe(true);
   await page.locator(".row.said", { hasText: /^Question 1$/ }).waitFor();
 });
 
-test("a message far back is found, and shown where it is", async () => {
+test("a message far back is found, and shown where it is", async ({ person }) => {
   const { page } = person;
-  await page.goto(`${server.url}/c/long?at=8001`);
+  await page.goto(`${here.server.url}/c/long?at=8001`);
   await page.locator(".sought .row.said", { hasText: "Question 2001" }).waitFor();
 });
 
-test("a hostile transcript does nothing", async () => {
+test("a hostile transcript does nothing", async ({ person, expect }) => {
   const { page } = person;
   const asked: string[] = [];
   page.on("request", (request) => asked.push(request.url()));
   const opened: string[] = [];
   page.context().on("page", (other) => opened.push(other.url()));
-  await page.goto(`${server.url}/c/hostile`);
+  await page.goto(`${here.server.url}/c/hostile`);
   await page.locator(".row").first().waitFor();
   const scroller = page.locator(".scroller");
   for (let at = 0; at < 400; at += 1) {
@@ -81,7 +64,7 @@ test("a hostile transcript does nothing", async () => {
   }
   await page.locator(".row.said").first().getByText("<script>window.broken = 1</script>").waitFor();
   expect(await page.evaluate(() => "broken" in window)).toBe(false);
-  expect(asked.filter((url) => !url.startsWith(server.url) && !url.startsWith("blob:"))).toEqual([]);
+  expect(asked.filter((url) => !url.startsWith(here.server.url) && !url.startsWith("blob:"))).toEqual([]);
   expect(opened).toEqual([]);
   expect(
     await page.locator("main script, main iframe, main svg[onload], main style, main img[src^=http]").count(),
@@ -91,13 +74,13 @@ test("a hostile transcript does nothing", async () => {
   ).toBe(0);
 });
 
-test("characters that cannot be seen are shown by their numbers", async () => {
+test("characters that cannot be seen are shown by their numbers", async ({ person }) => {
   const { page } = person;
-  await page.goto(`${server.url}/c/hostile?at=32`);
+  await page.goto(`${here.server.url}/c/hostile?at=32`);
   await page.locator(".unseen", { hasText: "U+202E" }).first().waitFor();
 });
 
-test("the page may not be framed, and runs no script but its own", async () => {
+test("the page may not be framed, and runs no script but its own", async ({ person, expect }) => {
   const { page } = person;
   const refused = await page.evaluate(async () => {
     const script = document.createElement("script");

@@ -1,23 +1,12 @@
 // Every view, in both themes, on a phone, in Chinese: axe finds nothing to complain about.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser, Person, say, state } from "./browser";
-import { Server } from "./server";
+import type { Page } from "playwright-core";
+import { Person, say, state } from "./browser";
+import { stage } from "./stage";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-let browser: Browser;
-let server: Server;
-
-beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-});
+const { here, test } = stage();
 
 /** What axe finds. Its script comes past the page's policy, as a tool of the browser's. */
 async function violations(page: Page): Promise<string[]> {
@@ -34,8 +23,8 @@ async function violations(page: Page): Promise<string[]> {
 }
 
 for (const colorScheme of ["light", "dark"] as const) {
-  test(`no view has a fault that axe knows, ${colorScheme}`, async () => {
-    const person = await Person.enter(browser, server, { colorScheme });
+  test(`no view has a fault that axe knows, ${colorScheme}`, async ({ expect }) => {
+    const person = await Person.enter(here.browser, here.server, { colorScheme });
     const { page } = person;
     const faults: Record<string, string[]> = {};
     const look = async (view: string) => {
@@ -53,13 +42,13 @@ for (const colorScheme of ["light", "dark"] as const) {
     };
     await page.emulateMedia({ reducedMotion: "reduce" });
     await look("home");
-    await page.goto(`${server.url}/new`);
+    await page.goto(`${here.server.url}/new`);
     await page.getByLabel("Agent").waitFor();
     await look("new");
     await person.quick("think, use a tool, make a plan, send a helper, ask me a question, delete something");
     await state(page, "Waits for you");
     await look("question");
-    await page.goto(`${server.url}/inbox`);
+    await page.goto(`${here.server.url}/inbox`);
     await page.locator(".cards > li").first().waitFor();
     await look("inbox");
     await page.goBack();
@@ -74,30 +63,48 @@ for (const colorScheme of ["light", "dark"] as const) {
     await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
     await page.locator(".thoughts summary").first().click();
     await look("a talk");
+    await page.locator(".row.thinking").hover();
+    await page.locator(".row.thinking").getByRole("button", { name: "Inspect" }).click();
+    await page.getByRole("region", { name: "Frame" }).waitFor();
+    await look("the layers");
+    await page.keyboard.press("Escape");
     await say(page, "fail");
     await state(page, "Failed");
     await look("a failure");
     await page.locator("main").getByRole("button", { name: "More" }).click();
     await look("a menu");
     await page.keyboard.press("Escape");
-    await page.goto(`${server.url}/search?q=hello`);
+    await page.goto(`${here.server.url}/search?q=hello`);
     await page.locator(".hits mark").first().waitFor();
     await look("search");
     await page.keyboard.press("?");
     await look("keys");
     await page.keyboard.press("Escape");
+    await page.goto(`${here.server.url}/search?q=nobody`);
+    await page.getByRole("heading", { name: "Nothing found" }).waitFor();
+    await look("nothing found");
+    await page.goto(`${here.server.url}/c/none`);
+    await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+    await look("nothing here");
+    const stranger = await here.browser.newContext({ colorScheme });
+    const entry = await stranger.newPage();
+    await entry.goto(here.server.url);
+    await entry.getByRole("heading", { name: "Who is there?" }).waitFor();
+    const found = await violations(entry);
+    if (found.length) faults["who is there"] = found;
+    await stranger.close();
+    await page.goBack();
     await page.setViewportSize({ width: 390, height: 800 });
     await look("a phone");
     await page.getByRole("button", { name: "Conversations" }).first().click();
     await look("a phone's list");
     expect(faults).toEqual({});
-    expect(person.problems).toEqual([]);
     await person.leave();
   });
 }
 
-test("on a phone nothing is wider than the screen", async () => {
-  const person = await Person.enter(browser, server, {
+test("on a phone nothing is wider than the screen", async ({ expect }) => {
+  const person = await Person.enter(here.browser, here.server, {
     viewport: { width: 360, height: 740 },
     hasTouch: true,
     isMobile: true,
@@ -115,12 +122,12 @@ test("on a phone nothing is wider than the screen", async () => {
   await person.leave();
 });
 
-test("a Chinese browser gets a Chinese page, and can have an English one", async () => {
-  const person = await Person.enter(browser, server, { locale: "zh-CN" });
+test("a Chinese browser gets a Chinese page, and can have an English one", async ({ expect }) => {
+  const person = await Person.enter(here.browser, here.server, { locale: "zh-CN" });
   const { page } = person;
   await page.getByRole("heading", { name: "与智能体对话" }).waitFor();
   expect(await page.evaluate(() => document.documentElement.lang)).toBe("zh-CN");
-  await page.goto(`${server.url}/new`);
+  await page.goto(`${here.server.url}/new`);
   await page.getByLabel("您想说什么？").fill("问我一个问题");
   await page.getByRole("button", { name: "开始" }).click();
   await page.getByRole("region", { name: "提问" }).waitFor();

@@ -14,8 +14,11 @@ export class Server {
   url = "";
   link = "";
   private child: ChildProcess | undefined;
-  /** A program of tests/python to be run instead of `turnwire serve`. */
+  /** A program of tests/python beside it, or instead of it. */
+  private beside: ChildProcess | undefined;
   private program: string | undefined;
+  private agent = "demo";
+  private entered: Promise<{ name: string; value: string; url: string }[]> | undefined;
 
   private constructor(
     readonly dataDir: string,
@@ -29,10 +32,28 @@ export class Server {
     return server;
   }
 
-  /** The real Claude Code, with a model that follows a script. */
+  /** The real Claude Code, with a model that follows a script, in a process of its own. */
   static async withClaude(): Promise<Server> {
+    const dataDir = mkdtempSync(join(tmpdir(), "turnwire-page-"));
+    const path = `${ROOT}web/tests/python/claude.py`;
+    const model = spawn(`${BIN}python`, [path, dataDir], { stdio: ["ignore", "pipe", "inherit"] });
+    const environment: Record<string, string> = {};
+    for await (const line of createInterface({ input: model.stdout })) {
+      const [name = "", value = ""] = line.split(/=(.*)/);
+      if (!value) break;
+      environment[name] = value;
+    }
+    const server = new Server(dataDir, environment);
+    server.beside = model;
+    server.agent = "claude";
+    await server.serve(0);
+    return server;
+  }
+
+  /** In another application, below a path. */
+  static async mounted(): Promise<Server> {
     const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-page-")), {});
-    server.program = "claude";
+    server.program = "mounted";
     await server.serve(0);
     return server;
   }
@@ -63,6 +84,16 @@ export class Server {
     }).toString();
   }
 
+  /** The cookie that a one-time link is exchanged for: once is enough for all browsers of a test. */
+  cookies(): Promise<{ name: string; value: string; url: string }[]> {
+    this.entered ??= fetch(this.link || this.newLink(), { redirect: "manual" }).then((answer) => {
+      const [cookie = ""] = answer.headers.getSetCookie();
+      const [name = "", value = ""] = cookie.split(";")[0]?.split("=") ?? [];
+      return [{ name, value, url: this.url }];
+    });
+    return this.entered;
+  }
+
   /** Another one-time link. */
   newLink(): string {
     const told = execFileSync(`${BIN}turnwire`, ["token", "link", "--data-dir", this.dataDir]).toString();
@@ -82,6 +113,7 @@ export class Server {
   /** Ctrl-C, and nothing is left behind. */
   async stop(): Promise<void> {
     await this.end("SIGINT");
+    this.beside?.kill("SIGKILL");
     rmSync(this.dataDir, { recursive: true, force: true });
   }
 
@@ -89,7 +121,7 @@ export class Server {
     const args = [
       "serve",
       "--agent",
-      "demo",
+      this.agent,
       "--port",
       String(port),
       "--data-dir",

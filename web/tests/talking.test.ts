@@ -1,29 +1,16 @@
 // A person, a browser, a real server and the demo agent.
-import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { openBrowser, Person, say, state } from "./browser";
-import { Server } from "./server";
+import type { Page } from "playwright-core";
+import { say, state } from "./browser";
+import { stage } from "./stage";
 
-let browser: Browser;
-let server: Server;
-let person: Person;
+const { here, test } = stage();
 
-beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
-});
-afterAll(async () => {
-  await browser.close();
-  await server.stop();
-});
-beforeEach(async () => {
-  person = await Person.enter(browser, server);
-});
-afterEach(async () => {
-  expect(person.problems).toEqual([]);
-  await person.leave();
-});
+interface Sent {
+  content: { text: string }[];
+}
 
-test("the link lets a browser in once, and leaves no secret in it", async () => {
+test("the link lets a browser in once, and leaves no secret in it", async ({ expect }) => {
+  const { browser, server } = here;
   const link = server.newLink();
   const other = await browser.newContext();
   const page = await other.newPage();
@@ -39,6 +26,7 @@ test("the link lets a browser in once, and leaves no secret in it", async () => 
 });
 
 test("whoever is not known is told how to come in", async () => {
+  const { browser, server } = here;
   const stranger = await browser.newContext();
   const page = await stranger.newPage();
   await page.goto(`${server.url}/inbox`);
@@ -47,7 +35,10 @@ test("whoever is not known is told how to come in", async () => {
   await stranger.close();
 });
 
-test("an answer is streamed, and its tool is a card with the command and what it printed", async () => {
+test("an answer is streamed, and its tool is a card with the command and what it printed", async ({
+  person,
+  expect,
+}) => {
   const { page } = person;
   await person.begin("use a tool");
   await state(page, "Working");
@@ -61,10 +52,10 @@ test("an answer is streamed, and its tool is a card with the command and what it
     .locator(".row.turn")
     .getByText(/\d+ in · \d+ out/)
     .waitFor();
-  await page.locator("nav .list").getByText("use a tool").waitFor();
+  await page.locator("nav .list").getByText("use a tool", { exact: true }).first().waitFor();
 });
 
-test("a question is answered with an option, and the card shows who said what", async () => {
+test("a question is answered with an option, and the card shows who said what", async ({ person }) => {
   const { page } = person;
   await person.quick("ask me a question");
   await state(page, "Waits for you");
@@ -78,7 +69,7 @@ test("a question is answered with an option, and the card shows who said what", 
   await state(page, "Ready");
 });
 
-test("a question is answered in own words", async () => {
+test("a question is answered in own words", async ({ person }) => {
   const { page } = person;
   await person.quick("ask me a question");
   await page.getByLabel("Something else").fill("Ultramarine");
@@ -86,18 +77,18 @@ test("a question is answered in own words", async () => {
   await page.getByText("Ultramarine it is").waitFor();
 });
 
-test("the key y allows, and the bar shows exactly what runs", async () => {
+test("the key y allows, and the bar shows exactly what runs", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");
   const bar = page.getByRole("region", { name: "Permission" });
   expect((await bar.locator(".command-line code").innerText()).trim()).toBe("rm -r build");
-  await page.locator(".timeline").click({ position: { x: 5, y: 5 } });
+  await bar.locator("kbd:not(.soon)").first().waitFor();
   await page.keyboard.press("y");
   await page.getByText("Allowed by owner").waitFor();
   await state(page, "Ready");
 });
 
-test("a permission is denied with a reason", async () => {
+test("a permission is denied with a reason", async ({ person }) => {
   const { page } = person;
   await person.quick("delete something");
   await page.getByRole("button", { name: "Deny, with a reason" }).click();
@@ -106,7 +97,7 @@ test("a permission is denied with a reason", async () => {
   await page.locator(".decided", { hasText: "Denied by owner" }).getByText("not today").waitFor();
 });
 
-test("a permission is given for another command than the one that was asked for", async () => {
+test("a permission is given for another command than the one that was asked for", async ({ person }) => {
   const { page } = person;
   await person.quick("delete something");
   await page.getByRole("button", { name: "Change it" }).click();
@@ -116,7 +107,7 @@ test("a permission is given for another command than the one that was asked for"
   await page.locator(".markdown code", { hasText: "rm -r build/tmp" }).waitFor();
 });
 
-test("what is always allowed is not asked again", async () => {
+test("what is always allowed is not asked again", async ({ person }) => {
   const { page } = person;
   await person.quick("delete something");
   await page.getByRole("button", { name: "Always" }).click();
@@ -126,7 +117,7 @@ test("what is always allowed is not asked again", async () => {
   await state(page, "Ready");
 });
 
-test("Escape stops the agent, and a receipt says what it did", async () => {
+test("Escape stops the agent, and a receipt says what it did", async ({ person }) => {
   const { page } = person;
   await person.quick("a long answer", 0.05);
   await page.locator(".markdown").getByText("1", { exact: false }).first().waitFor();
@@ -135,9 +126,9 @@ test("Escape stops the agent, and a receipt says what it did", async () => {
   await state(page, "Stopped");
 });
 
-test("messages that wait can be seen, moved, edited, removed and continued", async () => {
+test("messages that wait can be seen, moved, edited, removed and continued", async ({ person, expect }) => {
   const { page } = person;
-  await person.quick("a long answer", 0.05);
+  const id = await person.quick("a long answer", 0.05);
   await state(page, "Working");
   for (const words of ["first", "second", "third"]) await say(page, words);
   const queue = page.getByRole("region", { name: "Waiting messages" });
@@ -157,13 +148,22 @@ test("messages that wait can be seen, moved, edited, removed and continued", asy
   await page.getByRole("button", { name: "Stop" }).click();
   await queue.getByText("held").waitFor();
   await queue.getByRole("button", { name: "Continue" }).click();
-  await expect
-    .poll(() => page.locator(".row.said").allInnerTexts())
-    .toEqual(["a long answer", "third", "the other one"]);
+  await page.locator(".row.said", { hasText: "the other one" }).waitFor();
   await state(page, "Ready");
+  const { messages } = await here.server.ask<{ messages: { event: { type: string; payload: Sent } }[] }>(
+    "GET",
+    `/api/conversations/${id}/messages?limit=200`,
+  );
+  const said = messages.flatMap(({ event }) =>
+    event.type === "user.message" ? event.payload.content.map(({ text }) => text) : [],
+  );
+  expect(said).toEqual(["a long answer", "third", "the other one"]);
 });
 
-test("two tabs are in step, and what is answered in one is gone from the other", async () => {
+test("two tabs are in step, and what is answered in one is gone from the other", async ({
+  person,
+  expect,
+}) => {
   const id = await person.quick("think, use a tool, ask me a question");
   const first = person.page;
   const second = await person.tab(`/c/${id}`);
@@ -178,7 +178,7 @@ test("two tabs are in step, and what is answered in one is gone from the other",
   await expect.poll(() => rows(first)).toEqual(await rows(second));
 });
 
-test("a reload in mid-answer shows everything once, and goes on", async () => {
+test("a reload in mid-answer shows everything once, and goes on", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("a long answer", 0.01);
   await page.locator(".markdown").getByText("2", { exact: false }).first().waitFor();
@@ -192,7 +192,7 @@ test("a reload in mid-answer shows everything once, and goes on", async () => {
   expect(await page.locator(".row.said").count()).toBeLessThanOrEqual(1);
 });
 
-test("a draft is kept, and arrow up brings back what was said", async () => {
+test("a draft is kept, and arrow up brings back what was said", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("hello");
   await state(page, "Ready");
@@ -201,6 +201,7 @@ test("a draft is kept, and arrow up brings back what was said", async () => {
   await expect.poll(() => page.evaluate(() => Object.values(localStorage).includes("not yet"))).toBe(true);
   await page.reload();
   await expect.poll(() => field.inputValue()).toBe("not yet");
+  await page.locator(".row.said", { hasText: "hello" }).waitFor();
   await field.fill("");
   await field.press("ArrowUp");
   expect(await field.inputValue()).toBe("hello");
@@ -208,7 +209,10 @@ test("a draft is kept, and arrow up brings back what was said", async () => {
   await expect.poll(() => page.locator(".row.said").allTextContents()).toEqual(["hello", "hello"]);
 });
 
-test("a conversation is renamed, found, exported, archived, taken out again and deleted", async () => {
+test("a conversation is renamed, found, exported, archived, taken out again and deleted", async ({
+  person,
+  expect,
+}) => {
   const { page } = person;
   const id = await person.quick("hello zebra");
   await state(page, "Ready");
@@ -233,48 +237,17 @@ test("a conversation is renamed, found, exported, archived, taken out again and 
   await expect.poll(() => page.locator("nav").getByText("Striped animals").count()).toBe(0);
   await page.getByRole("button", { name: "Archived" }).click();
   await page.locator("nav").getByText("Striped animals").click();
-  await page.getByRole("heading", { name: "Closed" }).waitFor();
+  await page.getByRole("heading", { name: "This conversation is archived" }).waitFor();
   await page.getByRole("button", { name: "Take out of the archive" }).click();
   await state(page, "Ready");
   await page.locator("main").getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.getByRole("menuitem", { name: "Delete for good" }).click();
   await page.getByText("“Striped animals” is deleted").waitFor();
-  await expect(server.ask("GET", `/api/conversations/${id}`)).rejects.toThrow("404");
+  await expect(here.server.ask("GET", `/api/conversations/${id}`)).rejects.toThrow("404");
 });
 
-test("the inbox has what waits in all conversations, and what is answered elsewhere disappears", async () => {
-  const { page } = person;
-  const first = await person.quick("ask me a question");
-  await state(page, "Waits for you");
-  await person.quick("delete something");
-  await page.locator("nav .badge", { hasText: "2" }).waitFor();
-  await page.keyboard.press("Escape");
-  await page.locator("nav").getByRole("link", { name: "Inbox" }).click();
-  const items = page.locator(".cards > li");
-  await expect.poll(() => items.count()).toBeGreaterThanOrEqual(1);
-  const [item] = (
-    await server.ask<{ items: { inbox_item_id: string; conversation_id: string }[] }>("GET", "/api/inbox")
-  ).items.filter((each) => each.conversation_id === first);
-  const shown = items.filter({ hasText: "Which colour shall it be?" });
-  await shown.waitFor();
-  await server.ask("POST", `/api/inbox/${item?.inbox_item_id}/answer`, { answer: "Red" });
-  await expect.poll(() => shown.count(), { timeout: 2000 }).toBe(0);
-});
-
-test("an answer in the inbox reaches the agent", async () => {
-  const { page } = person;
-  const id = await person.quick("ask me a question");
-  await state(page, "Waits for you");
-  const inbox = await person.tab("/inbox");
-  const mine = inbox.locator(".cards > li", { has: inbox.locator(`a[href$="/c/${id}"]`) });
-  await mine.getByLabel("Red").check();
-  await mine.getByRole("button", { name: "Answer" }).click();
-  await page.getByText("Red it is").waitFor();
-  await expect.poll(() => mine.count()).toBe(0);
-});
-
-test("a message can be seen in its layers", async () => {
+test("a message can be seen in its layers", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("use a tool");
   await state(page, "Ready");
@@ -288,8 +261,10 @@ test("a message can be seen in its layers", async () => {
   await expect.poll(() => layers.count()).toBe(0);
 });
 
-test("everything can be reached by keys, and ? says how", async () => {
+test("everything can be reached by keys, and ? says how", async ({ person, expect }) => {
   const { page } = person;
+  await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
+  await page.keyboard.press("Escape");
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard" }).getByText("Stop the agent").waitFor();
   await page.keyboard.press("Escape");
@@ -299,6 +274,137 @@ test("everything can be reached by keys, and ? says how", async () => {
   await page.getByLabel("What do you want to say?").fill("hello");
   await page.keyboard.press("Enter");
   await state(page, "Ready");
-  await page.locator("body").press("t");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("t");
   expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
 });
+
+test("a key that is held decides once: what is asked next has to be read first", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.locator("kbd:not(.soon)").first().waitFor();
+  await say(page, "delete something else");
+  await page.getByRole("region", { name: "Waiting messages" }).waitFor();
+  await page.getByRole("region", { name: "Permission" }).click({ position: { x: 5, y: 5 } });
+  await page.keyboard.down("y");
+  await page.locator("details.tool.command .decided").waitFor();
+  const second = page.locator("details.tool.command").nth(1).getByText("Waits for you");
+  await second.waitFor();
+  await page.keyboard.down("y");
+  await page.locator("kbd:not(.soon)").first().waitFor();
+  await page.keyboard.down("y");
+  await page.keyboard.up("y");
+  expect(await second.count()).toBe(1);
+  await page.keyboard.press("n");
+  await page.locator(".decided", { hasText: "Denied by owner" }).waitFor();
+  await state(page, "Ready");
+});
+
+test("Escape leaves a form without stopping the agent", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.getByRole("button", { name: "Change it" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Deny, with a reason" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("searchbox").focus();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Change it" }).waitFor();
+  expect(await page.locator(".state-words").innerText()).toBe("Waits for you");
+  expect(await page.locator(".receipt").count()).toBe(0);
+});
+
+test("the keyboard goes to what is asked, and back to where one writes", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("ask me a question");
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("radio");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByText("Green it is").waitFor();
+  await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe("composer");
+});
+
+test("what is dropped on the page goes nowhere else, and a refusal says why", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await drop(page, "picture.png", "image/png");
+  await page.getByText("This agent does not take pictures.").waitFor();
+  await drop(page, "words.txt", "text/plain");
+  await page.getByText("Only pictures can be added.").waitFor();
+  expect(page.url()).toBe(`${here.server.url}/c/${id}`);
+});
+
+test("an answer is copied as it was written", async ({ person, expect }) => {
+  const { page } = person;
+  await person.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await person.quick("use a tool");
+  await state(page, "Ready");
+  const answer = page.locator(".row.text", { hasText: "There are three of them" });
+  await answer.hover();
+  await answer.getByRole("button", { name: "Copy" }).click();
+  await expect
+    .poll(() => page.evaluate(() => navigator.clipboard.readText()))
+    .toBe("There are **three** of them: `README.md`, `notes.txt` and `src`.");
+});
+
+test("of plans the newest is open, and a helper says once what it was told", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("make a plan, send a helper");
+  await state(page, "Ready");
+  const isOpen = () =>
+    page
+      .locator("details.tool.todo")
+      .evaluateAll((all) => all.map((each) => (each as HTMLDetailsElement).open));
+  await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
+  await expect.poll(isOpen).toEqual([false, false, false, true]);
+  await page.getByText("3 of 3 done").waitFor();
+  await page.getByText("A helper begins: Count the words of the notes").waitFor();
+  await page.getByText("Done: There are 48 words in notes.txt.").waitFor();
+  expect(await page.getByText("Please count the words in notes.txt").count()).toBe(1);
+});
+
+test("reasoning is folded, and says how long it took, after a reload too", async ({ person }) => {
+  const { page } = person;
+  await person.quick("think");
+  await state(page, "Ready");
+  const thoughts = page.locator(".thoughts:not([open])");
+  await thoughts.getByText(/^Thought for \d/).waitFor();
+  await page.reload();
+  await thoughts.getByText(/^Thought for \d/).waitFor();
+});
+
+test("without a line the page says so, and what is sent meanwhile counts once", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await person.context.setOffline(true);
+  await page.locator(".line-banner.shown", { hasText: "You are offline" }).waitFor();
+  await say(page, "are you there?");
+  await page.locator(".row.pending", { hasText: "are you there?" }).waitFor();
+  await person.context.setOffline(false);
+  await page.locator(".row.said:not(.pending)", { hasText: "are you there?" }).waitFor();
+  await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
+  await state(page, "Ready");
+  expect(await page.locator(".row.said", { hasText: "are you there?" }).count()).toBe(1);
+});
+
+/** A file, dropped in the middle of the page. */
+async function drop(page: Page, name: string, type: string): Promise<void> {
+  const files = await page.evaluateHandle(
+    ([name, type]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File(["x"], name, { type }));
+      return transfer;
+    },
+    [name, type] as const,
+  );
+  await page.dispatchEvent(".timeline", "dragover", { dataTransfer: files });
+  await page.dispatchEvent(".timeline", "drop", { dataTransfer: files });
+}

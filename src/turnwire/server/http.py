@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
@@ -133,7 +134,12 @@ def _guarded(handler: _Guarded) -> _Handler:
 
 
 async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    await not_found("There is nothing at this address.")(scope, receive, send)
+    said = "There is nothing at this address."
+    headers = Headers(scope=scope)
+    answer = not_found(said)
+    if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person
+        answer = page.notice("Turnwire", said, 404)
+    await answer(scope, receive, send)
 
 
 async def _health(service: Service, request: Request) -> Response:

@@ -287,7 +287,13 @@ def test_the_first_words_are_the_title() -> None:
 def test_a_long_title_is_cut() -> None:
     talk = Talk()
     talk.say("x" * 200)
-    assert talk.status.title == "x" * 80
+    assert talk.status.title == "x" * 79 + "…"
+
+
+def test_a_long_title_is_cut_between_words() -> None:
+    talk = Talk()
+    talk.say("word " * 40)
+    assert talk.status.title == " ".join(["word"] * 15) + "…"
 
 
 def test_a_person_gives_another_title() -> None:

@@ -2,24 +2,29 @@
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { type ClipboardEvent, type DragEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { isTouch, useReady } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
 import { type Attached, useAttached } from "./attached";
 
+/** Whether the browser makes a field as high as what is in it. */
+const GROWS = CSS.supports("field-sizing", "content");
+
 interface Props {
   id: string;
   status: Status | undefined;
   capabilities: Capabilities | undefined;
-  /** What this person has said here, the newest last. */
-  history: string[];
+  /** What was said here, the newest last. */
+  history: () => string[];
   send: (content: SentContent) => Promise<unknown>;
   stop: () => void;
+  isStopping: boolean;
   say: (problem: string) => void;
 }
 
-export function Composer({ id, status, capabilities, history, send, stop, say }: Props) {
+export function Composer({ id, status, capabilities, history, send, stop, isStopping, say }: Props) {
   const words = useWords();
   const client = useTurnwire();
   const draft = `draft:${id}`;
@@ -27,6 +32,7 @@ export function Composer({ id, status, capabilities, history, send, stop, say }:
   const [at, setAt] = useState<number>();
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
+  useReady(field);
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
 
@@ -51,62 +57,67 @@ export function Composer({ id, status, capabilities, history, send, stop, say }:
     setText("");
     setAt(undefined);
     keep(draft, null);
-    attached.clear();
+    const taken = attached.take();
+    if (!isTouch()) field.current?.focus();
     try {
       await send(content);
+      taken.done();
     } catch (problem) {
       // What was refused was not said: it goes back to where it was.
       setText((now) => now || said);
+      taken.putBack();
       say((problem as Error).message);
     }
   };
 
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.nativeEvent.isComposing) return;
-    if (event.key === "Enter" && !event.shiftKey && !matchMedia("(pointer: coarse)").matches) {
+    if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
       event.preventDefault();
       void submit();
     }
-    const isFree = text === "" || (at !== undefined && text === history[at]);
-    if ((event.key === "ArrowUp" || event.key === "ArrowDown") && isFree && history.length) {
-      const to = (at ?? history.length) + (event.key === "ArrowUp" ? -1 : 1);
-      if (to < 0) return;
-      event.preventDefault();
-      setAt(to < history.length ? to : undefined);
-      setText(history[to] ?? "");
-    }
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    const before = history();
+    const isFree = text === "" || (at !== undefined && text === before[at]);
+    const to = (at ?? before.length) + (event.key === "ArrowUp" ? -1 : 1);
+    if (!isFree || to < 0 || !before.length) return;
+    event.preventDefault();
+    setAt(to < before.length ? to : undefined);
+    setText(before[to] ?? "");
   };
 
-  const take = (files: FileList | undefined, event: ClipboardEvent | DragEvent) => {
+  const take = (files: FileList | null | undefined) => {
     const pictures = [...(files ?? [])].filter((file) => file.type.startsWith("image/"));
-    if (!pictures.length) return;
-    event.preventDefault();
+    if (!pictures.length) return say(words.onlyPictures);
     if (mayAttach) attached.add(pictures);
     else say(words.noPictures);
   };
+  const isOver = useDropped(take);
 
   return (
     <form
-      className="composer"
+      className={`composer${isOver ? " over" : ""}`}
       onSubmit={(event) => {
         event.preventDefault();
         void submit();
       }}
-      onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => take(event.dataTransfer.files, event)}
     >
       <Attachments all={attached.all} remove={attached.remove} />
       <textarea
         ref={field}
         id="composer"
-        rows={1}
+        rows={GROWS ? 1 : Math.min(10, text.split("\n").length)}
         value={text}
         dir="auto"
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={pressed}
-        onPaste={(event) => take(event.clipboardData.files, event)}
+        onPaste={(event) => {
+          if (!event.clipboardData.files.length) return;
+          event.preventDefault();
+          take(event.clipboardData.files);
+        }}
       />
       <div className="buttons">
         {mayAttach && (
@@ -118,14 +129,23 @@ export function Composer({ id, status, capabilities, history, send, stop, say }:
               multiple
               className="hidden"
               aria-label={words.attach}
-              onChange={(event) => attached.add([...(event.target.files ?? [])])}
+              onChange={(event) => {
+                take(event.target.files);
+                event.target.value = ""; // the same one may be chosen again
+              }}
             />
           </label>
         )}
         {isBusy && (
-          <button type="button" className="stop" onClick={stop} title={`${words.stop} (Esc)`}>
-            <Icon name="stop" />
-            <span>{words.stop}</span>
+          <button
+            type="button"
+            className="stop"
+            onClick={stop}
+            disabled={isStopping}
+            title={`${words.stop} (Esc)`}
+          >
+            {isStopping ? <span className="spinner" aria-hidden="true" /> : <Icon name="stop" />}
+            <span className="label">{isStopping ? words.stopping : words.stop}</span>
           </button>
         )}
         <button
@@ -140,6 +160,36 @@ export function Composer({ id, status, capabilities, history, send, stop, say }:
       </div>
     </form>
   );
+}
+
+/** What is dropped anywhere in the page is meant for the message; the browser must not go there instead. */
+function useDropped(take: (files: FileList) => void): boolean {
+  const [isOver, setOver] = useState(false);
+  const latest = useRef(take);
+  latest.current = take;
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      latest.current(event.dataTransfer.files);
+    };
+    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    addEventListener("dragover", over);
+    addEventListener("drop", drop);
+    addEventListener("dragleave", leave);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("drop", drop);
+      removeEventListener("dragleave", leave);
+    };
+  }, []);
+  return isOver;
 }
 
 function Attachments({ all, remove }: { all: Attached[]; remove: (key: number) => void }) {

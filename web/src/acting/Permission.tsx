@@ -1,6 +1,6 @@
 // Leave, or not: the bar shows exactly what would run.
 import type { OpenRequest, PermissionChoice } from "@turnwire/client";
-import { useState } from "react";
+import { type KeyboardEvent, useEffect, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
@@ -25,6 +25,27 @@ interface Props {
 
 type Mode = "plain" | "deny" | "edit";
 
+/** Milliseconds. A key that was meant for the one before must not decide this one, which nobody has read. */
+const NOT_BLINDLY = 400;
+
+function useAfter(delay: number): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setOver(true), delay);
+    return () => clearTimeout(timer);
+  }, [delay]);
+  return isOver;
+}
+
+/** Escape leaves the form; it does not stop the agent. */
+function leaving(back: () => void) {
+  return (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    back();
+  };
+}
+
 export function Permission({ request, decide, hasKeys }: Props) {
   const words = useWords();
   const [mode, setMode] = useState<Mode>("plain");
@@ -40,7 +61,7 @@ export function Permission({ request, decide, hasKeys }: Props) {
   };
   const allow = () => void tell("allow");
   const always = () => void tell("allow", { remember: suggestions });
-  const isOn = hasKeys && mode === "plain" && !isBusy;
+  const isOn = useAfter(NOT_BLINDLY) && hasKeys && mode === "plain" && !isBusy;
   useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
   return (
     <section className="request permission" aria-label={words.permission}>
@@ -78,15 +99,15 @@ export function Permission({ request, decide, hasKeys }: Props) {
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={isBusy} onClick={allow}>
-            {words.allow} {hasKeys && <kbd>y</kbd>}
+            {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
           </button>
           {suggestions.length > 0 && (
             <button type="button" disabled={isBusy} onClick={always} title={pretty(suggestions)}>
-              {words.always} {hasKeys && <kbd>a</kbd>}
+              {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
             </button>
           )}
           <button type="button" disabled={isBusy} onClick={() => void tell("deny")}>
-            {words.deny} {hasKeys && <kbd>n</kbd>}
+            {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
           </button>
           <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
             {words.denyWhy}
@@ -117,6 +138,7 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
   return (
     <form
       className="line"
+      onKeyDown={leaving(back)}
       onSubmit={(event) => {
         event.preventDefault();
         void tell("deny", reason.trim() ? { reason: reason.trim() } : {});
@@ -155,6 +177,7 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
   return (
     <form
       className="edit"
+      onKeyDown={leaving(back)}
       onSubmit={(event) => {
         event.preventDefault();
         run();

@@ -1,5 +1,7 @@
 // What the agent of this conversation waits for: the oldest first, one at a time.
 import type { OpenRequest } from "@turnwire/client";
+import { useRef } from "react";
+import { useTurnOf } from "../app/focus";
 import { useWords } from "../app/words";
 import { type Decide, Permission } from "./Permission";
 import { type Answer, QuestionForm } from "./QuestionForm";
@@ -13,9 +15,18 @@ interface Props {
 export function Requests({ requests, answer, decide }: Props) {
   const words = useWords();
   const [request] = requests;
+  const region = useRef<HTMLDivElement>(null);
+  useTurnOf(region, request?.request_id);
   if (!request) return null;
   return (
-    <div className="requests" role="region" aria-live="polite" aria-label={words.waitsForYou}>
+    <div
+      ref={region}
+      className="requests"
+      role="region"
+      aria-live="polite"
+      aria-label={words.waitsForYou}
+      tabIndex={-1}
+    >
       {request.kind === "question" ? (
         <QuestionForm key={request.request_id} request={request} answer={(given) => answer(request, given)} />
       ) : (

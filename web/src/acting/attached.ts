@@ -44,11 +44,12 @@ export function useAttached(
     }
   };
 
-  const clear = () => {
-    forget(all);
+  /** They go with a message: nothing is left here, unless it is refused. */
+  const take = () => {
     setAll([]);
+    return { done: () => forget(all), putBack: () => setAll((now) => [...all, ...now]) };
   };
-  return { all, add, remove, clear, isBusy: all.some((each) => !each.blobId) };
+  return { all, add, remove, take, isBusy: all.some((each) => !each.blobId) };
 }
 
 function forget(gone: Attached[]): void {

@@ -7,15 +7,13 @@ import { Sidebar } from "../conversations/Sidebar";
 import { ConversationsProvider, useConversations } from "../conversations/store";
 import { Inbox } from "../inbox/Inbox";
 import { useNotifications } from "../inbox/notify";
-import { Empty } from "../talk/Empty";
 import { Talk } from "../talk/Talk";
 import { useChanges } from "./changes";
 import { Entry } from "./Entry";
 import { Help } from "./Help";
-import { useKeys } from "./keys";
+import { isTyping, useKeys } from "./keys";
 import { NoticesProvider } from "./Notices";
-import { PageHeader } from "./PageHeader";
-import { go, linkTo, usePlace } from "./places";
+import { go, usePlace } from "./places";
 import { type Theme, useTheme } from "./theme";
 import { useWords, WordsProvider } from "./words";
 
@@ -58,7 +56,7 @@ function Inside() {
   const step = (by: number) => {
     const at = place.name === "talk" ? all.findIndex((each) => each.id === place.id) : -1;
     const next = all[Math.min(Math.max(at + by, 0), all.length - 1)];
-    if (next) go({ name: "talk", id: next.id });
+    if (next) go({ name: "talk", id: next.id }, "walk");
   };
   useKeys({
     "?": () => setHelp(true),
@@ -75,6 +73,8 @@ function Inside() {
     j: () => step(1),
     k: () => step(-1),
     t: () => setTheme(NEXT[theme]),
+    // Out of the field: then the other keys count.
+    Escape: (event) => isTyping(event.target) && (event.target as HTMLElement).blur(),
   });
   return (
     <>
@@ -91,7 +91,6 @@ function Inside() {
 }
 
 function Here() {
-  const words = useWords();
   const place = usePlace();
   switch (place.name) {
     case "talk":
@@ -100,19 +99,9 @@ function Here() {
       return <Inbox />;
     case "search":
       return <Search words={place.words} />;
+    case "home":
     case "new":
       return <New />;
-    case "home":
-      return (
-        <main className="page" id="main">
-          <PageHeader title="Turnwire" />
-          <Empty title={words.welcome} text={words.welcomeHint}>
-            <a className="button primary" {...linkTo({ name: "new" })}>
-              {words.newTalk} <kbd>c</kbd>
-            </a>
-          </Empty>
-        </main>
-      );
   }
 }
 

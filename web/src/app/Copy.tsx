@@ -7,11 +7,7 @@ export function Copy({ text }: { text: string }) {
   const words = useWords();
   const [isDone, setDone] = useState(false);
   const copy = async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      return; // the browser does not allow it
-    }
+    if (!(await toClipboard(text))) return; // the browser does not allow it
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
@@ -23,4 +19,23 @@ export function Copy({ text }: { text: string }) {
       </span>
     </button>
   );
+}
+
+/** A page that came without TLS has no clipboard, but may copy what is selected. */
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "hidden";
+    const before = document.activeElement as HTMLElement | null;
+    document.body.append(field);
+    field.select();
+    const isDone = document.execCommand("copy");
+    field.remove();
+    before?.focus();
+    return isDone;
+  }
 }

@@ -70,11 +70,18 @@ interface ItemProps {
   children: ReactNode;
   onClick: () => void;
   isBad?: boolean;
+  autoFocus?: boolean;
 }
 
-export function MenuItem({ icon, children, onClick, isBad = false }: ItemProps) {
+export function MenuItem({ icon, children, onClick, isBad = false, autoFocus = false }: ItemProps) {
   return (
-    <button type="button" role="menuitem" className={isBad ? "bad" : ""} onClick={onClick}>
+    <button
+      type="button"
+      role="menuitem"
+      className={isBad ? "bad" : ""}
+      autoFocus={autoFocus}
+      onClick={onClick}
+    >
       <Icon name={icon} /> {children}
     </button>
   );

@@ -26,11 +26,14 @@ let isAsked = false;
 function listen(): void {
   if (isAsked) return;
   isAsked = true;
-  void navigator.locks?.request(`turnwire:changes:${document.baseURI}`, () => {
+  const follow = () => {
     const source = new EventSource(`${document.baseURI}api/changes`);
     source.onmessage = tellChange;
-    return new Promise(() => {});
-  });
+    return new Promise<never>(() => {});
+  };
+  // Where a page came without TLS there are no locks: then each tab listens for itself.
+  if ("locks" in navigator) void navigator.locks.request(`turnwire:changes:${document.baseURI}`, follow);
+  else void follow();
 }
 
 /** Calls `look` when something has changed, when the page is seen again, and now and then. */

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react";
 
 export type Keys = Record<string, (event: KeyboardEvent) => void>;
 
-function isTyping(target: EventTarget | null): boolean {
+export function isTyping(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
     (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
@@ -18,14 +18,14 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
-/** `Esc!` and those with a modifier count while typing, too. */
+/** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */
 export function useKeys(keys: Keys, isOn = true): void {
   const latest = useRef(keys);
   latest.current = keys;
   useEffect(() => {
     if (!isOn) return;
     const hear = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.isComposing) return;
+      if (event.defaultPrevented || event.isComposing || event.repeat) return;
       const name = nameOf(event);
       const always = name.includes("+") || name === "Escape";
       const does = latest.current[name];

@@ -51,12 +51,17 @@ function tell(): void {
   for (const listener of [...listeners]) listener();
 }
 
-export function go(place: Place, how: "push" | "replace" = "push"): void {
+/** To `walk` is to go on with the keyboard: nothing there takes the keys away by being focused. */
+export function go(place: Place, how: "push" | "replace" | "walk" = "push"): void {
   const address = addressOf(place);
   if (address === location.pathname + location.search) return;
-  if (how === "push") history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  if (how === "replace") history.replaceState(null, "", address);
+  else history.pushState(how === "walk" ? how : null, "", address);
   tell();
+}
+
+export function isWalking(): boolean {
+  return history.state === "walk";
 }
 
 export function usePlace(): Place {

@@ -3,10 +3,11 @@ import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useRef, useState } from "react";
 import { tellChange } from "../app/changes";
+import { useReady } from "../app/focus";
 import { keep, kept } from "../app/kept";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
-import { go } from "../app/places";
+import { go, usePlace } from "../app/places";
 import { useWords } from "../app/words";
 import { OPTIONS } from "../talk/options";
 import { useConversations } from "./store";
@@ -19,8 +20,12 @@ interface Agent {
   capabilities: Capabilities;
 }
 
+/** What was begun to be written, and not sent. */
+const DRAFT = "draft:";
+
 export function New() {
   const words = useWords();
+  const isHome = usePlace().name === "home";
   const client = useTurnwire();
   const { trying } = useNotices();
   const { refresh } = useConversations();
@@ -29,8 +34,10 @@ export function New() {
   const [model, setModel] = useState("");
   const [mode, setMode] = useState("");
   const [cwd, setCwd] = useState("");
-  const [first, setFirst] = useState("");
+  const [first, setFirst] = useState(() => kept(DRAFT) ?? "");
   const [isBusy, setBusy] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useReady(field);
   const isGone = useRef(false);
   useEffect(() => {
     isGone.current = false;
@@ -41,6 +48,7 @@ export function New() {
       isGone.current = true;
     };
   }, [client, trying]);
+  useEffect(() => keep(DRAFT, first || null), [first]);
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
@@ -58,6 +66,7 @@ export function New() {
     );
     setBusy(false);
     if (id === undefined) return;
+    setFirst("");
     if (text.trim()) void trying(client.conversation(id, OPTIONS).send(text.trim()));
     go({ name: "talk", id }, "replace");
     tellChange();
@@ -66,7 +75,8 @@ export function New() {
   const { models = [], permission_modes = [] } = agent?.capabilities ?? {};
   return (
     <main className="page" id="main">
-      <PageHeader title={words.newTalk} />
+      <PageHeader title={isHome ? words.welcome : words.newTalk} />
+      {isHome && <p className="welcome muted">{words.welcomeHint}</p>}
       <form
         className="new-talk"
         onSubmit={(event) => {
@@ -77,7 +87,7 @@ export function New() {
         <label className="wide-field">
           <span>{words.firstWords}</span>
           <textarea
-            autoFocus
+            ref={field}
             rows={4}
             value={first}
             placeholder={words.placeholder}
@@ -132,7 +142,7 @@ export function New() {
               </select>
             </label>
           )}
-          <label>
+          <label className="whole">
             <span>{words.directory}</span>
             <input
               value={cwd}

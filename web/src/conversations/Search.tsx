@@ -37,19 +37,22 @@ export function Search({ words: sought }: { words: string }) {
   }, [client, sought, trying]);
   return (
     <main className="page" id="main">
-      <PageHeader title={words.searchFor(sought)} />
+      <PageHeader title={sought ? words.searchFor(sought) : words.search} />
       <p className="hidden" role="status">
         {hits && words.hits(hits.length)}
       </p>
+      {!sought && <Empty title={words.search} text={words.searchHint} />}
       {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
       <ul className="hits">
         {hits?.map((hit) => (
           <li key={`${hit.conversation_id}/${hit.sequence}`}>
             <a {...linkTo({ name: "talk", id: hit.conversation_id, at: hit.sequence })}>
-              <strong>
-                <Unseen text={hit.title ?? words.untitled} />
-              </strong>{" "}
-              <small>{ago(hit.timestamp, words)}</small>
+              <span className="head">
+                <strong>
+                  <Unseen text={hit.title ?? words.untitled} />
+                </strong>
+                <small>{ago(hit.timestamp, words)}</small>
+              </span>
               <p>
                 <Marked snippet={hit.snippet} />
               </p>

@@ -57,7 +57,7 @@ export function TalkMenu({
         <MenuItem icon="bin" isBad onClick={() => void remove()}>
           {words.deleteForGood}
         </MenuItem>
-        <MenuItem icon="cross" onClick={close}>
+        <MenuItem icon="cross" autoFocus onClick={close}>
           {words.back}
         </MenuItem>
       </>

@@ -50,7 +50,7 @@ function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys:
         <a {...linkTo({ name: "talk", id: item.conversation_id })}>
           <Unseen text={item.title ?? words.untitled} />
         </a>
-        {item.created_at && <span className="muted"> · {ago(item.created_at, words)}</span>}
+        {item.created_at && <span className="muted">· {ago(item.created_at, words)}</span>}
       </p>
       {request.kind === "question" ? (
         <QuestionForm request={request} answer={(answer) => done(inbox.answer(item, answer))} />

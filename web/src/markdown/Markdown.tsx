@@ -28,7 +28,7 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
   }
   const tokens = growing.parse(text);
   return (
-    <div className="markdown" dir="auto">
+    <div className={isGrowing ? "markdown growing" : "markdown"} dir="auto">
       {tokens.map((token, at) => (
         <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} />
       ))}

@@ -1,9 +1,11 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { tellChange } from "../app/changes";
+import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { useWords } from "../app/words";
 import { useConversations } from "../conversations/store";
+import { TalkMenu } from "../conversations/TalkMenu";
 import { Empty } from "./Empty";
 import { OPTIONS } from "./options";
 
@@ -21,6 +23,7 @@ export function Closed({
   const client = useTurnwire();
   const { trying } = useNotices();
   const { all, refresh } = useConversations();
+  const title = all.find((each) => each.id === id)?.title ?? undefined;
   const isArchived = code === "CONVERSATION_CLOSED" || all.some((each) => each.id === id && each.archived);
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(id)}`;
@@ -33,7 +36,13 @@ export function Closed({
   };
   return (
     <main className="page" id="main">
-      <PageHeader title={words.closedTitle} />
+      <PageHeader title={title ?? words.closedTitle}>
+        {isArchived && (
+          <MenuButton label={words.more}>
+            {(close) => <TalkMenu id={id} archived title={title} close={close} />}
+          </MenuButton>
+        )}
+      </PageHeader>
       <Empty
         title={isArchived ? words.archivedTitle : words.goneTitle}
         text={isArchived ? words.archivedHint : (message ?? words.line.closed)}

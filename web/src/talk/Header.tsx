@@ -80,6 +80,7 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
           value={status?.permission_mode ?? ""}
           onChange={(event) => setMode(event.target.value)}
         >
+          {!status?.permission_mode && <option value="">{words.usualMode}</option>}
           {[
             ...new Set([
               ...(status?.permission_mode ? [status.permission_mode] : []),

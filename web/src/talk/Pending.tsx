@@ -20,7 +20,7 @@ export function pendingOf(unanswered: readonly ClientFrame[], messages: readonly
 
 export function wordsOf(content: SentContent | undefined): string {
   if (content === undefined || typeof content === "string") return content ?? "";
-  return content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n");
+  return content.map((each) => (each.type === "text" ? each.text : `[${each.type}]`)).join("\n");
 }
 
 export function Pending({ content }: { content: SentContent | undefined }) {

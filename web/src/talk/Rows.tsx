@@ -1,6 +1,7 @@
 // How each row looks.
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
-import { memo, useEffect, useRef, useState } from "react";
+import { memo, useState } from "react";
+import { Copy } from "../app/Copy";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Cut } from "../markdown/Cut";
@@ -10,29 +11,34 @@ import { OtherCard } from "../tools/OtherCard";
 import { isObject, listIn, textIn } from "../tools/reading";
 import { ToolCard } from "../tools/ToolCard";
 import { count, duration, money } from "../words/numbers";
+import { happened } from "./happened";
 import { type Row, rowsOf } from "./rows";
 
 export type Inspect = (message: MessageView, blockId?: string) => void;
 
 export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect?: Inspect | undefined }) {
   const words = useWords();
-  const layers = inspect && row.kind !== "turn" && (
-    <button
-      type="button"
-      className="quiet small layers"
-      aria-label={words.inspect}
-      title={words.inspect}
-      onClick={() => inspect(row.message, row.kind === "said" ? undefined : row.block.id)}
-    >
-      <Icon name="layers" />
-    </button>
+  const text = textOf(row);
+  const actions = inspect && row.kind !== "turn" && (
+    <div className="actions">
+      {text && <Copy text={text} />}
+      <button
+        type="button"
+        className="quiet small layers"
+        aria-label={words.inspect}
+        title={words.inspect}
+        onClick={() => inspect(row.message, row.kind === "said" ? undefined : row.block.id)}
+      >
+        <Icon name="layers" />
+      </button>
+    </div>
   );
   switch (row.kind) {
     case "said":
       return (
         <article className={`row said${row.message.origin ? " by-agent" : ""}`} aria-label={words.you}>
           <Said message={row.message} />
-          {layers}
+          {actions}
         </article>
       );
     case "turn":
@@ -41,7 +47,7 @@ export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect
       return (
         <div className="row happened">
           <Happened row={row} />
-          {layers}
+          {actions}
         </div>
       );
     case "block":
@@ -52,7 +58,7 @@ export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect
         >
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} />
-          {layers}
+          {actions}
         </article>
       );
   }
@@ -64,7 +70,7 @@ function OneBlock({ row }: { row: Row & { kind: "block" } }) {
     case "text":
       return <Text block={block} />;
     case "thinking":
-      return <Thinking block={block} />;
+      return <Thinking block={block} told={row.took} />;
     case "tool":
       return <ToolCard tool={block} nested={nestedRows} />;
     case "block":
@@ -72,6 +78,13 @@ function OneBlock({ row }: { row: Row & { kind: "block" } }) {
     default:
       return null;
   }
+}
+
+/** The words of a row, as they were written: what somebody may want to copy. */
+function textOf(row: Row): string {
+  if (row.kind === "block" && row.block.type === "text") return row.block.text;
+  if (row.kind !== "said") return "";
+  return row.message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
 /** What a sub-agent says, below the call that it works for. */
@@ -104,7 +117,6 @@ function Text({ block }: { block: TextView }) {
   return (
     <>
       <Markdown text={block.text} isGrowing={block.status === "streaming"} />
-      {block.status === "streaming" && <span className="cursor" aria-hidden="true" />}
       {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
       {block.status === "aborted" && <span className="muted cut">{words.cutShort}</span>}
       {block.blob && (
@@ -120,23 +132,20 @@ function Text({ block }: { block: TextView }) {
   );
 }
 
-/** How long the reasoning took, as far as this page has seen it. */
-const took = new Map<string, number>();
+/** How long reasoning took that this page has seen, for where the log does not tell. */
+const seen = new Map<string, number>();
 
-function Thinking({ block }: { block: ThinkingView }) {
+function useSeen({ id, status }: ThinkingView): number | undefined {
+  const [began] = useState(() => (status === "streaming" ? performance.now() : undefined));
+  if (began !== undefined && status !== "streaming" && !seen.has(id)) seen.set(id, performance.now() - began);
+  return seen.get(id);
+}
+
+function Thinking({ block, told }: { block: ThinkingView; told: number | undefined }) {
   const words = useWords();
   const [isOpen, setOpen] = useState(false);
-  const began = useRef(block.status === "streaming" ? performance.now() : undefined);
   const isGrowing = block.status === "streaming";
-  useEffect(() => {
-    if (!isGrowing && began.current !== undefined) {
-      took.set(block.id, performance.now() - began.current);
-      began.current = undefined;
-    }
-  }, [isGrowing, block.id]);
-  const seen =
-    took.get(block.id) ??
-    (!isGrowing && began.current !== undefined ? performance.now() - began.current : undefined);
+  const took = useSeen(block) ?? told;
   return (
     <details className="thoughts" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -144,7 +153,7 @@ function Thinking({ block }: { block: ThinkingView }) {
         {isGrowing ? (
           <span className="shimmer">{words.thinking}</span>
         ) : (
-          words.thought(seen === undefined ? undefined : duration(seen))
+          words.thought(took === undefined ? undefined : duration(took))
         )}
       </summary>
       {isOpen &&
@@ -159,12 +168,12 @@ function Thinking({ block }: { block: ThinkingView }) {
 
 function Happened({ row }: { row: Row & { kind: "event" } }) {
   const words = useWords();
-  const { name, subtype, text, data } = row.block;
+  const { name, data } = row.block;
   if (name !== "interrupted") {
     return (
       <details className="event">
         <summary>
-          <Unseen text={text || words.event[subtype ?? ""] || subtype || name} />
+          <Unseen text={happened(row.block, words)} />
         </summary>
         <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
       </details>

@@ -1,11 +1,12 @@
 // One conversation: what was said, and all that a person can do in it.
-import type { QueueChange } from "@turnwire/client";
+import type { QueueChange, View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useState } from "react";
 import { Composer } from "../acting/Composer";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
-import { useKeys } from "../app/keys";
+import { composer } from "../app/focus";
+import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
@@ -26,34 +27,32 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const { view, connection, capabilities } = talk;
   const { status } = view;
   const { say, trying } = useNotices();
+  const [stopping, setStopping] = useState<number>();
   const [subject, setSubject] = useState<Subject>();
   const conversation = client.conversation(id, OPTIONS);
   useTitle(view.title, status, words);
 
   const stop = useCallback(async () => {
-    const ack = await trying(conversation.interrupt());
-    if (ack) say(ack.outcome === "already_ended" ? words.alreadyEnded : words.stopRequested, "calm");
+    const turn = conversation.view().status?.turn_id;
+    setStopping(turn);
+    const ack = await trying(conversation.interrupt(turn));
+    if (ack?.outcome === "already_ended") say(words.alreadyEnded, "calm");
+    if (!ack) setStopping(undefined);
   }, [conversation, trying, say, words]);
   const mayStop = status?.turn_id !== undefined;
-  useKeys({ Escape: () => void stop() }, mayStop && subject === undefined);
+  const stopOrLeave = (event: KeyboardEvent) => {
+    if (isTyping(event.target) && event.target !== composer()) return; // it leaves that field
+    event.preventDefault();
+    void stop();
+  };
+  useKeys({ Escape: stopOrLeave }, mayStop && subject === undefined);
   useKeys({
-    i: () => document.getElementById("composer")?.focus(),
-    "/": (event) => {
+    i: (event) => {
       event.preventDefault();
-      document.getElementById("composer")?.focus();
+      composer()?.focus();
     },
   });
-
-  const history = useMemo(
-    () =>
-      view.messages
-        .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)
-        .map((message) =>
-          message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"),
-        )
-        .filter((text, index, all) => text && text !== all[index - 1]),
-    [view.messages],
-  );
+  const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   if (connection === "closed")
     return <Closed id={id} code={talk.error?.code} message={talk.error?.message} />;
@@ -98,10 +97,21 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           history={history}
           send={talk.send}
           stop={() => void stop()}
+          isStopping={stopping !== undefined && stopping === status?.turn_id}
           say={say}
         />
       </div>
       {subject && <Inspector id={id} subject={subject} close={() => setSubject(undefined)} />}
     </main>
   );
+}
+
+/** What people have said here, the newest last. */
+function saidIn(view: View): string[] {
+  return view.messages
+    .filter((message) => message.role === "user" && !message.origin && !message.parent_tool_use_id)
+    .map((message) =>
+      message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n"),
+    )
+    .filter((text, index, all) => text && text !== all[index - 1]);
 }

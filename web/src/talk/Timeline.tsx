@@ -4,14 +4,15 @@ import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } fr
 import { VList, type VListHandle } from "virtua";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
+import { NewestPlan } from "../tools/ToolCard";
 import { Pending, pendingOf } from "./Pending";
 import { type Inspect, OneRow } from "./Rows";
-import { type Row, rowAt, rowsOf } from "./rows";
+import { newestPlan, type Row, rowAt, rowsOf } from "./rows";
 
 /** So near to the end, the newest stays in sight. */
 const NEAR_END = 60;
 /** So near to the beginning, older messages are fetched. */
-const NEAR_BEGINNING = 1200;
+const NEAR_BEGINNING = 2500;
 
 interface Props {
   conversation: Conversation;
@@ -86,6 +87,7 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
     if (handle && rows.length && handle.scrollSize <= handle.viewportSize + NEAR_BEGINNING) older();
   }, [rows.length, older]);
 
+  const plan = useMemo(() => newestPlan(rows), [rows]);
   const items = useMemo(
     () => [
       ...rows.map((row) => row as Row | "pending" | "end"),
@@ -101,34 +103,36 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
           {words.loadingOlder}
         </p>
       )}
-      <VList
-        ref={list}
-        className="scroller"
-        data={items}
-        shift={isOlder}
-        bufferSize={400}
-        onScroll={scrolled}
-        onResize={() => {
-          if (isStuck.current) toEnd();
-        }}
-        role="log"
-        aria-live="off"
-        tabIndex={0}
-        aria-label={words.messages}
-      >
-        {(item, index) => {
-          if (item === "end") return <div key="end" className="end" />;
-          if (item === "pending") {
-            const each = pending[index - rows.length];
-            return <Pending key={each?.id ?? index} content={each?.content} />;
-          }
-          return (
-            <div key={item.key} className={`place${index === soughtAt ? " sought" : ""}`}>
-              <OneRow row={item} inspect={inspect} />
-            </div>
-          );
-        }}
-      </VList>
+      <NewestPlan value={plan}>
+        <VList
+          ref={list}
+          className="scroller"
+          data={items}
+          shift={isOlder}
+          bufferSize={400}
+          onScroll={scrolled}
+          onResize={() => {
+            if (isStuck.current) toEnd();
+          }}
+          role="log"
+          aria-live="off"
+          tabIndex={0}
+          aria-label={words.messages}
+        >
+          {(item, index) => {
+            if (item === "end") return <div key="end" className="end" />;
+            if (item === "pending") {
+              const each = pending[index - rows.length];
+              return <Pending key={each?.id ?? index} content={each?.content} />;
+            }
+            return (
+              <div key={item.key} className={`place${index === soughtAt ? " sought" : ""}`}>
+                <OneRow row={item} inspect={inspect} />
+              </div>
+            );
+          }}
+        </VList>
+      </NewestPlan>
       {isAway && (
         <button
           type="button"

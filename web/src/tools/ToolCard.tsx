@@ -1,18 +1,22 @@
 // The card of a tool: what is called, what it waits for, what it prints, what it gave back.
 import type { MessageView, ToolView } from "@turnwire/client";
-import { memo, type ReactNode, useState } from "react";
+import { createContext, memo, type ReactNode, useContext, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
+import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
 import { changesOf } from "./changes";
 import { ICONS, type Kind, kindOf } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
-import { listIn, numberIn, outputText, picturesIn, pretty, textIn, todosIn } from "./reading";
+import { listIn, numberIn, outputText, picturesIn, pretty, type Todo, textIn, todosIn } from "./reading";
 
 /** Cards of these kinds show what is in them without being asked. */
 const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
+
+/** The card with the newest plan: those before it are folded. */
+export const NewestPlan = createContext<string | undefined>(undefined);
 
 interface Props {
   tool: ToolView;
@@ -24,8 +28,10 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
   const words = useWords();
   const kind = kindOf(tool.tool_name, tool.tool_type);
   const [isOpen, setOpen] = useState<boolean>();
-  const open = isOpen ?? (OPEN.has(kind) || tool.result?.is_error === true);
-  const { name, about } = titleOf(tool, kind, words.tool[kind]);
+  const newest = useContext(NewestPlan);
+  const isOld = kind === "todo" && newest !== undefined && newest !== tool.id;
+  const open = isOpen ?? ((OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
+  const { name, about } = titleOf(tool, kind, words);
   return (
     <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
       <summary
@@ -44,7 +50,7 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
       {open && (
         <div className="body">
           <Body tool={tool} kind={kind} />
-          {tool.messages?.length ? <div className="nested">{nested(tool.messages)}</div> : null}
+          <Nested tool={tool} nested={nested} />
           <Ending tool={tool} kind={kind} />
         </div>
       )}
@@ -52,8 +58,9 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
   );
 });
 
-function titleOf(tool: ToolView, kind: Kind, name: string): { name: string; about: string } {
+function titleOf(tool: ToolView, kind: Kind, words: Words): { name: string; about: string } {
   const { input, tool_name } = tool;
+  const name = words.tool[kind];
   switch (kind) {
     case "command":
       return { name, about: textIn(input, "description") ?? textIn(input, "command") ?? "" };
@@ -72,8 +79,14 @@ function titleOf(tool: ToolView, kind: Kind, name: string): { name: string; abou
     }
     case "agent":
       return { name: textIn(input, "subagent_type") ?? name, about: textIn(input, "description") ?? "" };
-    case "todo":
-      return { name, about: textIn(input, "subject") ?? "" };
+    case "todo": {
+      const todos = todosOf(input);
+      const done = todos.filter((todo) => todo.status === "completed").length;
+      return {
+        name,
+        about: todos.length ? words.planDone(done, todos.length) : (textIn(input, "subject") ?? ""),
+      };
+    }
     case "question":
       return { name, about: textIn(input, "header") ?? "" };
     default:
@@ -136,7 +149,7 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Diff key={change.path} change={change} />
       ));
     case "todo": {
-      const todos = todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
+      const todos = todosOf(input);
       return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
     }
     case "agent": {
@@ -152,6 +165,10 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
     default:
       return <Raw value={input} />;
   }
+}
+
+function todosOf(input: unknown): Todo[] {
+  return todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
 }
 
 function Asked({ tool }: { tool: ToolView }) {
@@ -185,6 +202,16 @@ function answerText(answer: unknown): string {
   if (Array.isArray(answer)) return answer.map(answerText).join(", ");
   if (typeof answer === "object" && answer) return Object.values(answer).map(answerText).join(" · ");
   return pretty(answer);
+}
+
+/** What a sub-agent says; not once more what it was told. */
+function Nested({ tool, nested }: Props) {
+  const prompt = textIn(tool.input, "prompt");
+  const said = tool.messages?.filter((message) => {
+    const [block] = message.blocks;
+    return message.role !== "user" || block?.type !== "text" || block.text !== prompt;
+  });
+  return said?.length ? <div className="nested">{nested(said)}</div> : null;
 }
 
 /** Whether the card shows what the result would say again. */

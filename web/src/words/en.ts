@@ -6,6 +6,7 @@ export const en = {
   conversations: "Conversations",
   newTalk: "New conversation",
   search: "Search all messages",
+  searchHint: "Write some words into the field in the list. What is found leads to its place.",
   searchFor: (words: string) => `Search: ${words}`,
   hits: (n: number) => (n === 1 ? "1 message found" : `${n} messages found`),
   noHits: "Nothing found",
@@ -116,10 +117,20 @@ export const en = {
   },
   todo: { pending: "to do", in_progress: "in progress", completed: "done" } as Record<string, string>,
   event: {
-    init: "Session started",
     compact_boundary: "Earlier messages were summed up for the model",
     model: "Another model",
   } as Record<string, string>,
+  started: (model: string | undefined, cwd: string | undefined) =>
+    `Session started${model ? `: ${model}` : ""}${cwd ? ` in ${cwd}` : ""}`,
+  task: {
+    begun: (about: string | undefined) => `A helper begins${about ? `: ${about}` : ""}`,
+    behind: (about: string | undefined) => `It goes on in the background${about ? `: ${about}` : ""}`,
+    over: (status: string, about: string | undefined) => {
+      const said = { completed: "Done", failed: "Failed", stopped: "Stopped" }[status] ?? status;
+      return `${said}${about ? `: ${about}` : ""}`;
+    },
+  },
+  planDone: (done: number, all: number) => `${done} of ${all} done`,
   stoppedBecause: {
     user: "Stopped",
     disconnect: "Stopped: nobody was here any more",
@@ -180,10 +191,11 @@ export const en = {
   send: "Send",
   sendLater: "Send: it waits for its turn",
   stop: "Stop",
-  stopRequested: "Stop requested",
+  stopping: "Stopping",
   alreadyEnded: "It had already ended",
   attach: "Add pictures",
   removePicture: (name: string) => `Remove ${name}`,
+  onlyPictures: "Only pictures can be added.",
   noPictures: "This agent does not take pictures.",
   queue: "Waiting messages",
   queued: (n: number) => (n === 1 ? "1 message waits" : `${n} messages wait`),
@@ -264,7 +276,7 @@ export const en = {
     Enter: "Send",
     "Shift+Enter": "New line",
     ArrowUp: "What you said before",
-    Esc: "Stop the agent",
+    Esc: "Stop the agent; else leave the field",
     y: "Allow",
     n: "Deny",
     a: "Always allow",

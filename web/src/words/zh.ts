@@ -6,6 +6,7 @@ export const zh: Words = {
   conversations: "对话",
   newTalk: "新对话",
   search: "搜索全部消息",
+  searchHint: "在列表上方的搜索框里写几个词。点击结果会跳到原处。",
   searchFor: (words) => `搜索：${words}`,
   hits: (n) => `找到 ${n} 条消息`,
   noHits: "没有找到",
@@ -98,7 +99,17 @@ export const zh: Words = {
     raw: "内容块",
   },
   todo: { pending: "待办", in_progress: "进行中", completed: "已完成" },
-  event: { init: "会话已开始", compact_boundary: "较早的消息已为模型做了摘要", model: "更换了模型" },
+  event: { compact_boundary: "较早的消息已为模型做了摘要", model: "更换了模型" },
+  started: (model, cwd) => `会话已开始${model ? `：${model}` : ""}${cwd ? `，目录 ${cwd}` : ""}`,
+  task: {
+    begun: (about) => `助手开始工作${about ? `：${about}` : ""}`,
+    behind: (about) => `转入后台${about ? `：${about}` : ""}`,
+    over: (status, about) => {
+      const said = { completed: "完成", failed: "失败", stopped: "已停止" }[status] ?? status;
+      return `${said}${about ? `：${about}` : ""}`;
+    },
+  },
+  planDone: (done, all) => `已完成 ${done}/${all}`,
   stoppedBecause: {
     user: "已停止",
     disconnect: "已停止：没有人在线",
@@ -153,10 +164,11 @@ export const zh: Words = {
   send: "发送",
   sendLater: "发送：将排队等待",
   stop: "停止",
-  stopRequested: "已请求停止",
+  stopping: "正在停止",
   alreadyEnded: "它已经结束了",
   attach: "添加图片",
   removePicture: (name) => `移除 ${name}`,
+  onlyPictures: "只能添加图片。",
   noPictures: "此智能体不接受图片。",
   queue: "排队的消息",
   queued: (n) => `${n} 条消息在排队`,
@@ -235,7 +247,7 @@ export const zh: Words = {
     Enter: "发送",
     "Shift+Enter": "换行",
     ArrowUp: "之前说过的话",
-    Esc: "停止智能体",
+    Esc: "停止智能体；否则离开输入框",
     y: "允许",
     n: "拒绝",
     a: "总是允许",

@@ -57,7 +57,11 @@ def _check_content(content: list[Content]) -> None:
 def _title(content: list[Content]) -> str | None:
     words = "\n".join(part.text for part in content if isinstance(part, TextContent))
     line = next((line.strip() for line in words.splitlines() if line.strip()), None)
-    return line and line[:_TITLE]
+    if line is None or len(line) <= _TITLE:
+        return line
+    cut = line[: _TITLE - 1]
+    between_words = cut.rfind(" ", _TITLE // 2)
+    return (cut if between_words < 0 else cut[:between_words]) + "…"
 
 
 def changed_queue(d: Draft, change: i.ChangedQueue) -> None:

@@ -1,0 +1,19 @@
+// What happened besides the messages, in words.
+import type { EventView } from "@turnwire/client";
+import { isObject, textIn } from "../tools/reading";
+import type { Words } from "../words/en";
+
+export function happened({ subtype = "", name, text, data }: EventView, words: Words): string {
+  const told = isObject(data) ? data : {};
+  const about = textIn(told, "description");
+  switch (subtype) {
+    case "init":
+      return words.started(textIn(told, "model"), textIn(told, "cwd"));
+    case "task_started":
+      return told.is_backgrounded === true ? words.task.behind(about) : words.task.begun(about);
+    case "task_notification":
+      return words.task.over(textIn(told, "status") ?? "completed", textIn(told, "summary") ?? about);
+    default:
+      return words.event[subtype] || text || (subtype || name).replaceAll("_", " ");
+  }
+}

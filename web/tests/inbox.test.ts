@@ -1,0 +1,90 @@
+// What waits for a person, in all conversations of a server.
+import { say, state } from "./browser";
+import { Server } from "./server";
+import { stage } from "./stage";
+
+const { here, test } = stage(() => Server.start({ TURNWIRE_QUESTION_SECONDS: "3600" }));
+
+test.sequential("the inbox has what waits in all conversations, and what is answered elsewhere disappears", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const first = await person.quick("ask me a question");
+  await state(page, "Waits for you");
+  await person.quick("delete something");
+  await page.locator("nav .badge", { hasText: "2" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator("nav").getByRole("link", { name: "Inbox" }).click();
+  const items = page.locator(".cards > li");
+  await expect.poll(() => items.count()).toBeGreaterThanOrEqual(1);
+  const [item] = (
+    await here.server.ask<{ items: { inbox_item_id: string; conversation_id: string }[] }>(
+      "GET",
+      "/api/inbox",
+    )
+  ).items.filter((each) => each.conversation_id === first);
+  const shown = items.filter({ hasText: "Which colour shall it be?" });
+  await shown.waitFor();
+  await here.server.ask("POST", `/api/inbox/${item?.inbox_item_id}/answer`, { answer: "Red" });
+  await expect.poll(() => shown.count(), { timeout: 2000 }).toBe(0);
+});
+
+test.sequential("an answer in the inbox reaches the agent", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("ask me a question");
+  await state(page, "Waits for you");
+  const inbox = await person.tab("/inbox");
+  const mine = inbox.locator(".cards > li", { has: inbox.locator(`a[href$="/c/${id}"]`) });
+  await mine.getByLabel("Red").check();
+  await mine.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("Red it is").waitFor();
+  await expect.poll(() => mine.count()).toBe(0);
+});
+
+test.sequential("a question that has a time says how much of it is left", async ({ person }) => {
+  await person.quick("ask me a question");
+  const form = person.page.getByRole("region", { name: "Question" });
+  await form
+    .getByRole("timer")
+    .getByText(/(59 min \d+ s|1 h 0 min) left/)
+    .waitFor();
+});
+
+test.sequential("who wants it is notified once, and only where nobody looks", async ({ person, expect }) => {
+  const { page, context } = person;
+  await context.grantPermissions(["notifications"]);
+  await context.addInitScript(() => {
+    const told: string[] = [];
+    class Told {
+      static permission = "granted";
+      static requestPermission = async () => "granted";
+      constructor(title: string, { body }: { body: string }) {
+        told.push(`${title}: ${body}`);
+      }
+      close() {
+        told.push("closed");
+      }
+    }
+    Object.assign(window, { told, Notification: Told });
+    Object.defineProperty(document, "visibilityState", {
+      get: () => (window as { seen?: string }).seen ?? "visible",
+    });
+  });
+  await page.goto(`${here.server.url}/inbox`);
+  await page.getByRole("button", { name: "Preferences" }).click();
+  await page.getByRole("menuitem", { name: "Notify me" }).click();
+  await page.getByRole("menuitem", { name: "Do not notify me" }).waitFor();
+  await page.evaluate(() => Object.assign(window, { seen: "hidden" }));
+  const told = () => page.evaluate(() => (window as unknown as { told: string[] }).told);
+  const before = await page.locator(".cards > li").count();
+  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {
+    options: { delay: 0.004 },
+  });
+  const other = await person.tab(`/c/${id}`);
+  await say(other, "delete something");
+  await expect.poll(told).toEqual(["Waits for you: Delete the folder build"]);
+  await expect.poll(() => page.locator(".cards > li").count()).toBe(before + 1);
+  await other.getByRole("button", { name: /^Allow/ }).click();
+  await expect.poll(told).toEqual(["Waits for you: Delete the folder build", "closed"]);
+});
