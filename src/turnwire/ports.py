@@ -180,7 +180,7 @@ class AgentSession(Protocol):
 
         Raises Refused where it cannot be done: NOT_SUPPORTED for what its capabilities do not name,
         INVALID_PAYLOAD for what is not there. Raises AgentGone if the agent ends meanwhile. Several
-        may be under way at once, but nothing is said to the agent while a `Rewind` is.
+        may be under way at once, but nothing is said to the agent while a `RewindFiles` is.
         """
 
     async def interrupt(self) -> None:

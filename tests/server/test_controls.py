@@ -46,7 +46,7 @@ class Obliging(DemoAgent):
     async def control(self, control: c.Control) -> c.ControlResult:
         self.asked.append(control)
         match control:
-            case c.Rewind():
+            case c.RewindFiles():
                 return c.Rewound(["a.txt"])
             case c.McpStatus():
                 return c.McpServers([FILES])
@@ -95,7 +95,7 @@ def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Pa
             assert (await client.answer("r-1"))["payload"]["files"] == ["a.txt"]
             news = await client.until("session.system_event", lambda f: "rewind" in str(f))
             assert news["payload"]["data"]["files"] == ["a.txt"]
-            assert agent.asked[-1] == c.Rewind(1, f"{name}:1"), "by the name that it was told"
+            assert agent.asked[-1] == c.RewindFiles(1, f"{name}:1"), "by the name that it was told"
 
             await client.send("session.set_max_thinking_tokens", "t-1", max_thinking_tokens=0)
             assert (await client.answer("t-1"))["payload"]["max_thinking_tokens"] == 0

@@ -13,7 +13,6 @@ from msgspec import Meta, Struct
 __all__ = [
     "CONTROLS",
     "AgentControl",
-    "Command",
     "Commands",
     "ContextPart",
     "ContextUsage",
@@ -30,8 +29,9 @@ __all__ = [
     "McpToggle",
     "Model",
     "Models",
-    "Rewind",
+    "RewindFiles",
     "Rewound",
+    "SlashCommand",
     "StopTask",
     "name_of",
     "only_asks",
@@ -94,15 +94,15 @@ AgentControl: TypeAlias = (
 )
 
 
-class Rewind(_Control, frozen=True, tag="rewind"):
-    """Put the files back as they were before a turn."""
+class RewindFiles(_Control, frozen=True, tag="rewind"):
+    """Put the files back as they were before a turn. Clients ask for it with `user.rewind`."""
 
     message_sequence: int  # of the message that began the turn
     turn_uuid: str  # what the agent was told with that prompt
     dry_run: bool = False  # only say which files would change
 
 
-Control: TypeAlias = AgentControl | Rewind
+Control: TypeAlias = AgentControl | RewindFiles
 
 CONTROLS: dict[str, type[AgentControl]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AgentControl)
@@ -119,7 +119,7 @@ def only_asks(control: Control) -> bool:
     match control:
         case McpReconnect() | McpToggle() | StopTask():
             return False
-        case Rewind(dry_run=dry_run):
+        case RewindFiles(dry_run=dry_run):
             return dry_run
         case _:
             return True
@@ -185,7 +185,7 @@ class Models(_Result, frozen=True, tag="models"):
     models: list[Model]
 
 
-class Command(Struct, frozen=True, omit_defaults=True, gc=False):
+class SlashCommand(Struct, frozen=True, omit_defaults=True, gc=False):
     """A slash command: a message that begins with it is one for the agent's program."""
 
     name: str  # without the slash
@@ -196,7 +196,7 @@ class Command(Struct, frozen=True, omit_defaults=True, gc=False):
 class Commands(_Result, frozen=True, tag="commands"):
     """The slash commands that there are."""
 
-    commands: list[Command]
+    commands: list[SlashCommand]
 
 
 class Rewound(_Result, frozen=True, tag="rewind"):

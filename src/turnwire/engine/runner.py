@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.core.controls import Control, ControlResult, Rewind
+from turnwire.core.controls import Control, ControlResult, RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
@@ -213,7 +213,7 @@ class AgentRunner:
         )
         self._about_session = [each for each in self._about_session if not each.done()]
         self._about_session.append(task)
-        if isinstance(asked.control, Rewind):  # nobody may change files meanwhile
+        if isinstance(asked.control, RewindFiles):  # nobody may change files meanwhile
             await asyncio.wait([task])
 
     def _unasked(self, command: e.Command) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
-from turnwire.core.controls import AgentControl, Rewind, name_of
+from turnwire.core.controls import AgentControl, RewindFiles, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta, split_run_id
@@ -220,7 +220,7 @@ class Talk:
         """Put the files back as they were before a person's message. The log is never cut."""
         self._engine.check_able(self.row, "user.rewind")
         run = await self._run_of(message_sequence)
-        control = Rewind(message_sequence, run, dry_run)
+        control = RewindFiles(message_sequence, run, dry_run)
         return await self._control(control, "user.rewind", user, client_message_id)
 
     async def control(
@@ -243,7 +243,7 @@ class Talk:
         return await self._control(control, "session.control", user, client_message_id)
 
     async def _control(
-        self, control: AgentControl | Rewind, kind: str, user: str | None, own_id: str | None
+        self, control: AgentControl | RewindFiles, kind: str, user: str | None, own_id: str | None
     ) -> Answer:
         name = self._engine.new_id()
         asked = i.Controls(

@@ -11,7 +11,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import ErrorCode
 from turnwire.dialects.v2 import frames as f
 
-BACK = c.Rewind(1, "talk:1")
+BACK = c.RewindFiles(1, "talk:1")
 
 
 def asks(talk: Talk, control: c.Control, by: str | None = "ada") -> e.Effects:
@@ -56,7 +56,7 @@ def test_files_that_were_put_back_are_an_entry_outside_of_any_turn() -> None:
 
 def test_a_rewind_that_is_only_asked_about_leaves_no_trace_in_the_log_even_in_a_turn() -> None:
     talk = running()
-    would = c.Rewind(1, "talk:1", dry_run=True)
+    would = c.RewindFiles(1, "talk:1", dry_run=True)
     before = len(talk.log)
     asks(talk, would)
     assert hears(talk, would, c.Rewound(["a"])).ack == e.Ack(files=["a"])
@@ -96,7 +96,7 @@ def test_what_the_agent_refuses_is_written_down_and_changes_nothing() -> None:
     [
         (c.McpStatus(), True),
         (c.ContextUsage(), True),
-        (c.Rewind(1, "t:1", dry_run=True), True),
+        (c.RewindFiles(1, "t:1", dry_run=True), True),
         (BACK, False),
         (c.McpReconnect("x"), False),
         (c.StopTask("x"), False),

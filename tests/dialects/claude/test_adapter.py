@@ -939,11 +939,19 @@ def test_a_withdrawn_request_is_said() -> None:
     assert one(ev.RequestWithdrawn, events).request_id == asked.request_id
 
 
-@pytest.mark.parametrize("kind", ["elicitation", "request_user_dialog"])
-def test_other_ways_to_ask_a_person_are_passed_on(kind: str) -> None:
-    frame = {"type": "control_request", "request_id": "1", "request": {"subtype": kind}}
+def test_what_an_mcp_server_asks_is_a_question() -> None:
+    request = {"subtype": "elicitation", "message": "Really?"}
+    frame = {"type": "control_request", "request_id": "1", "request": request}
+    event = one(ev.QuestionAsked, events_of([frame]))
+    assert (event.request_id, event.tool_use_id, event.tool_name) == ("1", "1", "request_input")
+    assert [each.question for each in event.questions] == ["Really?"]
+
+
+def test_a_dialog_is_passed_on() -> None:
+    request = {"subtype": "request_user_dialog"}
+    frame = {"type": "control_request", "request_id": "1", "request": request}
     event = one(ev.SystemEvent, events_of([frame]))
-    assert event.subtype == kind
+    assert event.subtype == "request_user_dialog"
     assert msgspec.json.decode(msgspec.json.encode(event))["data"] == frame
 
 
@@ -1051,7 +1059,11 @@ def test_news_of_the_moment_is_not_worth_keeping(frame: Frame) -> None:
         {"type": "system", "subtype": "hook_response"},
         {"type": "system", "subtype": "brand_new"},
         {"type": "conversation_reset"},
-        {"type": "control_request", "request_id": "1", "request": {"subtype": "elicitation"}},
+        {
+            "type": "control_request",
+            "request_id": "1",
+            "request": {"subtype": "request_user_dialog"},
+        },
         se({"type": "error"}),
     ],
 )

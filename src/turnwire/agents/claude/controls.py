@@ -26,7 +26,7 @@ async def carry_out(
 ) -> c.ControlResult:
     """Ask the program, and tell its answer in our words. `about` is what it said at its start."""
     match asked:
-        case c.Rewind(turn_uuid=turn_uuid, dry_run=dry_run):
+        case c.RewindFiles(turn_uuid=turn_uuid, dry_run=dry_run):
             return await _rewind(prompt_uuid(turn_uuid), send, dry_run=dry_run)
         case c.McpStatus():
             status = await _ask(control.McpStatus(), answers.McpStatusAnswer, send)
@@ -55,7 +55,7 @@ async def carry_out(
         case c.ListCommands():
             return c.Commands(
                 [
-                    c.Command(each.name, each.description, each.argument_hint or None)
+                    c.SlashCommand(each.name, each.description, each.argument_hint or None)
                     for each in about.commands
                 ]
             )

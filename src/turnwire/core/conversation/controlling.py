@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from turnwire.core.controls import Control, Rewind, Rewound, StopTask, name_of
+from turnwire.core.controls import Control, RewindFiles, Rewound, StopTask, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, AskAgent
@@ -25,7 +25,7 @@ def controls(d: Draft, asked: i.Controls) -> None:
             "The agent sleeps until its question is answered. Answer it, or stop the turn, first.",
         )
     match control:
-        case Rewind(dry_run=False) if d.turn is not None:
+        case RewindFiles(dry_run=False) if d.turn is not None:
             said = (
                 "A turn runs, and may change the same files. Stop it, or wait for its end, first."
             )
@@ -45,7 +45,7 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
         why = {"code": ended.code, "message": ended.message}
         d.audit("control_failed", ended.by, control=name_of(control), **why)
         return
-    if isinstance(control, Rewind):
+    if isinstance(control, RewindFiles):
         files = ended.result.files if isinstance(ended.result, Rewound) else []
         if not control.dry_run:
             data = {"message_sequence": control.message_sequence, "files": files, "by": ended.by}
