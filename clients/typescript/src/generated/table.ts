@@ -107,6 +107,7 @@ export const shapes: Record<string, Record<string, string>> = {
     agent: "string",
     commands: "string[]",
     controls: "string[]=[]",
+    fork: "boolean=false",
     images: "boolean=false",
     models: "string[]=[]",
     permission_modes: "string[]=[]"
@@ -127,6 +128,7 @@ export const shapes: Record<string, Record<string, string>> = {
     queue: "QueueItem[]",
     requests: "OpenRequest[]",
     background_tasks: "BackgroundTask[]=[]",
+    budget: "Budget?",
     last_turn: "TurnEnd?",
     last_turn_id: "integer?",
     max_thinking_tokens: "integer?",
@@ -207,6 +209,10 @@ export const shapes: Record<string, Record<string, string>> = {
     status: "string?",
     tool_use_id: "string?",
     turn_id: "integer?"
+  },
+  Budget: {
+    spent: "number",
+    limit: "number"
   },
   TurnEnd: {
     is_error: "boolean",
