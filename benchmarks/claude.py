@@ -76,7 +76,9 @@ async def engine_with(folder: Path, agent: Agent) -> AsyncIterator[Engine]:
 
 def claude(env: dict[str, str], **more: Any) -> ClaudeAgent:
     """Claude, with as few tools as will do: what they cost is not ours."""
-    return ClaudeAgent({"model": "claude-sonnet-4-5", "system_prompt": "x"}, env=env, **more)
+    return ClaudeAgent(
+        {"model": "claude-sonnet-4-5", "system_prompt": "x"}, env=env, titles=False, **more
+    )
 
 
 # --- latency ------------------------------------------------------------------------------------

@@ -37,8 +37,10 @@ __all__ = [
     "ConversationRow",
     "Damaged",
     "Fenced",
+    "ForkPlace",
     "Hit",
     "InboxItem",
+    "NativeFork",
     "NewConversation",
     "Owned",
     "Receipt",
@@ -67,6 +69,17 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     options: list[str] = []  # its own options that a client may choose for a conversation
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
+    forks: bool = False  # a new session can begin with a part of another one
+
+
+class NativeFork(Struct, frozen=True, omit_defaults=True):
+    """A place in one of the agent's own sessions, behind which another one is to begin."""
+
+    session_id: str
+    # The ids of the last messages that belong to it, the newest first. Not all that the log knows
+    # is known to the agent: it goes by the first one that is.
+    after: list[str] = []
+    turn_uuid: str | None = None  # of a turn of which nothing but its prompt is known; behind those
 
 
 class SessionStart(Struct, frozen=True, omit_defaults=True):
@@ -79,6 +92,10 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     permission_mode: str | None = None
     options: dict[str, Any] = {}  # the agent's own
     max_thinking_tokens: int | None = None  # what a person chose, whatever the options say
+    fork: NativeFork | None = None  # begin one that knows a part of another; where none is resumed
+    # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
+    # cannot tell what it costs need not.
+    max_budget_usd: float | None = None
 
 
 class AgentGone(TurnwireError):
@@ -230,6 +247,8 @@ class NewConversation(Struct, frozen=True, omit_defaults=True):
     state: Conversation | None = None  # what it begins with; none: an empty one
     parent_id: str | None = None  # the conversation that it was forked from
     native_session_id: str | None = None  # the session of the agent's own that it goes on with
+    forked_at: int | None = None  # the last entry that it has of its parent
+    native_from: NativeFork | None = None  # what its own session begins with, until it has one
 
 
 class ConversationRow(Struct, frozen=True, omit_defaults=True):
@@ -248,9 +267,27 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     options: dict[str, Any] = {}
     archived: bool = False
     parent_id: str | None = None  # the conversation that it was forked from
+    forked_at: int | None = None  # the last entry that it has of its parent
+    native_from: NativeFork | None = None  # what its own session begins with, until it has one
     owner: str | None = None  # the process that claimed it last, until it lets go
     lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
     damage: str | None = None  # why its state cannot be read, which is then only a stand-in
+
+
+class ForkPlace(Struct, frozen=True, omit_defaults=True):
+    """A place in a log, and whether another conversation can begin with what is before it.
+
+    It can where nothing is half said: every turn that has begun there has ended there, and nothing
+    of it comes later, such as work in the background.
+    """
+
+    sequence: int
+    is_whole: bool
+    nearest: list[int] = []  # where it is not: the whole places on both sides, as far as there are
+    turns: int = 0  # the newest turn that has begun
+    last: StoredTurn | None = None  # the newest that has ended
+    # The agent's own ids of the last messages, without its sub-agents', and their turns; newest first.
+    uuids: list[tuple[str, int | None]] = []
 
 
 class Claim(Struct, frozen=True):
@@ -424,6 +461,17 @@ class Store(Protocol):
     ) -> list[ConversationRow]:
         """The newest first; `user`: only theirs. One that cannot be read has its `damage`."""
 
+    async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
+        """What is known of a place; none: the newest whole one. Raises CONVERSATION_NOT_FOUND."""
+
+    async def fork(self, new: NewConversation, *, by: str | None = None) -> ConversationRow:
+        """Begin one with the entries of `new.parent_id` up to and with `new.forked_at`, in one go.
+
+        They keep their numbers, turns and times, and so do requests that have ended. What the new
+        one needs of the blobs is noted. Receipts and whatever is open stay behind. Nothing counts
+        as spent again. Raises Conflict if there is one of this name, or its log would be another.
+        """
+
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
@@ -467,6 +515,12 @@ class Store(Protocol):
 
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         """The turns that ended at or after this number of the log, in order."""
+
+    async def spent(self, user: str | None, *, since: str | None = None) -> float:
+        """Dollars that the conversations of a user have cost, from a time on.
+
+        Every Spend of a commit counts once, and goes on counting when its conversation is deleted.
+        """
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str

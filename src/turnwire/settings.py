@@ -62,6 +62,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     question_seconds: float | None = None  # until a question's deadline; none: it waits for ever
     permission_seconds: float | None = None  # until a permission is denied; none: it waits
     agent_idle: float = 120.0  # seconds without a turn, until an agent's process is closed
+    # What it may cost, in dollars.
+    budget_usd_per_conversation: float | None = None  # none: whatever it takes
+    budget_usd_per_user: float | None = None  # of all conversations of a user; none: the same
+    budget_period: Literal["day", "month", "ever"] = "month"  # in which they may spend it, in UTC
     # How much is too much.
     max_frame_bytes: int = 1 << 20  # of a client's frame
     max_depth: int = 64  # of the objects and lists in one another in it
@@ -102,6 +106,7 @@ _NAMES = {field.name: field for field in _OURS}
 # Where it is not anything from 0 on.
 _RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
+    "budget_usd_per_conversation": (0.000001, math.inf),
     "heartbeat_seconds": (1, math.inf),
     "ping_seconds": (0.1, math.inf),
     "pong_seconds": (0.1, math.inf),

@@ -490,3 +490,31 @@ def test_a_turn_that_failed_and_colours_of_a_tool_in_the_document(tell: Tell) ->
     page = tell("export", ran.stdout.split()[-1], "--to", "markdown").stdout
     assert "```\nred\n```" in page
     assert "\x1b" not in page
+
+
+# --- fork ---------------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_forked_and_both_go_on(tell: Tell) -> None:
+    tell("run", "--agent", QUICK, "hello")
+    (first,) = lines(tell("list", "--json"))
+    name, end = first["conversation_id"], first["entries"]
+    tell("run", "--conversation", name, "tool")
+    forked = tell("fork", name, "--at", str(end), "--title", "Another way")
+    assert (forked.exit_code, forked.stderr) == (0, "")
+    fork = forked.stdout.split()[0]
+    assert forked.stdout == (
+        f"{fork} begins with the first {end} entries. Go on: turnwire run --conversation {fork}\n"
+    )
+    assert tell("run", "--conversation", fork, "think").exit_code == 0
+    listed = {each["conversation_id"]: each for each in lines(tell("list", "--json"))}
+    assert listed[fork]["forked_from"] == {"id": name, "at_sequence": end}
+    assert (listed[fork]["title"], listed[fork]["turns"]) == ("Another way", 2)
+    assert f"Another way (fork of {name})" in tell("list").stdout
+    assert tell("fsck").exit_code == 0
+
+
+def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Tell) -> None:
+    refused = tell("fork", talked, "--at", "2")
+    assert refused.exit_code == 2
+    assert "cannot be forked at 2: it was not whole there. Fork it at 0 or " in refused.stderr

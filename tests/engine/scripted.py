@@ -28,6 +28,8 @@ class ScriptedAgent:
         self.hangs = False  # when it is opened
         self.opening = 0  # that hang at this moment
         self.obeys = True  # a stop
+        self.cost: float | None = None  # of each turn, in dollars
+        self.starts: list[SessionStart] = []  # of all sessions
         self.ids = 0
         self._opened = asyncio.Event()
 
@@ -43,6 +45,7 @@ class ScriptedAgent:
                 await asyncio.Event().wait()
             finally:
                 self.opening -= 1
+        self.starts.append(start)
         session = ScriptedSession(self, len(self.sessions) + 1)
         self.sessions.append(session)
         self._opened.set()
@@ -262,4 +265,5 @@ class ScriptedSession(LocalSession):
     def _end(self, end: ev.TurnCompleted | ev.TurnFailed) -> None:
         self.in_turn = False
         bad = isinstance(end, ev.TurnFailed)
-        self._say(end, ev.ResultSummary(*whose(), "error" if bad else "success", bad))
+        said = "error" if bad else "success"
+        self._say(end, ev.ResultSummary(*whose(), said, bad, cost_usd=self.agent.cost))

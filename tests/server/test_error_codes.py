@@ -161,6 +161,14 @@ async def too_often(server: Serving) -> Error:
         return error
 
 
+async def fork_in_the_middle(server: Serving) -> Error:
+    name = await server.begin()
+    async with server.http() as http:
+        answer = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": 5})
+        error: Error = answer.json()["error"]
+        return error
+
+
 # --- the server and the agent ---------------------------------------------------------------------
 
 
@@ -214,6 +222,8 @@ PROVOKED: dict[str, tuple[Provoke, dict[str, Any]]] = {
     ),
     "IDEMPOTENCY_CONFLICT": (frames(MESSAGE, ("user.message", {"content": "other"})), {}),
     "NOT_SUPPORTED": (frames(("user.rewind", {"message_sequence": 1})), {}),
+    "NOT_A_FORK_POINT": (fork_in_the_middle, {}),
+    "BUDGET_EXCEEDED": (frames(MESSAGE), {"budget_usd_per_user": 0}),
     "TURN_QUEUE_FULL": (full_queue, {"max_queue": 1}),
     "QUEUE_ITEM_NOT_FOUND": (frames(("user.queue", {"action": "remove", "queue_id": "q"})), {}),
     "INVALID_QUESTION_ID": (frames(ANSWER, after="question"), {}),

@@ -17,6 +17,7 @@ from msgspec import structs
 from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
 from turnwire.agents.demo import DemoAgent
+from turnwire.client import Client
 from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.server.conversations import conversation_json
@@ -34,6 +35,73 @@ def play(path: Path, scene: Scene, **settings: Any) -> None:
             await scene(server, http)
 
     asyncio.run(run())
+
+
+def test_a_conversation_is_forked(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post("/api/conversations", json={"options": QUICK})
+        name = begun.json()["id"]
+        async with server.client(name) as client:
+            assert client.frames[0]["payload"]["capabilities"]["fork"]
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+            await client.state("active")
+        place = client.cursor
+        forked = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": place})
+        assert forked.status_code == 201
+        fork = forked.json()
+        assert fork["forked_from"] == {"id": name, "at_sequence": place}
+        assert (fork["head"], fork["title"]) == (place, "hello")
+        async with server.client(fork["id"]) as client:
+            assert client.cursor == place, "what was said before is replayed under its numbers"
+            await client.say("tool", "m-1")
+            await client.end_of(2)
+        listed = (await http.get("/api/conversations")).json()["conversations"]
+        assert [each.get("forked_from") for each in listed] == [fork["forked_from"], None]
+        refused = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": 1})
+        assert refused.status_code == 409
+        error = refused.json()["error"]
+        assert (error["code"], error["data"]["nearest"]) == ("NOT_A_FORK_POINT", [0, place])
+        bad = await http.post(f"/api/conversations/{name}/fork", json={"at_sequence": -1})
+        assert (bad.status_code, bad.json()["error"]["code"]) == (400, "INVALID_PAYLOAD")
+        nowhere = await http.post("/api/conversations/other/fork", json={})
+        assert nowhere.status_code == 404
+        client_of_it = Client(server.url, server.token)
+        again = await client_of_it.fork(name, 0, title="From the beginning")
+        shown = (await http.get(f"/api/conversations/{again}")).json()
+        assert (shown["title"], shown["head"]) == ("From the beginning", 0)
+
+    play(tmp_path, scene)
+
+
+def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        for wanted, limit in ((0.5, 0.5), (9, 2.0)):
+            options = {"max_budget_usd": wanted}
+            less = await http.post("/api/conversations", json={"options": options})
+            assert less.json()["status"]["budget"] == {"spent": 0.0, "limit": limit}
+        begun = await http.post("/api/conversations", json={})
+        assert begun.json()["status"]["budget"] == {"spent": 0.0, "limit": 2.0}
+        strange = {"options": {"max_budget_usd": "much"}}
+        assert (await http.post("/api/conversations", json=strange)).status_code == 400
+        told = (await http.get("/api/budget")).json()["budget"]
+        assert (told["spent"], told["limit"], told["period"]) == (0.0, 0.0, "day")
+        refused = await http.post(f"/api/conversations/{begun.json()['id']}/fork", json={})
+        assert refused.status_code == 201, "that costs nothing"
+        async with server.client(begun.json()["id"]) as client:
+            await client.say("hello", "m-1")
+            error = (await client.answer("m-1"))["payload"]
+        assert (error["code"], error["data"]["of"]) == ("BUDGET_EXCEEDED", "user")
+
+    limits = {"budget_usd_per_conversation": 2.0, "budget_usd_per_user": 0.0}
+    play(tmp_path, scene, **limits, budget_period="day")
+
+
+def test_without_a_limit_there_is_no_budget(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        assert (await http.get("/api/budget")).json() == {"budget": None}
+
+    play(tmp_path, scene)
 
 
 def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:

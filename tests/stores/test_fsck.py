@@ -344,6 +344,13 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         ],
         {"search_wrong"},
     ),
+    "a fork of something else": (
+        [
+            "UPDATE conversations SET parent_id = 'asks', forked_at = 3"
+            " WHERE conversation_id = 'talk'"
+        ],
+        {"fork_wrong"},
+    ),
     "a log without its conversation": (
         ["DELETE FROM conversations WHERE conversation_id = 'talk'"],
         {"conversation_missing"},

@@ -47,6 +47,12 @@ export class BaseClient {
     return (await this.http.request<ConversationInfo>("POST", "/api/conversations", first)).id;
   }
 
+  /** Begins one with another's log, up to and with an entry; without it, as far as that is whole: its id. */
+  async fork(id: string, atSequence?: number): Promise<string> {
+    const path = `/api/conversations/${encodeURIComponent(id)}/fork`;
+    return (await this.http.request<ConversationInfo>("POST", path, { at_sequence: atSequence })).id;
+  }
+
   /** The newest conversations first. */
   async list(limit = 50, offset = 0): Promise<ConversationInfo[]> {
     const path = `/api/conversations?limit=${limit}&offset=${offset}`;

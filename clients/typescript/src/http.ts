@@ -16,7 +16,8 @@ export interface ConversationInfo {
   user?: string;
   cwd?: string;
   archived?: boolean;
-  parent_id?: string;
+  /** Where it has its beginning from, up to and with this entry. */
+  forked_from?: { id: string; at_sequence: number };
 }
 
 /** What a conversation begins with. All of it may be left out. */

@@ -69,8 +69,15 @@ def facts(row: ConversationRow) -> dict[str, Any]:
         "cwd": row.cwd,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
+        **({"forked_from": origin} if (origin := _origin(row)) is not None else {}),
         **({"damage": row.damage} if row.damage is not None else {}),
     }
+
+
+def _origin(row: ConversationRow) -> dict[str, Any] | None:
+    if row.parent_id is None or row.forked_at is None:
+        return None
+    return {"id": row.parent_id, "at_sequence": row.forked_at}
 
 
 def _print(rows: list[ConversationRow]) -> None:
@@ -88,4 +95,6 @@ def _print(rows: list[ConversationRow]) -> None:
         )
         cost = row.state.totals.cost_usd
         turns = counted(row.state.turns, "turn") + (f", {money(cost)}" if cost else "")
+        if row.parent_id is not None:
+            title = f"{title} (fork of {row.parent_id})"
         page.line(Text.assemble(left, "  ", title), f"{row.agent}, {turns}, {ago(row.updated_at)}")

@@ -24,6 +24,7 @@ COMMANDS = {
     "inbox": "List what waits for an answer, and answer it.",
     "list": "List the conversations, the newest first.",
     "show": "Show a conversation as it was.",
+    "fork": "Begin another conversation with the beginning of one.",
     "search": "Find what was said, by people, agents and tools.",
     "export": "Write a conversation to a file, or print it.",
     "import": "Take over an exported file, or Claude Code's own sessions.",

@@ -70,6 +70,18 @@ class Client:
         begun = await self.request("POST", "/api/conversations", given)
         return str(begun["id"])
 
+    async def fork(
+        self, conversation_id: str, at_sequence: int | None = None, *, title: str | None = None
+    ) -> str:
+        """Begin another one with this one's log, up to and with an entry: its id.
+
+        None: as far as it is whole. Raises TurnwireError; NOT_A_FORK_POINT names the nearest places.
+        """
+        path = f"/api/conversations/{quote(conversation_id, safe='')}/fork"
+        given = {"at_sequence": at_sequence, "title": title}
+        wanted = {name: value for name, value in given.items() if value is not None}
+        return str((await self.request("POST", path, wanted))["id"])
+
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Anything else of the interface: its JSON. Raises TurnwireError."""
         return await asyncio.to_thread(self._request, method, path, body, query)

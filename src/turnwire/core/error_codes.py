@@ -14,6 +14,7 @@ __all__ = ["ERRORS", "ErrorCode", "ErrorRule", "Refused"]
 ErrorCode: TypeAlias = Literal[
     "AGENT_ERROR",
     "AGENT_UNAVAILABLE",
+    "BUDGET_EXCEEDED",
     "CHAT_PROTOCOL_DISABLED",
     "CONVERSATION_CLOSED",
     "CONVERSATION_INTERRUPTED",
@@ -28,6 +29,7 @@ ErrorCode: TypeAlias = Literal[
     "INVALID_FORMAT",
     "INVALID_PAYLOAD",
     "INVALID_QUESTION_ID",
+    "NOT_A_FORK_POINT",
     "NOT_SUPPORTED",
     "NO_PENDING_INPUT",
     "PAYLOAD_TOO_LARGE",
@@ -116,6 +118,11 @@ ERRORS: Mapping[str, ErrorRule] = {
         False,
         "Offer only what capabilities.commands lists.",
     ),
+    "NOT_A_FORK_POINT": ErrorRule(
+        "Something had begun there and not ended, or the log does not reach so far.",
+        False,
+        "Fork at one of data.nearest: after a turn, or before a person's message.",
+    ),
     # The queue.
     "TURN_QUEUE_FULL": ErrorRule(
         "A turn runs and its queue is full. Nothing was written.",
@@ -126,6 +133,11 @@ ERRORS: Mapping[str, ErrorRule] = {
         "No such message waits: it has started, or somebody removed it.",
         False,
         "Take the queue from the latest session.state.",
+    ),
+    "BUDGET_EXCEEDED": ErrorRule(
+        "What the conversation, or its user, may spend is spent. Nothing was written.",
+        False,
+        "Wait until data.resets_at, if there is one; or have the limit raised.",
     ),
     # Questions and permissions.
     "INVALID_QUESTION_ID": ErrorRule(

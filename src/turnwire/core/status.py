@@ -14,6 +14,7 @@ from turnwire.core.usage import Usage
 
 __all__ = [
     "BackgroundTask",
+    "Budget",
     "OpenRequest",
     "Outcome",
     "QueueItem",
@@ -138,6 +139,13 @@ def with_turn(totals: Totals, end: TurnEnd) -> Totals:
     )
 
 
+class Budget(_Plain, frozen=True):
+    """What may be spent, and what is."""
+
+    spent: float  # dollars
+    limit: float
+
+
 class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     """All of it, small enough to be sent whole whenever it changes."""
 
@@ -156,3 +164,4 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     title: str | None = None  # empty: it has none any more; absent: as it was told before
     totals: Totals | None = None
     max_thinking_tokens: int | None = None  # absent: as the agent is used to
+    budget: Budget | None = None  # absent: it may cost whatever it takes

@@ -284,14 +284,15 @@ class Channel:
         """The state, if it is not what was told, and the title and totals, if they are others."""
         out: list[f.Frame] = []
         status = status_of(after)
+        ids = (after.conversation_id, None, None, now, None)
         if status != told:
-            out.append(f.SessionState(after.conversation_id, None, None, now, None, status))
+            out.append(f.SessionState(*ids, status))
         title = after.title if after.title != before.title else None
         totals = after.totals if after.totals != before.totals else None
         if title is not None or totals is not None:
-            news = p.ConversationNews(title, totals)
-            ids = (after.conversation_id, None, None, now, None)
-            out.append(f.ConversationUpdated(*ids, news))
+            news = f.ConversationUpdated(*ids, p.ConversationNews(title, totals))
+            is_renamed = title is not None and before.title is not None
+            out.insert(0 if is_renamed else len(out), news)  # a state only repeats the title
         return out
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:

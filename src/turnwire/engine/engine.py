@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.budget import BudgetPeriod, UserBudget, period_of
 from turnwire.core.conversation.state import Conversation, Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
@@ -29,6 +30,7 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
+from turnwire.engine.forking import check_place, fork_of
 from turnwire.engine.live import Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
@@ -72,6 +74,8 @@ class EngineSettings(Struct, frozen=True):
     buffer_bytes: int = 16 << 20  # about how many bytes they may have
     max_frame_bytes: int = 1 << 20
     heartbeat_seconds: int = 15
+    budget_usd_per_user: float | None = None  # of all their conversations; none: without a limit
+    budget_period: BudgetPeriod = "month"  # in which it may be spent, in UTC
 
 
 class _Door:
@@ -212,12 +216,22 @@ class Engine:
             raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
         if permission_mode is not None:
             check_mode(known.capabilities, permission_mode)
-        kept = msgspec.structs.replace(
-            chosen, questions_survive=known.capabilities.questions_survive
-        )
-        state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
         own: Any = {} if options is None else options
         own = dict(own) if isinstance(own, Mapping) else own
+        limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
+        kept = msgspec.structs.replace(
+            chosen,
+            questions_survive=known.capabilities.questions_survive,
+            max_budget_usd=chosen.max_budget_usd if limit is None else limit,
+        )
+        state = Conversation(
+            name,
+            kept,
+            title=title,
+            title_by=None if title is None else "person",
+            model=model,
+            permission_mode=permission_mode,
+        )
         new = valid(
             NewConversation(
                 name,
@@ -248,6 +262,35 @@ class Engine:
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         return Talk(self, row)
+
+    async def fork(
+        self,
+        conversation_id: str,
+        at_sequence: int | None = None,
+        *,
+        new_conversation_id: str | None = None,
+        title: str | None = None,
+        user: str | None = None,
+    ) -> Talk:
+        """Another conversation that begins with this one's log, up to and with an entry.
+
+        None: as far as it is whole. Raises Refused: NOT_A_FORK_POINT names the nearest places where
+        it is, NOT_SUPPORTED says that the agent cannot begin in the middle.
+        """
+        row = (await self.open(conversation_id)).row
+        if not self._agent(row.agent).capabilities.forks:
+            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
+        place = await self.store.fork_place(conversation_id, at_sequence)
+        check_place(place, conversation_id)
+        name = new_conversation_id or self.new_id()
+        new = valid(fork_of(row, place, name, title=title, now=iso(self.clock.now())))
+        reach(CrashPoint.CREATES)
+        try:
+            made = await self.store.fork(new, by=user)
+        except Conflict as taken:
+            raise Refused("INVALID_PAYLOAD", taken.message, conversation_id=name) from None
+        reach(CrashPoint.CREATED)
+        return Talk(self, made)
 
     async def end(self, conversation_id: str) -> None:
         """End what runs in a conversation, as if the server stopped; it can be woken again."""
@@ -342,6 +385,7 @@ class Engine:
             idle_seconds=self.settings.agent_idle,
             ended=self._rest,
             committed=lambda head: self._hint(conversation_id, head),
+            user_budget=lambda: self.budget_of(row.user),
         )
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
@@ -549,6 +593,7 @@ class Engine:
             able.models,
             able.permission_modes,
             able.controls,
+            able.forks,
         )
 
     async def _read(self, conversation_id: str) -> ConversationRow:
@@ -608,6 +653,14 @@ class Engine:
             del self._channels[conversation_id]
         else:
             live.post(i.Left(at=self.clock.now()))
+
+    async def budget_of(self, user: str | None) -> UserBudget | None:
+        """What a user may spend and has spent, as the ledger has it; none: there is no limit."""
+        limit = self.settings.budget_usd_per_user
+        if limit is None:
+            return None
+        since, until = period_of(self.settings.budget_period, self.clock.now())
+        return UserBudget(await self.store.spent(user, since=since), limit, until)
 
     async def status(self, conversation_id: str) -> Status:
         """A conversation's small state, as it is now."""

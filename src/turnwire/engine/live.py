@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
@@ -16,11 +16,13 @@ from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
-from turnwire.core.conversation.state import Conversation, needs_recovery
+from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend
+from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.allowance import NO_LIMIT, Allowance
 from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
@@ -66,6 +68,7 @@ class Live:
         idle_seconds: float,
         ended: Callable[[Live], None],
         committed: Callable[[int], None],
+        user_budget: Callable[[], Awaitable[UserBudget | None]],
     ) -> None:
         self.row = row
         self.claim = claim
@@ -77,6 +80,7 @@ class Live:
         self._idle_seconds = idle_seconds
         self._ended = ended
         self._committed = committed
+        self._user_budget = user_budget
         self._native_session_id = row.native_session_id
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -85,6 +89,7 @@ class Live:
         self._runner = AgentRunner(
             agent,
             self._session_start,
+            self._allowance,
             self.post,
             self._agent_lost,
             self._rest,
@@ -254,6 +259,8 @@ class Live:
             ended = row.outcome if row else None
         now = self._clock.now()
         asked = ask.make(now, ended)
+        if isinstance(asked, i.Said | i.Answered):
+            asked = msgspec.structs.replace(asked, budget=await self._user_budget())
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
             return
@@ -431,7 +438,21 @@ class Live:
             self.state.permission_mode,
             row.options,
             self.state.max_thinking_tokens,
+            row.native_from if self._native_session_id is None else None,
         )
+
+    async def _allowance(self) -> Allowance:
+        """What the agent may spend now, by what the log knows."""
+        user = await self._user_budget()
+        left = left_to_spend(self.state, user)
+        if left is None:
+            return NO_LIMIT
+        refused = None
+        try:
+            check_budgets(self.state, user)
+        except Refused as spent:
+            refused = spent
+        return Allowance(left, left + spent_by(self.state), refused, bool(self.state.background))
 
     def _agent_lost(
         self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
+
+from msgspec import structs
 
 from turnwire.core.controls import Control, ControlResult, RewindFiles
 from turnwire.core.conversation import effects as e
@@ -15,6 +17,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.crash_points import CrashPoint, reach
+from turnwire.engine.allowance import NO_LIMIT, Allowance, not_begun
 from turnwire.engine.naming import RequestNames
 from turnwire.engine.pictures import Fetch, with_pictures
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
@@ -42,6 +45,7 @@ class AgentRunner:
         self,
         agent: Agent,
         start: Callable[[], SessionStart],
+        allowance: Callable[[], Awaitable[Allowance]],
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
@@ -51,6 +55,8 @@ class AgentRunner:
     ) -> None:
         self._agent = agent
         self._start = start
+        self._allowance = allowance
+        self._allowed = NO_LIMIT  # when the session was opened
         self._heard = heard
         self._lost = lost
         self._rested = rested
@@ -138,6 +144,8 @@ class AgentRunner:
     async def _do(self, command: e.Command) -> None:
         match command:
             case e.Prompt(turn=turn, content=content):
+                if not await self._may_spend():
+                    return
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
                 was_open = self._session is not None
@@ -148,6 +156,8 @@ class AgentRunner:
                 await session.prompt(content, turn_uuid=uuid)
                 reach(CrashPoint.PROMPTED)
             case e.Deliver(replies=replies, resume=resume):
+                if resume and not await self._may_spend():
+                    return
                 session = await self._open()
                 reach(CrashPoint.DELIVERS)
                 await session.deliver(self._names.replies(replies), resumed=resume)
@@ -166,6 +176,21 @@ class AgentRunner:
                     self._is_gone("The agent was not needed and was closed.")
             case _:
                 pass
+
+    async def _may_spend(self) -> bool:
+        """Whether the next turn may cost something. If not, it has ended already, and says why.
+
+        A session that is open stops at what it was allowed when it was opened. Where less than that
+        is left, because the user has spent it elsewhere, another one is opened; but not while work
+        goes on in the background, which would end with it.
+        """
+        allowed = await self._allowance()
+        if allowed.refused is not None:
+            self._heard(not_begun(self._agent.name, allowed.refused))
+            return False
+        if self._session is not None and allowed.is_less_than(self._allowed):
+            await self._end_session()
+        return True
 
     async def _control(self, asked: e.AskAgent) -> None:
         """Whatever happens, whoever asked for it hears once what came of it."""
@@ -206,8 +231,10 @@ class AgentRunner:
         if self._ending is not None:
             await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
+            self._allowed = await self._allowance()
+            start = structs.replace(self._start(), max_budget_usd=self._allowed.left)
             reach(CrashPoint.AGENT_OPENS)
-            self._session = await self._agent.open(self._start())
+            self._session = await self._agent.open(start)
             reach(CrashPoint.AGENT_OPENED)
             self._names = RequestNames(self._new_id()[:8])
             reader = asyncio.create_task(self._read(self._session, self._names))

@@ -13,7 +13,7 @@ from turnwire.core.content import Content, TextContent
 from turnwire.core.controls import AgentControl, RewindFiles, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
-from turnwire.core.message import Message, known_meta
+from turnwire.core.message import Message, known_meta, split_run_id
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.asks import Answer
@@ -166,6 +166,12 @@ class Talk:
         """Give it another title."""
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
+    async def fork(
+        self, at_sequence: int | None = None, *, title: str | None = None, user: str | None = None
+    ) -> Talk:
+        """Another conversation that begins with this one's log; see `Engine.fork`."""
+        return await self._engine.fork(self.id, at_sequence, title=title, user=user)
+
     async def set_model(
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
@@ -250,9 +256,20 @@ class Talk:
         entries = self._engine.store.entries
         for stored in await entries(self.id, after=message_sequence - 1, limit=1):
             if stored.sequence == message_sequence and _is_a_persons(stored.entry):
-                return stored.entry.run_id
+                _, turn_id = split_run_id(stored.entry.run_id)
+                return f"{await self._said_in(message_sequence)}:{turn_id}"
         said = f"Number {message_sequence} of the log is no message of a person's."
         raise Refused("INVALID_PAYLOAD", said)
+
+    async def _said_in(self, message_sequence: int) -> str:
+        """The conversation that a message was said in: a fork has it from the one before it."""
+        row = self.row
+        while row.parent_id is not None and message_sequence <= (row.forked_at or 0):
+            before = await self._engine.store.conversation(row.parent_id)
+            if before is None:
+                return row.parent_id
+            row = before
+        return row.conversation_id
 
     async def follow(
         self,

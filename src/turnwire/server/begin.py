@@ -14,7 +14,10 @@ from turnwire.server.keys import Who, digest_of
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin"]
+__all__ = ["NewConversation", "begin", "check_title"]
+
+
+_BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
 
 
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,26 +51,29 @@ async def begin(
             there = ", ".join(able.models) or "none"
             raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
         for option in new.options:
-            if option not in able.options:
+            if option not in able.options and option != _BUDGET:
                 said = f"{name} has no option {option!r} that a client may choose."
                 raise Refused("INVALID_PAYLOAD", said)
-    if new.title is not None and not 0 < len(new.title.strip()) <= 500:
-        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    title = None if new.title is None else check_title(new.title)
     if resume is not None and who.user is not None:
         # An agent knows its sessions by their names alone, not whose they are.
         said = "Only the owner of the data may go on with a session from elsewhere."
         raise Refused("FORBIDDEN", said)
+    options = new.options
+    most, wanted = service.settings.budget_usd_per_conversation, options.get(_BUDGET)
+    if most is not None and isinstance(wanted, int | float):  # less is for anyone to choose
+        options = {**options, _BUDGET: min(wanted, most)}
     conversation_id = None if own_id is None else _id_for(who, own_id)
     try:
         talk = await service.engine.create(
             name,
             conversation_id=conversation_id,
             user=who.user,
-            title=new.title.strip() if new.title else None,
+            title=title,
             cwd=_directory(new.cwd, service),
             model=new.model,
             permission_mode=new.permission_mode,
-            options=new.options,
+            options=options,
             native_session_id=resume,
         )
     except Refused as refused:
@@ -77,6 +83,13 @@ async def begin(
     service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return talk
+
+
+def check_title(title: str) -> str:
+    """A title that somebody chose. Raises Refused."""
+    if not 0 < len(title.strip()) <= 500:
+        raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
+    return title.strip()
 
 
 def _id_for(who: Who, own_id: str) -> str:

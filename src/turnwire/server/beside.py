@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec import to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -25,11 +26,29 @@ from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
 
-__all__ = ["agents", "answer", "audit", "get_blob", "inbox", "put_blob", "search", "ticket"]
+__all__ = [
+    "agents",
+    "answer",
+    "audit",
+    "budget",
+    "get_blob",
+    "inbox",
+    "put_blob",
+    "search",
+    "ticket",
+]
 
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,60}")
 # What a browser may show; it has to save everything else.
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+async def budget(service: Service, request: Request, who: Who) -> Response:
+    """GET /api/budget: what this user may spend, and has spent."""
+    found = await service.engine.budget_of(who.user)
+    period = service.settings.budget_period
+    said = None if found is None else {"period": period, **to_builtins(found)}
+    return json_answer({"budget": said})
 
 
 async def inbox(service: Service, request: Request, who: Who) -> Response:

@@ -20,7 +20,7 @@ from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
 from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
-from turnwire.server.begin import NewConversation, begin
+from turnwire.server.begin import NewConversation, begin, check_title
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
 
@@ -30,12 +30,20 @@ __all__ = [
     "create",
     "delete",
     "export",
+    "fork",
     "list_all",
     "messages",
     "show",
 ]
 
 _MOST = 500  # in one answer
+
+
+class ForkedFrom(Struct, frozen=True):
+    """Where a conversation has its beginning from."""
+
+    id: str
+    at_sequence: int  # the last entry that both have
 
 
 class ConversationJson(Struct, frozen=True, omit_defaults=True):
@@ -51,7 +59,14 @@ class ConversationJson(Struct, frozen=True, omit_defaults=True):
     user: str | None = None  # whose it is; absent: the owner's of the data
     cwd: str | None = None
     archived: bool = False
-    parent_id: str | None = None
+    forked_from: ForkedFrom | None = None  # absent: it began by itself
+
+
+class ForkJson(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where to fork, and what the new conversation is called."""
+
+    at_sequence: Annotated[int, Meta(ge=0, lt=1 << 53)] | None = None  # none: as far as it is whole
+    title: str | None = None  # none: as the other one
 
 
 class ChangesJson(Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,8 +93,14 @@ def conversation_json(service: Service, row: ConversationRow) -> ConversationJso
         row.user,
         row.cwd,
         row.archived,
-        row.parent_id,
+        _forked_from(row),
     )
+
+
+def _forked_from(row: ConversationRow) -> ForkedFrom | None:
+    if row.parent_id is None or row.forked_at is None:
+        return None
+    return ForkedFrom(row.parent_id, row.forked_at)
 
 
 async def create(service: Service, request: Request, who: Who) -> Response:
@@ -87,6 +108,16 @@ async def create(service: Service, request: Request, who: Who) -> Response:
     new = await read_json(request, NewConversation, service.settings.max_body_bytes)
     talk = await begin(service, who, new)
     return json_answer(conversation_json(service, talk.row), 201)
+
+
+async def fork(service: Service, request: Request, who: Who) -> Response:
+    """POST /api/conversations/{id}/fork"""
+    talk = await service.talk(request.path_params["id"], who, closed=True)
+    wanted = await read_json(request, ForkJson, service.settings.max_body_bytes)
+    title = None if wanted.title is None else check_title(wanted.title)
+    made = await talk.fork(wanted.at_sequence, title=title, user=who.name)
+    service.news.tell(made.id)
+    return json_answer(conversation_json(service, made.row), 201)
 
 
 async def list_all(service: Service, request: Request, who: Who) -> Response:
@@ -117,9 +148,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
     if wanted.max_thinking_tokens is not UNSET:
         await talk.set_max_thinking_tokens(wanted.max_thinking_tokens, user=who.name)
     if wanted.title is not UNSET:
-        if not 0 < len(wanted.title.strip()) <= 500:
-            raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
-        await talk.rename(wanted.title, user=who.name)
+        await talk.rename(check_title(wanted.title), user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
         if wanted.archived:

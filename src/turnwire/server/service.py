@@ -192,10 +192,13 @@ def _engine_settings(settings: Settings) -> EngineSettings:
         disconnect_grace=settings.disconnect_grace,
         question_seconds=settings.question_seconds,
         permission_seconds=settings.permission_seconds,
+        max_budget_usd=settings.budget_usd_per_conversation,
     )
     return EngineSettings(
         options=rules,
         agent_idle=settings.agent_idle,
         max_frame_bytes=settings.max_frame_bytes,
         heartbeat_seconds=settings.heartbeat_seconds,
+        budget_usd_per_user=settings.budget_usd_per_user,
+        budget_period=settings.budget_period,
     )

@@ -10,6 +10,7 @@ from turnwire.testing.expect import Broken
 from turnwire.testing.store_checks import LOG_CHECKS
 from turnwire.testing.store_checks_access import ACCESS_CHECKS
 from turnwire.testing.store_checks_beside import OTHER_CHECKS, a_backup_is_a_log_of_its_own
+from turnwire.testing.store_checks_fork import FORK_CHECKS
 
 __all__ = ["STORE_CHECKS", "MakeStore", "OpenCopy", "StoreBroken", "StoreCheck", "check_store"]
 
@@ -17,7 +18,12 @@ MakeStore: TypeAlias = Callable[[], Awaitable[Store]]
 OpenCopy: TypeAlias = Callable[[str], Awaitable[Store]]
 StoreCheck: TypeAlias = Callable[[Store], Awaitable[None]]
 
-STORE_CHECKS: tuple[StoreCheck, ...] = (*LOG_CHECKS, *OTHER_CHECKS, *ACCESS_CHECKS)
+STORE_CHECKS: tuple[StoreCheck, ...] = (
+    *LOG_CHECKS,
+    *OTHER_CHECKS,
+    *FORK_CHECKS,
+    *ACCESS_CHECKS,
+)
 
 
 class StoreBroken(AssertionError):

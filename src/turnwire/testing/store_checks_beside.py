@@ -17,6 +17,7 @@ from turnwire.core.conversation.effects import (
     EndRequest,
     EndTurn,
     OpenRequestRow,
+    Spend,
     Write,
 )
 from turnwire.core.conversation.state import Turn, Waiting
@@ -361,7 +362,23 @@ async def a_backup_is_a_log_of_its_own(
             await copy.close()
 
 
+async def what_is_spent_stays_spent(store: Store) -> None:
+    expect(await store.spent(None) == 0, "at first nothing is spent")
+    talk, other = await begin(store, user="ann"), await begin(store, "d", user="ben")
+    await talk.commit(talk.prepare(Spend(1, 0.25), seconds=1))
+    await talk.commit(talk.prepare(Spend(None, 0.5), seconds=100))
+    await other.commit(other.prepare(Spend(1, 4.0)))
+    spent = [await store.spent(user) for user in ("ann", "ben", None)]
+    expect(spent == [0.75, 4.0, 0], "each user has spent what their conversations have cost")
+    expect(await store.spent("ann", since=at(100)) == 0.5, "or what they have since a time")
+    late = structs.replace(talk.prepare(Spend(2, 9.0)), claim=structs.replace(talk.claim, fence=0))
+    await expect_raises(Fenced, store.commit(late), "a commit of an owner who is none any more")
+    await store.delete("c")
+    expect(await store.spent("ann") == 0.75, "deleting a conversation gives nothing back")
+
+
 OTHER_CHECKS = [
+    what_is_spent_stays_spent,
     turns_are_listed_once_they_are_over,
     the_agents_own_message_is_kept_with_its_entry,
     a_receipt_is_kept_with_what_it_is_for,

@@ -28,7 +28,9 @@ async def show(talk: Talk) -> None:
 async def serve(place: Path, url: str, hold: float) -> None:
     store = await SqliteStore.open(place / "turnwire.db")
     options = {"model": "claude-sonnet-4-5"}
-    agent = ClaudeAgent(options, env=claude_environment(url, place / "home"), hold=hold)
+    agent = ClaudeAgent(
+        options, env=claude_environment(url, place / "home"), hold=hold, titles=False
+    )
     settings = EngineSettings(lease=1.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
         rules = Options(on_disconnect="continue")

@@ -75,7 +75,14 @@ class Stage:
     seen: Watcher
 
     def __init__(
-        self, place: Path, api: ModelApi, rules: Options, *, idle: float = 120.0, **agent: Any
+        self,
+        place: Path,
+        api: ModelApi,
+        rules: Options,
+        *,
+        idle: float = 120.0,
+        per_user: float | None = None,
+        **agent: Any,
     ) -> None:
         self.place = place
         self.work = place / "work"
@@ -85,7 +92,9 @@ class Stage:
         self.api = api
         self._agent = agent
         self._rules = rules
-        self._settings = EngineSettings(lease=1.0, agent_idle=idle)
+        self._settings = EngineSettings(
+            lease=1.0, agent_idle=idle, budget_usd_per_user=per_user, budget_period="ever"
+        )
         self.all_is_heard = True  # false: the model may have said something to nobody
 
     def make_agent(self) -> ClaudeAgent:
@@ -96,6 +105,7 @@ class Stage:
             settings["record"] = Path(os.environ["TURNWIRE_RECORD_CLAUDE"]) / name
         return ClaudeAgent(
             settings.pop("options", {"model": "claude-sonnet-4-5"}),
+            titles=settings.pop("titles", False),
             env={**claude_environment(self.api.url, self.home), **more},
             **settings,
         )
@@ -200,10 +210,11 @@ async def stage(
     lanes: Mapping[str, Sequence[Answer]] | None = None,
     rules: Options = RULES,
     conversation: Mapping[str, Any] | None = None,
+    aside: Answer = "aside",
     **agent: Any,
 ) -> AsyncIterator[Stage]:
     """A conversation in which nothing was said yet; at the end its log and its view are checked."""
-    async with ModelApi(*replies, lanes=lanes) as api:
+    async with ModelApi(*replies, lanes=lanes, aside=aside) as api:
         it = Stage(place, api, rules, **agent)
         await it.begin(**(conversation or {}))
         try:

@@ -12,13 +12,15 @@ import pytest
 
 from turnwire.testing.model_api import Fail, ModelApi, Say, Text, claude_environment
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "claude_live.py"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
-async def run(*arguments: str, **env: str) -> tuple[int | None, str, str]:
+async def run(
+    *arguments: str, example: str = "claude_live.py", **env: str
+) -> tuple[int | None, str, str]:
     """Its exit code, and what it said."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(EXAMPLE), *arguments),
+        *(sys.executable, str(EXAMPLES / example), *arguments),
         env={**os.environ, **env},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -58,3 +60,11 @@ async def test_where_nothing_comes_of_it_it_ends_and_says_why(
     assert code == 1
     assert line in complained
     assert "Traceback" not in complained
+
+
+async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
+    code, said, complained = await run("--offline", example="fork_and_rewind.py")
+    assert code == 0, said + complained
+    assert "poem.txt was 'It is autumn.', and is 'It is spring.' again." in said
+    assert "Of spring and winter." in said
+    assert "Of spring and autumn." in said

@@ -138,7 +138,7 @@ async def test_too_much_money(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([bash("echo hi")]), "Not heard.", options=options) as it:
         end = await it.says("use a tool")
         assert end.error is not None
-        assert end.error.code == "budget_exhausted"
+        assert end.error.code == "BUDGET_EXCEEDED"
         assert "max_budget_usd" in end.error.message
 
 

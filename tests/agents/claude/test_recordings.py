@@ -230,6 +230,7 @@ class Counter:
 def agent_of(tape: Tape, path: Path, place: Path) -> ClaudeAgent:
     return ClaudeAgent(
         {},
+        titles=False,
         env={"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"},
         cli_path=player(place),
         hold=0.0 if tape.defers else 60.0,
@@ -366,7 +367,7 @@ def is_text(block: BlockView) -> TypeGuard[TextView]:
 @pytest.mark.parametrize("path", REFUSED, ids=name_of)
 async def test_a_recording_of_a_start_that_was_refused_says_why(path: Path, tmp_path: Path) -> None:
     env = {"CLAUDE_TAPE": str(path), "ANTHROPIC_API_KEY": "sk-tape"}
-    agent = ClaudeAgent({}, env=env, cli_path=player(tmp_path))
+    agent = ClaudeAgent({}, env=env, cli_path=player(tmp_path), titles=False)
     [why] = Tape(path).heard[-1]["errors"]
     with pytest.raises(AgentGone, match=why):
         await agent.open(SessionStart("talk", "gone", str(tmp_path)))

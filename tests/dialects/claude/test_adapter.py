@@ -843,6 +843,22 @@ def test_a_new_process_counts_from_zero_again() -> None:
     assert [s.cost_usd for s in only(ev.ResultSummary, events)] == [1.0, 2.0, 5.0, 0.5, None]
 
 
+def test_a_resumed_session_does_not_cost_again_what_it_has_cost_before() -> None:
+    def used(cost: float) -> dict[str, Any]:
+        return {"claude-sonnet-4-5": {"inputTokens": 100, "costUSD": cost}}
+
+    resumed = result(
+        total_cost_usd=5.0,
+        result_index=0,
+        modelUsage=used(5.0),
+        model_usage_since_last_result=used(1.0),
+    )
+    later = result(total_cost_usd=7.0, modelUsage=used(7.0))
+    summaries = only(ev.ResultSummary, events_of([resumed, later]))
+    assert [s.cost_usd for s in summaries] == [1.0, 2.0]
+    assert summaries[0].model_usage == {"claude-sonnet-4-5": ModelUsage(100, cost_usd=1.0)}
+
+
 def test_a_broken_stream_ends_the_turn() -> None:
     events = events_of([INIT, start(), {"type": "error", "error": "CLI died"}])
     assert kinds(events)[-2:] == ["MessageDiscarded", "TurnFailed"]

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from turnwire.core.content import ImageContent, OtherContent, TextContent
-from turnwire.dialects.claude.branches import Voice, branch, story, title_of, voices_in
+from turnwire.dialects.claude.branches import Voice, branch, end_of_turn, story, title_of, voices_in
 from turnwire.dialects.claude.history import Record, Title, as_said, read_record
 from turnwire.dialects.claude.messages import AssistantMessage, UserMessage
 from turnwire.errors import BadLine
@@ -209,6 +209,25 @@ def test_a_summary_and_a_line_that_is_missing_break_no_branch() -> None:
     assert names(branch([user("u1", "hi", "missing", 1)])) == "u1"
     circle = [user("u1", "hi", "u2", 1), user("u2", "hi", "u1", 2)]
     assert names(branch(circle)) == "u1 u2"
+
+
+def test_a_turn_ends_with_the_last_that_is_told_in_it() -> None:
+    snapshot = line("s", "m", 4, type="attachment", attachment={"type": "snapshot"})
+    stop = {"content": "[Request interrupted by user]"}
+    records = [
+        user("p", "hello"),
+        model("m", "p", 2, "t"),
+        model("side", "m", 3, isSidechain=True),
+        snapshot,
+        result("r", "s", 5, "t"),
+        line("x", "r", 6, type="user", message={"role": "user", **stop}),
+        user("q", "what else", "x", 7),
+        model("n", "q", 8),
+        user("other", "another branch", "m", 9),
+    ]
+    assert [end_of_turn(records, uuid) for uuid in ("p", "m", "r", "x")] == ["x"] * 4
+    assert end_of_turn(records, "q") == "n"
+    assert end_of_turn(records, "other") == "other"
 
 
 def agent_call(uuid: str, parent: str, number: int, call: str, prompt: str) -> Record:

@@ -16,12 +16,32 @@ import { type Row, rowsOf } from "./rows";
 
 export type Inspect = (message: MessageView, blockId?: string) => void;
 
-export const OneRow = memo(function OneRow({ row, inspect }: { row: Row; inspect?: Inspect | undefined }) {
+/** Says a message again, otherwise: in a conversation of its own. */
+export type Edit = (message: MessageView, text: string) => void;
+
+interface Props {
+  row: Row;
+  inspect?: Inspect | undefined;
+  edit?: Edit | undefined;
+}
+
+export const OneRow = memo(function OneRow({ row, inspect, edit }: Props) {
   const words = useWords();
   const text = textOf(row);
   const actions = inspect && row.kind !== "turn" && (
     <div className="actions">
       {text && <Copy text={text} />}
+      {edit && row.kind === "said" && !row.message.origin && row.message.sequence !== undefined && (
+        <button
+          type="button"
+          className="quiet small edit"
+          aria-label={words.editAgain}
+          title={words.editAgain}
+          onClick={() => edit(row.message, text)}
+        >
+          <Icon name="pencil" />
+        </button>
+      )}
       <button
         type="button"
         className="quiet small layers"

@@ -6,8 +6,10 @@ import { Composer } from "../acting/Composer";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
 import { composer } from "../app/focus";
+import { keep } from "../app/kept";
 import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
+import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Background } from "./Background";
@@ -17,6 +19,7 @@ import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
 import { OPTIONS } from "./options";
 import { Plan } from "./Plan";
+import type { Edit } from "./Rows";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
 
@@ -52,6 +55,16 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       composer()?.focus();
     },
   });
+  const edit = useCallback<Edit>(
+    async (message, text) => {
+      const fork = await trying(client.fork(id, (message.sequence ?? 1) - 1));
+      if (fork === undefined) return;
+      keep(`draft:${fork}`, text || null);
+      go({ name: "talk", id: fork });
+      say(words.isFork, "calm");
+    },
+    [client, id, trying, say, words],
+  );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   if (connection === "closed")
@@ -76,6 +89,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           snapshot={talk}
           at={at}
           inspect={(message, blockId) => setSubject({ message, blockId })}
+          edit={capabilities?.fork ? edit : undefined}
         />
       )}
       <div className="dock">

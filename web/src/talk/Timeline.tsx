@@ -6,7 +6,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { NewestPlan } from "../tools/ToolCard";
 import { Pending, pendingOf } from "./Pending";
-import { type Inspect, OneRow } from "./Rows";
+import { type Edit, type Inspect, OneRow } from "./Rows";
 import { newestPlan, type Row, rowAt, rowsOf } from "./rows";
 
 /** So near to the end, the newest stays in sight. */
@@ -20,9 +20,10 @@ interface Props {
   /** The number of the entry to show first; absent: the newest. */
   at?: number | undefined;
   inspect: Inspect;
+  edit?: Edit | undefined;
 }
 
-export function Timeline({ conversation, snapshot, at, inspect }: Props) {
+export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
   const words = useWords();
   const { view, unanswered } = snapshot;
   const rows = useMemo(() => rowsOf(view), [view]);
@@ -141,7 +142,7 @@ export function Timeline({ conversation, snapshot, at, inspect }: Props) {
             }
             return (
               <div key={item.key} className={`place${index === soughtAt ? " sought" : ""}`}>
-                <OneRow row={item} inspect={inspect} />
+                <OneRow row={item} inspect={inspect} edit={edit} />
               </div>
             );
           }}

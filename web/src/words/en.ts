@@ -183,6 +183,8 @@ export const en = {
   plan: "Plan",
   background: "In the background",
   inspect: "Inspect",
+  editAgain: "Edit, and say it again in a new conversation",
+  isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
 
   // acting
   message: "Message",

@@ -157,6 +157,8 @@ export const zh: Words = {
   plan: "计划",
   background: "后台",
   inspect: "查看各层",
+  editAgain: "编辑并在新对话中重新发送",
+  isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
 
   message: "消息",
   placeholder: "说点什么",

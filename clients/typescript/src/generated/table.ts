@@ -8,7 +8,7 @@ export const unions: Record<string, Record<string, string>> = {
     "session.reset": "epoch first:integer reason",
     "message.replay": "message_sequence:integer!",
     "session.replay_complete": "",
-    "session.state": "model? reason? title? turn_id:integer? totals:Totals? background_tasks:BackgroundTask[]=[] last_turn:TurnEnd? last_turn_id:integer? max_thinking_tokens:integer? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] running:boolean state",
+    "session.state": "model? reason? title? turn_id:integer? totals:Totals? background_tasks:BackgroundTask[]=[] budget:Budget? last_turn:TurnEnd? last_turn_id:integer? max_thinking_tokens:integer? permission_mode? queue:QueueItem[] queue_held:boolean=false requests:OpenRequest[] running:boolean state",
     "session.heartbeat_ack": "",
     "session.error": "",
     "turn.started": "",
@@ -83,7 +83,7 @@ export const unions: Record<string, Record<string, string>> = {
 
 /** The fields of each other object. */
 export const shapes: Record<string, string> = {
-  Capabilities: "agent commands:string[] controls:string[]=[] images:boolean=false models:string[]=[] permission_modes:string[]=[]",
+  Capabilities: "agent commands:string[] controls:string[]=[] fork:boolean=false images:boolean=false models:string[]=[] permission_modes:string[]=[]",
   Limits: "heartbeat_seconds:integer max_frame_bytes:integer max_queue:integer",
   Blob: "mime_type? size:integer? blob_id",
   QueueItem: "by? client_message_id? content:Content[] created_at? queue_id",
@@ -91,6 +91,7 @@ export const shapes: Record<string, string> = {
   Question: "id question free_text:boolean=true header? multi:boolean=false options:QuestionOption[]=[]",
   OpenRequest: "agent_id? parent_tool_use_id? message_sequence:integer? tool_use_id reason? tool_name description? title? input:any? request_id turn_id:integer? blocked_path? deadline_at? inbox_item_id? kind suggestions:any[]=[] metadata:object? questions:Question[]=[] required:boolean=true",
   BackgroundTask: "description? turn_id:integer? tool_use_id? kind? status? task_id",
+  Budget: "limit:number spent:number",
   TurnError: "message code",
   Usage: "cache_creation_input_tokens:integer? cache_read_input_tokens:integer? input_tokens:integer? output_tokens:integer?",
   TurnEnd: "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? after_sequence:integer=0 error:TurnError? interrupted:boolean",

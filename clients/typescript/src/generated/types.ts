@@ -217,6 +217,13 @@ export interface Blob {
   size?: number;
 }
 
+/** What may be spent, and what is. */
+export interface Budget {
+  /** dollars */
+  spent: number;
+  limit: number;
+}
+
 /** What this connection may ask for. A front end offers nothing else. */
 export interface Capabilities {
   /** the agent's name: `claude`, `demo`, ... */
@@ -225,6 +232,8 @@ export interface Capabilities {
   commands: Array<string>;
   /** for session.control */
   controls?: Array<string>;
+  /** POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED */
+  fork?: boolean;
   /** a user.message may hold pictures */
   images?: boolean;
   /** for session.set_model, where the agent lists them */
@@ -362,7 +371,7 @@ export interface Done {
 
 /** A client frame was refused, or the connection cannot go on. */
 export interface ErrorPayload {
-  code: "AGENT_ERROR" | "AGENT_UNAVAILABLE" | "CHAT_PROTOCOL_DISABLED" | "CONVERSATION_CLOSED" | "CONVERSATION_INTERRUPTED" | "CONVERSATION_NOT_FOUND" | "DUPLICATE_INPUT_RESPONSE" | "FORBIDDEN" | "HEARTBEAT_TIMEOUT" | "IDEMPOTENCY_CONFLICT" | "INPUT_REQUIRED" | "INPUT_TIMEOUT" | "INTERNAL_ERROR" | "INVALID_FORMAT" | "INVALID_PAYLOAD" | "INVALID_QUESTION_ID" | "NOT_SUPPORTED" | "NO_PENDING_INPUT" | "PAYLOAD_TOO_LARGE" | "PROTOCOL_VERSION_UNSUPPORTED" | "QUEUE_ITEM_NOT_FOUND" | "RATE_LIMITED" | "STORAGE_UNAVAILABLE" | "TURN_QUEUE_FULL" | "UNAUTHORIZED" | "UNKNOWN_MESSAGE_TYPE" | (string & {});
+  code: "AGENT_ERROR" | "AGENT_UNAVAILABLE" | "BUDGET_EXCEEDED" | "CHAT_PROTOCOL_DISABLED" | "CONVERSATION_CLOSED" | "CONVERSATION_INTERRUPTED" | "CONVERSATION_NOT_FOUND" | "DUPLICATE_INPUT_RESPONSE" | "FORBIDDEN" | "HEARTBEAT_TIMEOUT" | "IDEMPOTENCY_CONFLICT" | "INPUT_REQUIRED" | "INPUT_TIMEOUT" | "INTERNAL_ERROR" | "INVALID_FORMAT" | "INVALID_PAYLOAD" | "INVALID_QUESTION_ID" | "NOT_A_FORK_POINT" | "NOT_SUPPORTED" | "NO_PENDING_INPUT" | "PAYLOAD_TOO_LARGE" | "PROTOCOL_VERSION_UNSUPPORTED" | "QUEUE_ITEM_NOT_FOUND" | "RATE_LIMITED" | "STORAGE_UNAVAILABLE" | "TURN_QUEUE_FULL" | "UNAUTHORIZED" | "UNKNOWN_MESSAGE_TYPE" | (string & {});
   /** what happened, in words */
   message: string;
   /** the same frame, sent again later, may succeed */
@@ -999,6 +1008,8 @@ export interface Status {
   /** oldest first */
   requests: Array<OpenRequest>;
   background_tasks?: Array<BackgroundTask>;
+  /** absent: it may cost whatever it takes */
+  budget?: Budget;
   last_turn?: TurnEnd;
   /** which turn that was */
   last_turn_id?: number;

@@ -14,13 +14,15 @@ from urllib.parse import quote
 from msgspec import structs
 
 from turnwire.agents.claude.controls import CONTROLS
+from turnwire.agents.claude.forking import ForkPoint, fork_point
+from turnwire.agents.claude.history import config_dir
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, NativeFork, SessionStart
 
 __all__ = ["ClaudeAgent"]
 
@@ -29,7 +31,8 @@ class ClaudeAgent:
     """Claude Code, through the Claude Agent SDK.
 
     `options` are the SDK's own ClaudeAgentOptions, or a mapping of some of them. `hold` is how many
-    seconds a question is kept in the process before it is put aside; `roots` are the folders that
+    seconds a question is kept in the process before it is put aside; with `titles` Claude names each
+    conversation, which takes a short request of its own; `roots` are the folders that
     conversations may work in; `limits` what one of them may use of the machine.
     """
 
@@ -46,6 +49,7 @@ class ClaudeAgent:
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=["system_prompt"],
+        forks=True,
         controls=CONTROLS,
     )
 
@@ -56,6 +60,7 @@ class ClaudeAgent:
         env: Mapping[str, str] | None = None,
         cli_path: str | None = None,
         hold: float = 0.0,
+        titles: bool = True,
         roots: Sequence[Path | str] | None = None,
         limits: Limits | None = None,
         max_sessions: int = 64,
@@ -69,6 +74,7 @@ class ClaudeAgent:
         cli = cli_path or given_option(options, "cli_path")
         self._cli_path = None if cli is None else str(cli)
         self._hold = hold
+        self._titles = titles
         self._roots = roots
         self._limits = limits or Limits()
         self._max_sessions = max_sessions
@@ -98,20 +104,31 @@ class ClaudeAgent:
                 raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
         given = self._options.cwd
         cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
+        fork = start.fork if start.native_session_id is None else None
         try:
-            return await self._begin(sdk, cli, cwd, start)
+            at = None if fork is None else await self._fork_point(fork)
+            return await self._begin(sdk, cli, cwd, start, at)
         except Forgotten:
             session = await self._begin(
                 sdk, cli, cwd, structs.replace(start, native_session_id=None)
             )
-            session.tell_forgotten(start.native_session_id or "")
+            session.tell_forgotten(start.native_session_id or (fork.session_id if fork else ""))
             return session
 
-    async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
-        options = own_options(self._options, start)
+    async def _fork_point(self, fork: NativeFork) -> ForkPoint:
+        point = await fork_point(config_dir(self._environment()), fork)
+        if point is None:
+            raise Forgotten("What this conversation begins with is not known any more.")
+        return point
+
+    async def _begin(
+        self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
+    ) -> ClaudeSession:
+        options = own_options(self._options, start, fork)
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,
+            names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,
             max_thinking_tokens=start.max_thinking_tokens,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,15 @@ from msgspec import Struct
 from turnwire.dialects.claude.history import Record, Title, read_record
 from turnwire.errors import BadLine
 
-__all__ = ["BadRecord", "Session", "SessionFile", "config_dir", "find_sessions", "read_session"]
+__all__ = [
+    "BadRecord",
+    "Session",
+    "SessionFile",
+    "config_dir",
+    "find_session",
+    "find_sessions",
+    "read_session",
+]
 
 _LONGEST = 200  # characters of a project's name; what is longer is cut, and a digest follows
 
@@ -71,6 +80,16 @@ def find_sessions(config: Path, project: Path | None = None) -> list[SessionFile
         folders = [each for each in folders if _is_named(each.name, names)]
     found = [session for folder in folders for session in _sessions_in(folder)]
     return sorted(found, key=lambda session: session.path.stat().st_mtime_ns)
+
+
+def find_session(config: Path, session_id: str) -> SessionFile | None:
+    """Where one session is written down, without its sub-agents; none: nowhere."""
+    found = (
+        None
+        if "/" in session_id
+        else next(config.glob(f"projects/*/{escape(session_id)}.jsonl"), None)
+    )
+    return None if found is None else SessionFile(session_id, found, found.stat().st_size)
 
 
 def _sessions_in(folder: Path) -> Iterator[SessionFile]:

@@ -17,6 +17,9 @@ from turnwire.errors import BadLine
 __all__ = ["is_for_sdk", "told_by_us", "unreadable"]
 
 
+_EPHEMERAL = ("session_title_changed",)  # the title is kept, and not that it changed
+
+
 def is_for_sdk(message: claude.ClaudeMessage) -> bool:
     """The control protocol is the SDK's, but for what people answer, and for our own tool."""
     match message:
@@ -43,4 +46,4 @@ def unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEve
 def told_by_us(session_id: str, subtype: str, /, **more: Any) -> NormalizedStreamEvent:
     """News about the program that it cannot tell itself, in the form of its own."""
     raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **more}))
-    return ev.SystemEvent("claude", session_id, None, None, subtype, raw)
+    return ev.SystemEvent("claude", session_id, None, None, subtype, raw, subtype in _EPHEMERAL)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from turnwire.agents.claude.forking import ForkPoint
 from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
 from turnwire.ports import AgentGone, SessionStart
@@ -53,6 +54,9 @@ _OF_A_CONVERSATION = frozenset(
 )
 
 
+_LEAST_BUDGET = 1e-6  # dollars
+
+
 class Told(NamedTuple):
     """What the SDK's client and the program are told: they are told different things."""
 
@@ -86,22 +90,31 @@ def sdk_options(given: Any) -> Any:
     return given
 
 
-def own_options(options: Any, start: SessionStart) -> Any:
+def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
     strange = sorted(start.options.keys() - _OF_A_CONVERSATION)
     if strange:
         known = ", ".join(sorted(_OF_A_CONVERSATION))
         raise AgentGone(f"Claude has no option {strange[0]!r} for a conversation; it has: {known}.")
+    limits = (options.max_budget_usd, start.options.get("max_budget_usd"), start.max_budget_usd)
     return replace(
         options,
-        **start.options,
+        **{**start.options, "max_budget_usd": _least(limits)},
         cwd=start.cwd or options.cwd,
         model=start.model or options.model,
         permission_mode=start.permission_mode or options.permission_mode,
-        resume=start.native_session_id,
+        resume=start.native_session_id if fork is None else fork.session_id,
+        fork_session=fork is not None,
+        resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
         enable_file_checkpointing=True,  # so that files can be put back
     )
+
+
+def _least(limits: Iterable[float | None]) -> float | None:
+    """The smallest of the limits that there are; where nothing is left, as little as can be said."""
+    least = min((limit for limit in limits if limit is not None), default=None)
+    return None if least is None else max(least, _LEAST_BUDGET)
 
 
 def tell(options: Any, cli: str, question_hook: Any) -> Told:

@@ -42,6 +42,7 @@ _log = logging.getLogger("turnwire.claude")
 _MOST = 2048  # events that may wait for the reader before the program waits for it
 _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 _FORGOTTEN = "No conversation found"  # so the program says it
+_NAMED_BY = 2000  # characters of the first message
 _ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
@@ -57,6 +58,7 @@ class ClaudeSession(LocalSession):
         native_session_id: str | None,
         *,
         hold: float,
+        names_itself: bool = False,
         model: str | None = None,
         permission_mode: str | None = None,
         max_thinking_tokens: int | None = None,
@@ -69,6 +71,7 @@ class ClaudeSession(LocalSession):
             "max_thinking_tokens": None,
         }
         self._thinks = max_thinking_tokens
+        self._is_nameless = names_itself  # until it has a first message to be named by
         self._gate = questions.Gate(hold)
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._adapter = claude.ClaudeStreamAdapter()
@@ -131,6 +134,9 @@ class ClaudeSession(LocalSession):
             self._say(*self._turn.failed("image_error", str(problem), session_id))
             return
         self._turn.prompt = name
+        if self._is_nameless:
+            self._is_nameless = False
+            self._start(self._find_title(content))
         if self._resumes:
             # The question that was put aside was cancelled meanwhile.
             self._resumes = False
@@ -300,6 +306,18 @@ class ClaudeSession(LocalSession):
         except Exception as error:  # the SDK raises bare ones
             self._check_open()  # one that is gone has refused nothing
             raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
+
+    async def _find_title(self, content: list[Content]) -> None:
+        """Have the program name the conversation by its first message, beside the turn."""
+        words = "\n".join(part.text for part in content if isinstance(part, TextContent))
+        asked = {"subtype": "generate_session_title", "description": words[:_NAMED_BY]}
+        with suppress(Refused, AgentGone, TimeoutError):  # then the first words are its title
+            answer = await self._request({**asked, "persist": True})
+            title = answer.get("title") if isinstance(answer, dict) else None
+            if isinstance(title, str):
+                self._say(
+                    told_by_us(self._adapter.session_id, "session_title_changed", title=title)
+                )
 
     # --- from the program ---------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ class DemoAgent:
 
     name = "demo"
     capabilities = AgentCapabilities(
-        options=["delay", "obey_interrupt", "silent"], questions_survive=True
+        options=["delay", "obey_interrupt", "silent"], questions_survive=True, forks=True
     )
 
     def __init__(self, **options: Any) -> None:

@@ -33,6 +33,7 @@ _IS_SAID = frozenset(
     [
         "authentication_failed",
         "billing_error",
+        "BUDGET_EXCEEDED",
         "budget_exhausted",
         "image_error",
         "invalid_request",

@@ -15,13 +15,15 @@ from turnwire.core.conversation.asking import (
     wait_for_answer,
     withdrawn,
 )
+from turnwire.core.conversation.budget import budget_spent
 from turnwire.core.conversation.draft import Draft
-from turnwire.core.conversation.effects import CloseAgent, StopAgent
+from turnwire.core.conversation.effects import CloseAgent, Spend, StopAgent
 from turnwire.core.conversation.figures import add_to_totals, add_to_turn
 from turnwire.core.conversation.news import (
     hear_of_delivery,
     hear_of_refusal,
     hear_of_tasks,
+    hear_of_title,
     says_idle,
     turn_of_task,
 )
@@ -46,6 +48,7 @@ _NO_SIGN = (
     *(ev.SystemEvent, ev.SessionInit, ev.UnknownEvent, ev.UsageUpdated),
     *(ev.ToolProgress, ev.ResultSummary),
 )
+_BUDGET_SPENT = "budget_exhausted"  # so an agent says it
 _BY_A_PERSON = (None, "human", "user")  # what a turn's end says of its origin
 
 
@@ -83,6 +86,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_delivery(d, event)
         case ev.SystemEvent(subtype="choice_refused"):
             hear_of_refusal(d, event)
+        case ev.SystemEvent(subtype="session_title_changed"):
+            hear_of_title(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
@@ -179,6 +184,9 @@ def _end_of(event: ev.TurnCompleted | ev.TurnFailed) -> TurnEnd:
 
 def _figures(d: Draft, result: ev.ResultSummary) -> None:
     """What it took. A turn that the agent gave no sign of has taken nothing: they are another's."""
+    turn_id = d.turn.turn_id if d.turn else None
+    if result.cost_usd:
+        d.writes.append(Spend(turn_id, result.cost_usd))
     if d.turn is None or d.turn.phase == "starting":
         d.totals = add_to_totals(d.totals, result)
     else:
@@ -190,6 +198,8 @@ def _finish(d: Draft, end: TurnEnd) -> None:
     assert turn is not None
     stopping = turn.stopping
     acknowledged = end.interrupted
+    if end.error is not None and end.error.code == _BUDGET_SPENT:
+        end = structs.replace(end, error=budget_spent(d.now_is(), end.error.message))
     if stopping is not None and stopping.error is not None:
         end = structs.replace(end, is_error=True, interrupted=False, error=stopping.error)
     finish_turn(d, end, acknowledged=acknowledged, processes=turn.processes)

@@ -62,6 +62,7 @@ class Draft:
         self.totals = before.totals
         self.title = before.title
         self.max_thinking_tokens = before.max_thinking_tokens
+        self.title_by = before.title_by
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -109,6 +110,7 @@ class Draft:
             self.totals,
             self.title,
             self.max_thinking_tokens,
+            self.title_by,
         )
 
     def _kept_traces(self) -> dict[int, str]:

@@ -30,6 +30,7 @@ __all__ = [
     "OpenRequestRow",
     "Prompt",
     "SetTimer",
+    "Spend",
     "StopAgent",
     "Tell",
     "Write",
@@ -89,7 +90,14 @@ class Audit(_Effect, frozen=True):
     data: dict[str, Any]
 
 
-Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
+class Spend(_Effect, frozen=True):
+    """The agent has cost something, which goes into the ledger."""
+
+    turn_id: int | None  # none: of no turn that is open
+    cost_usd: float
+
+
+Write: TypeAlias = AddEntry | BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
 
 
 class Tell(_Effect, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
+from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import EndedProcess, NormalizedStreamEvent
 from turnwire.core.message import Message
@@ -54,6 +55,7 @@ class Said(_Asked, frozen=True, kw_only=True):
     content: list[Content]
     queue_id: str  # used if it has to wait
     trace_id: str  # used by its turn
+    budget: UserBudget | None = None  # of whose conversation it is; none: without a limit
 
 
 class ChangedQueue(_Asked, frozen=True, kw_only=True):
@@ -72,6 +74,7 @@ class Answered(_Asked, frozen=True, kw_only=True):
     answer: Any
     resume_task: bool = True
     ended: Outcome | None = None  # how it ended, if the log knows it and it is not open any more
+    budget: UserBudget | None = None  # as above
 
 
 class Decided(_Asked, frozen=True, kw_only=True):

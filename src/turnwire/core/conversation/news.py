@@ -12,7 +12,16 @@ from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.status import BackgroundTask
 
-__all__ = ["hear_of_delivery", "hear_of_refusal", "hear_of_tasks", "says_idle", "turn_of_task"]
+__all__ = [
+    "hear_of_delivery",
+    "hear_of_refusal",
+    "hear_of_tasks",
+    "hear_of_title",
+    "says_idle",
+    "turn_of_task",
+]
+
+_LONGEST = 200  # characters of a title
 
 
 _T = TypeVar("_T")
@@ -43,6 +52,10 @@ class _Choice(Struct, frozen=True, gc=False):
 class _ChoiceRefused(Struct, frozen=True, gc=False):
     wanted: _Choice
     stays: _Choice
+
+
+class _Title(Struct, frozen=True, gc=False):
+    title: str
 
 
 class _Delivery(Struct, frozen=True, gc=False):
@@ -102,6 +115,13 @@ def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:
     stays = news.stays.max_thinking_tokens
     if stays is not UNSET and news.wanted.max_thinking_tokens == d.max_thinking_tokens:
         d.max_thinking_tokens = stays
+
+
+def hear_of_title(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent knows a better title than the first words. One that a person gave stays."""
+    news = _read(event, _Title)
+    if news is not None and news.title.strip() and d.title_by != "person":
+        d.title, d.title_by = " ".join(news.title.split())[:_LONGEST], "agent"
 
 
 def _read(event: ev.SystemEvent, kind: type[_T]) -> _T | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, structs
 
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, Choose, Deliver
 from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
@@ -30,6 +31,8 @@ def answered(d: Draft, answer: i.Answered) -> None:
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
     _check_names(request, answer.answer)
+    if is_suspended(d) and answer.resume_task:  # it would be woken up, and that costs something
+        check_budgets(d.before, answer.budget)
     delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
     d.ack = Ack(request_id=request.request_id, delivered_as=delivered_as)
 
@@ -106,7 +109,7 @@ def renamed(d: Draft, name: i.Renamed) -> None:
     title = name.title.strip()
     if not title:
         raise Refused("INVALID_PAYLOAD", "The title is empty.")
-    d.title = title
+    d.title, d.title_by = title, "person"
     d.audit("renamed", name.by, title=title)
     d.ack = Ack()
 

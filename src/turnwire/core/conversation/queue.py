@@ -6,6 +6,7 @@ from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack
 from turnwire.core.conversation.state import Waiting
@@ -21,6 +22,7 @@ _TITLE = 80  # characters of the first message
 def said(d: Draft, said: i.Said) -> None:
     """A message starts a turn, or waits. One that finds the queue held lets it go on."""
     _check_content(said.content)
+    check_budgets(d.before, said.budget)
     limit = d.options.max_queue
     if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first of them starts
         raise Refused("TURN_QUEUE_FULL", f"{limit} messages wait already.", max_queue=limit)

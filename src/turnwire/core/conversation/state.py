@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from turnwire.core.events import EndedProcess
 from turnwire.core.status import (
     BackgroundTask,
+    Budget,
     OpenRequest,
     QueueItem,
     RunState,
@@ -29,9 +30,12 @@ __all__ = [
     "Reply",
     "Spent",
     "Stopping",
+    "TitleBy",
     "Turn",
     "Waiting",
+    "budget_of",
     "needs_recovery",
+    "spent_by",
     "status_of",
 ]
 
@@ -43,7 +47,10 @@ Phase: TypeAlias = Literal["starting", "running", "stopping", "suspended"]
 
 # What becomes of a question at its deadline: its turn fails, a default answers it, or it waits on.
 DeadlinePolicy: TypeAlias = Literal["fail", "default", "wait"]
+# Whose words a title are. A person's stay.
+TitleBy: TypeAlias = Literal["person", "agent"]
 OnDisconnect: TypeAlias = Literal["converge", "continue"]
+Dollars: TypeAlias = Annotated[float, Meta(gt=0, le=1e9)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]  # what a calendar can still hold
 
 
@@ -62,6 +69,7 @@ class Options(_State, frozen=True):
     question_policy: DeadlinePolicy = "fail"
     question_default: str | None = None  # the answer of the policy `default`
     permission_seconds: Seconds | None = None  # until a permission is denied; none: it waits
+    max_budget_usd: Dollars | None = None  # that it may cost in all; none: whatever it takes
     questions_survive: bool = False  # the agent takes an answer as a tool's result in a new process
 
 
@@ -164,6 +172,7 @@ class Conversation(_State, frozen=True):
     totals: Totals = Totals()
     title: str | None = None
     max_thinking_tokens: int | None = None  # none: as the agent is used to
+    title_by: TitleBy | None = None  # none: it is the beginning of the first message
 
 
 def needs_recovery(c: Conversation) -> bool:
@@ -203,4 +212,16 @@ def status_of(c: Conversation) -> Status:
         c.title,
         c.totals,
         c.max_thinking_tokens,
+        budget_of(c),
     )
+
+
+def spent_by(c: Conversation) -> float:
+    """What a conversation has spent, with the turn that runs or waits."""
+    return c.totals.cost_usd + ((c.turn.spent.cost_usd or 0.0) if c.turn else 0.0)
+
+
+def budget_of(c: Conversation) -> Budget | None:
+    """A conversation's own; none: it may spend whatever it takes."""
+    limit = c.options.max_budget_usd
+    return None if limit is None else Budget(spent_by(c), limit)

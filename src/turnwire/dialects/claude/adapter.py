@@ -63,6 +63,7 @@ _EPHEMERAL = frozenset(
         "prompt_suggestion",
         "rate_limit_event",
         "session_state_changed",
+        "session_title_changed",
         "status",
         "task_progress",
         "thinking_tokens",

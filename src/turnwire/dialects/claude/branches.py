@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from turnwire.dialects.claude.history import Record, Title
 
-__all__ = ["Voice", "branch", "story", "title_of", "voices_in"]
+__all__ = ["Voice", "branch", "end_of_turn", "story", "title_of", "voices_in"]
+
+_OF_A_TURN = ("told", "result", "stopped")
 
 
 class Voice(Struct, frozen=True):
@@ -39,6 +41,20 @@ def branch(records: Iterable[Record], leaf: str | None = None) -> list[Record]:
         here = by_uuid.get(here.parent) or before.get(here.uuid)
     end = by_uuid[leaf].number if leaf is not None else None
     return [each for each in _whole(main, way) if end is None or each.number <= end]
+
+
+def end_of_turn(records: Iterable[Record], uuid: str) -> str:
+    """The last message of the turn that a message belongs to, on its branch."""
+    below: dict[str | None, Record] = {}
+    for record in records:  # the newest of those that follow the same one
+        if not record.is_side and record.kind not in ("said", "begun"):
+            below[record.parent] = record
+    last, here = uuid, below.pop(uuid, None)
+    while here is not None:
+        if here.kind in _OF_A_TURN:
+            last = here.uuid
+        here = below.pop(here.uuid, None)
+    return last
 
 
 def _whole(main: list[Record], way: dict[str, Record]) -> list[Record]:

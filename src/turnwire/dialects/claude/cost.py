@@ -1,6 +1,8 @@
-"""Claude counts cost over the life of its process; people want to know what a turn cost."""
+"""Claude counts cost over the life of a session; people want to know what a turn cost."""
 
 from __future__ import annotations
+
+from math import fsum
 
 from turnwire.core.usage import ModelUsage
 from turnwire.dialects.claude.messages import ModelFigures, ResultMessage
@@ -9,7 +11,11 @@ __all__ = ["CostMeter"]
 
 
 class CostMeter:
-    """Turns cumulative figures into this turn's, and notices when a new process starts at zero."""
+    """Turns cumulative figures into this turn's.
+
+    The program says what came since its last result. An older one does not, and where that has
+    resumed a session what was counted before is counted again: it cannot be told apart.
+    """
 
     def __init__(self) -> None:
         self._cost = 0.0
@@ -17,7 +23,11 @@ class CostMeter:
 
     def turn(self, result: ResultMessage) -> tuple[float | None, dict[str, ModelUsage] | None]:
         """This turn's cost, whole and by model."""
-        total = result.total_cost_usd
+        total, since = result.total_cost_usd, result.model_usage_since_last_result
+        if since is not None and total is not None:
+            self._cost, self._models = total, result.modelUsage or {}
+            spent = round(fsum(figures.cost_usd for figures in since.values()), 12)
+            return spent, {model: _difference(figures, None) for model, figures in since.items()}
         if result.result_index == 0 or (total is not None and total < self._cost):
             self._cost, self._models = 0.0, {}
         cost = None

@@ -96,7 +96,7 @@ class ModelFigures(
         "cost_usd": "costUSD",
     },
 ):
-    """One model's tokens and cost, cumulative over the process."""
+    """One model's tokens and cost."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -134,9 +134,11 @@ class ResultMessage(_Message, frozen=True, tag="result"):
     structured_output: Any = None
     errors: list[str] | None = None
     api_error_status: int | None = None  # HTTP status
-    total_cost_usd: float | None = None  # cumulative over the process
+    total_cost_usd: float | None = None  # cumulative
     usage: Usage | None = None  # this turn
-    modelUsage: dict[str, ModelFigures] | None = None  # noqa: N815 (cumulative over the process)
+    # Cumulative, as total_cost_usd is: over the process, and over what it resumed.
+    modelUsage: dict[str, ModelFigures] | None = None  # noqa: N815 (the wire's spelling)
+    model_usage_since_last_result: dict[str, ModelFigures] | None = None
     permission_denials: Raw | UnsetType = UNSET  # the calls that were refused
     deferred_tool_use: DeferredToolUse | None = None
     origin: Origin | None = None

@@ -62,6 +62,7 @@ class Capabilities(_Payload, frozen=True):
     models: list[str] = []  # for session.set_model, where the agent lists them
     permission_modes: list[str] = []  # for session.set_permission_mode
     controls: list[str] = []  # for session.control
+    fork: bool = False  # POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED
 
 
 class Limits(_Payload, frozen=True):

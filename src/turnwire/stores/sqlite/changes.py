@@ -16,6 +16,7 @@ from turnwire.stores.text import clean, json_text
 
 __all__ = [
     "add_conversation",
+    "add_row",
     "change_conversation",
     "claim_conversation",
     "delete_conversation",
@@ -50,11 +51,20 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
     )
     if state.head != 0 or state.conversation_id != new.conversation_id:
         raise Conflict("A conversation begins with an empty log and its own name.")
+    add_row(db, new, state)
+    for request in state.requests:
+        for sql, row in opened(clean(new.conversation_id), request, new.created_at):
+            db.execute(sql, row)
+
+
+def add_row(db: apsw.Cursor, new: NewConversation, state: Conversation) -> None:
+    """The conversation itself."""
     conversation_id = clean(new.conversation_id)
     db.execute(
-        "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options,"
-        " parent_id, native_session_id, created_at, updated_at, head, unsettled, state_json)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO conversations (conversation_id, agent, user, title, cwd, options, parent_id,"
+        " forked_at, native_session_id, native_from, created_at, updated_at, head, unsettled,"
+        " state_json)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         (
             conversation_id,
             clean(new.agent),
@@ -63,18 +73,18 @@ def add_conversation(db: apsw.Cursor, new: NewConversation) -> None:
             clean(new.cwd),
             json_text(new.options),
             clean(new.parent_id),
+            new.forked_at,
             clean(new.native_session_id),
+            None if new.native_from is None else json_text(new.native_from),
             new.created_at,
             new.created_at,
+            state.head,
             is_unsettled(state),
             json_text(state),
         ),
     )
     if not db.connection.changes():
         raise Conflict(f"There is a conversation {conversation_id} already.")
-    for request in state.requests:
-        for sql, row in opened(conversation_id, request, new.created_at):
-            db.execute(sql, row)
 
 
 def change_conversation(db: apsw.Cursor, conversation_id: str, archived: bool) -> None:

@@ -14,6 +14,7 @@ from turnwire.core.conversation.effects import (
     EndRequest,
     EndTurn,
     OpenRequestRow,
+    Spend,
 )
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 Row: TypeAlias = tuple[Any, ...]
-_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit
+_Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
 
 # The fence and the numbers are checked by the statement that moves the head.
 _MOVE = """
@@ -99,6 +100,10 @@ WHERE conversation_id = ? AND request_id = ? AND closed_at IS NULL
 _ADD_RECEIPT = """
 INSERT INTO receipts (conversation_id, user, client_message_id, body, ack_json, created_at)
 VALUES (?, ?, ?, ?, ?, ?)
+"""
+_ADD_TO_LEDGER = """
+INSERT INTO ledger (at, conversation_id, user, turn_id, cost_usd)
+VALUES (?, ?, (SELECT user FROM conversations WHERE conversation_id = ?), ?, ?)
 """
 ADD_BLOB_USE = "INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id) VALUES (?, ?)"
 ADD_AUDIT = """
@@ -209,6 +214,9 @@ class CommitJob(Job[None]):
                     (_END_REQUEST, (outcome, self._at, clean(by), *named)),
                     (_CLOSE_ITEM, (self._at, *named)),
                 ]
+            case Spend(turn_id, cost_usd):
+                own = self._conversation_id
+                return [(_ADD_TO_LEDGER, (self._at, own, own, turn_id, cost_usd))]
             case Audit(action, by, data):
                 trace = _trace_of(commit)
                 row = audit_row(self._at, action, self._conversation_id, by, trace, data)

@@ -17,6 +17,7 @@ from turnwire.ports import (
     Damaged,
     Hit,
     InboxItem,
+    NativeFork,
     Receipt,
     RequestRow,
     StoredEntry,
@@ -37,6 +38,7 @@ __all__ = [
     "find_inbox_item",
     "find_receipt",
     "find_request",
+    "find_spent",
     "find_turns",
     "find_unsettled",
     "find_words",
@@ -45,19 +47,23 @@ __all__ = [
 _state = msgspec.json.Decoder(Conversation).decode
 _end = msgspec.json.Decoder(TurnEnd).decode
 _request = msgspec.json.Decoder(OpenRequest).decode
+_native = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
 
 _CONVERSATION = """
 SELECT conversation_id, agent, created_at, updated_at, head, state_json, user, title, cwd,
-    native_session_id, options, archived, parent_id, owner, lease_until
+    native_session_id, options, archived, parent_id, owner, lease_until,
+    forked_at, native_from
 FROM conversations
 """
 
 
 def _conversation(row: tuple[Any, ...]) -> ConversationRow:
     damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
+    native_from = None
     try:
         state, options = _state(row[5]), _json(row[10])
+        native_from = _native(row[16]) if row[16] is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
         damage = str(error)
     return ConversationRow(
@@ -74,6 +80,8 @@ def _conversation(row: tuple[Any, ...]) -> ConversationRow:
         options=options,
         archived=bool(row[11]),
         parent_id=row[12],
+        forked_at=row[15],
+        native_from=native_from,
         owner=row[13],
         lease_until=row[14],
         damage=damage,
@@ -167,6 +175,14 @@ def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[St
         (clean(conversation_id), since),
     ).fetchall()
     return [StoredTurn(turn, trace, ended, _end(end)) for turn, trace, ended, end in found]
+
+
+def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> float:
+    """What a user has spent."""
+    found = db.execute(
+        "SELECT total(cost_usd) FROM ledger WHERE user IS ? AND at >= ?", (clean(user), since or "")
+    )
+    return float(found.get)
 
 
 def find_receipt(

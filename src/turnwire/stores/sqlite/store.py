@@ -18,6 +18,7 @@ from turnwire.ports import (
     Commit,
     Connection,
     ConversationRow,
+    ForkPlace,
     Hit,
     InboxItem,
     NewConversation,
@@ -29,7 +30,7 @@ from turnwire.ports import (
     Token,
 )
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, connections, rows
+from turnwire.stores.sqlite import access, changes, connections, forking, rows
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -133,6 +134,15 @@ class SqliteStore:
             lambda db: rows.find_conversations(db, user, archived, limit, offset)
         )
 
+    async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
+        return await self._reader.read(lambda db: forking.find_fork_place(db, conversation_id, at))
+
+    async def fork(self, new: NewConversation, *, by: str | None = None) -> ConversationRow:
+        await self._writer.call(lambda db: forking.fork_conversation(db, new, by))
+        row = await self.conversation(new.conversation_id)
+        assert row is not None
+        return row
+
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
 
@@ -191,6 +201,9 @@ class SqliteStore:
 
     async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
         return await self._reader.read(lambda db: rows.find_turns(db, conversation_id, since))
+
+    async def spent(self, user: str | None, *, since: str | None = None) -> float:
+        return await self._reader.read(lambda db: rows.find_spent(db, user, since))
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str

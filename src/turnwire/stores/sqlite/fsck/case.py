@@ -19,6 +19,22 @@ __all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"
 
 S = TypeVar("S")
 
+# An entry says the same in both, but for the run that it belongs to. What cannot be read is damage
+# of another kind, and a parent that was deleted proves nothing.
+_OTHER_FORK = """
+SELECT EXISTS (
+    SELECT 1 FROM messages AS own LEFT JOIN messages AS parents
+        ON parents.conversation_id = ?2 AND parents.sequence_num = own.sequence_num
+    WHERE own.conversation_id = ?1 AND own.sequence_num <= ?3 AND (
+        parents.number IS NULL OR (
+            json_valid(own.message_json) AND json_valid(parents.message_json)
+            AND json_remove(own.message_json, '$.runId')
+                <> json_remove(parents.message_json, '$.runId')
+        )
+    )
+) AND EXISTS (SELECT 1 FROM conversations WHERE conversation_id = ?2)
+"""
+
 
 class Entry(Struct, eq=False):
     """An entry of the log, in its place."""
@@ -95,19 +111,20 @@ class Case(Struct):
     said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
     removed: set[str]  # those that were taken out of the queue
     blob_uses: set[str]
+    is_other_fork: bool = False  # its beginning is not its parent's
 
 
 def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
     """Read it. The caller sees to it that nothing changes meanwhile."""
     name = (conversation_id,)
     found = db.execute(
-        "SELECT head, fence, owner, lease_until, unsettled, updated_at, title, state_json"
-        " FROM conversations WHERE conversation_id = ?",
+        "SELECT head, fence, owner, lease_until, unsettled, updated_at, title, state_json,"
+        " parent_id, forked_at FROM conversations WHERE conversation_id = ?",
         name,
     ).fetchone()
     if found is None:
         return None
-    head, fence, owner, lease_until, unsettled, updated_at, title, state_json = found
+    head, fence, owner, lease_until, unsettled, updated_at, title, state_json, *fork = found
     state = _read(Conversation, state_json)
     if state is not None and state.conversation_id != conversation_id:
         state = None
@@ -147,6 +164,7 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
                 "SELECT blob_id FROM blob_uses WHERE conversation_id = ?", name
             )
         },
+        is_other_fork=bool(db.execute(_OTHER_FORK, (conversation_id, *fork)).get),
     )
 
 

@@ -74,6 +74,10 @@ KINDS: dict[str, Kind] = {
         "A turn's row is missing, cannot be read, or ends where the log does not reach.",
         "It is made anew from the log.",
     ),
+    "fork_wrong": Kind(
+        "A fork does not begin with what the conversation has that it was forked from.",
+        "It stays as it is, and is a fork no longer.",
+    ),
     # Requests.
     "request_without_row": Kind(
         "A question or a permission is open, and its row is missing or ended.",

@@ -24,6 +24,8 @@ def mend_numbers(m: Mending) -> None:
             why = "It cannot be read." if entry.message is None else f"It is of turn {told}."
             m.say("entry_unreadable", why, f"entry {entry.sequence}")
             _lose(m, entry, entry.sequence, entry.sequence)
+    if m.case.is_other_fork:
+        m.say("fork_wrong", "It does not begin as the conversation that it was forked from.")
     last = m.entries[-1].sequence if m.entries else 0
     heads = {"the conversation": m.case.head, "its state": m.state.head}
     for who, head in heads.items():

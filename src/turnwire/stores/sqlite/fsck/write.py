@@ -52,6 +52,11 @@ def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
         " owner = NULL, lease_until = 0 WHERE conversation_id = ?",
         (len(m.entries), json_text(m.state), is_unsettled(m.state), name),
     )
+    if m.case.is_other_fork:
+        db.execute(
+            "UPDATE conversations SET parent_id = NULL, forked_at = NULL WHERE conversation_id = ?",
+            (name,),
+        )
     for finding in m.findings:
         told = {"kind": finding.kind, "what": finding.what, "place": finding.place}
         db.execute(ADD_AUDIT, audit_row(m.now, "repaired", name, _OWNER, None, told))

@@ -1,0 +1,72 @@
+"""A conversation of its own that begins with what another one had come to."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from turnwire.core.conversation.forking import forked
+from turnwire.core.error_codes import Refused
+from turnwire.ports import ConversationRow, ForkPlace, NativeFork, NewConversation
+
+__all__ = ["check_place", "fork_of"]
+
+
+def check_place(place: ForkPlace, conversation_id: str) -> None:
+    """Raises Refused where nothing can begin with what is before this place."""
+    if place.is_whole:
+        return
+    where = " or ".join(str(each) for each in place.nearest)
+    why = f"A conversation cannot be forked at {place.sequence}: it was not whole there."
+    raise Refused(
+        "NOT_A_FORK_POINT",
+        f"{why} Fork it at {where}.",
+        conversation_id=conversation_id,
+        at_sequence=place.sequence,
+        nearest=place.nearest,
+    )
+
+
+def fork_of(
+    row: ConversationRow, place: ForkPlace, conversation_id: str, *, title: str | None, now: str
+) -> NewConversation:
+    """What the new one begins with."""
+    last = place.last
+    state = forked(
+        row.state,
+        conversation_id,
+        head=place.sequence,
+        turns=place.turns,
+        last_turn_id=None if last is None else last.turn_id,
+        last_turn=None if last is None else last.end,
+    )
+    if title is not None:
+        state = structs.replace(state, title=title, title_by="person")
+    return NewConversation(
+        conversation_id,
+        row.agent,
+        now,
+        row.user,
+        state.title,
+        row.cwd,
+        options=row.options,
+        state=state,
+        parent_id=row.conversation_id,
+        forked_at=place.sequence,
+        native_from=_native(row, place),
+    )
+
+
+def _native(row: ConversationRow, place: ForkPlace) -> NativeFork | None:
+    """Where the agent's own session is to be forked; none: the new one begins with nothing."""
+    # One that was forked itself, and has not spoken since, has no session of its own yet.
+    session = row.native_session_id
+    if session is None and row.native_from is not None:
+        session = row.native_from.session_id
+    if session is None or not place.turns:
+        return None
+    uuids = place.uuids
+    is_silent = (
+        not uuids or uuids[0][1] != place.turns
+    )  # the agent had said nothing in the last one
+    turn_uuid = f"{row.conversation_id}:{place.turns}" if is_silent else None
+    return NativeFork(session, [uuid for uuid, _ in uuids], turn_uuid)

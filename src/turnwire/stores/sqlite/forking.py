@@ -1,0 +1,216 @@
+"""A conversation that begins with the log of another: where it can, and how that is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+import msgspec
+
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import TurnEnd
+from turnwire.ports import Conflict, ForkPlace, NewConversation, StoredTurn
+from turnwire.stores.sqlite.changes import add_row
+from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row
+from turnwire.stores.text import clean
+
+__all__ = ["find_fork_place", "fork_conversation"]
+
+_UUIDS = 50  # of the last messages
+_TRIES = 200  # places that are looked at to find a whole one
+
+_state = msgspec.json.Decoder(Conversation).decode
+_end = msgspec.json.Decoder(TurnEnd).decode
+
+# --- where ------------------------------------------------------------------------------------------
+
+_NEWEST_TURN = """
+SELECT max(
+    coalesce((SELECT max(turn_id) FROM messages WHERE conversation_id = ?1 AND sequence_num <= ?2), 0),
+    coalesce((SELECT max(turn_id) FROM turns
+        WHERE conversation_id = ?1 AND ended_at IS NOT NULL AND after_sequence <= ?2), 0)
+)
+"""
+# Of turns that have begun: one that has not ended, or something that comes later.
+_HALF_SAID = """
+SELECT EXISTS (
+    SELECT 1 FROM messages
+    WHERE conversation_id = ?1 AND sequence_num > ?2 AND turn_id <= ?3
+) OR EXISTS (
+    SELECT 1 FROM turns
+    WHERE conversation_id = ?1 AND turn_id <= ?3 AND (ended_at IS NULL OR after_sequence > ?2)
+)
+"""
+_LAST_TURN = """
+SELECT turn_id, trace_id, ended_at, end_json FROM turns
+WHERE conversation_id = ?1 AND ended_at IS NOT NULL AND after_sequence <= ?2
+ORDER BY after_sequence DESC, turn_id DESC LIMIT 1
+"""
+_LAST_UUIDS = """
+SELECT uuid, turn_id FROM messages
+WHERE conversation_id = ?1 AND sequence_num <= ?2 AND uuid IS NOT NULL
+    AND role <> 'system' AND message_json ->> '$.meta.parentToolUseId' IS NULL
+ORDER BY sequence_num DESC LIMIT ?3
+"""
+# Where it may be whole: behind a turn, and before what a person says. The nearest first.
+_PLACES_BEFORE = """
+SELECT DISTINCT place FROM (
+    SELECT * FROM (
+        SELECT after_sequence AS place FROM turns
+        WHERE conversation_id = ?1 AND ended_at IS NOT NULL AND after_sequence <= ?2
+        ORDER BY place DESC LIMIT ?3
+    ) UNION ALL SELECT * FROM (
+        SELECT sequence_num - 1 AS place FROM messages
+        WHERE conversation_id = ?1 AND role = 'user' AND sequence_num - 1 <= ?2
+        ORDER BY sequence_num DESC LIMIT ?3
+    )
+) ORDER BY place DESC
+"""
+_PLACES_BEHIND = """
+SELECT DISTINCT place FROM (
+    SELECT * FROM (
+        SELECT after_sequence AS place FROM turns
+        WHERE conversation_id = ?1 AND ended_at IS NOT NULL AND after_sequence > ?2
+        ORDER BY place LIMIT ?3
+    ) UNION ALL SELECT * FROM (
+        SELECT sequence_num - 1 AS place FROM messages
+        WHERE conversation_id = ?1 AND role = 'user' AND sequence_num - 1 > ?2
+        ORDER BY sequence_num LIMIT ?3
+    )
+) ORDER BY place
+"""
+
+
+def find_fork_place(db: apsw.Connection, conversation_id: str, at: int | None) -> ForkPlace:
+    """A place, with what somebody has to know who forks there."""
+    name = clean(conversation_id)
+    found = db.execute(
+        "SELECT head, state_json FROM conversations WHERE conversation_id = ?", (name,)
+    ).fetchone()
+    if found is None:
+        raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+    head, state = found[0], _state(found[1])
+    place = head if at is None else at
+    if 0 <= place <= head and _is_whole(db, name, place, state):
+        return _place(db, name, place)
+    near = min(max(place, 0), head)
+    before = _first_whole(db, name, state, _PLACES_BEFORE, near)
+    if at is None:
+        return _place(db, name, before or 0)
+    behind = _first_whole(db, name, state, _PLACES_BEHIND, near)
+    nearest = {before or 0, *([] if behind is None else [behind])}
+    if near != place and _is_whole(db, name, near, state):
+        nearest = {near}
+    return ForkPlace(place, False, sorted(nearest))
+
+
+def _first_whole(
+    db: apsw.Connection, name: str, state: Conversation, places: str, near: int
+) -> int | None:
+    found: list[Any] = db.execute(places, (name, near, _TRIES)).fetchall()
+    return next((place for (place,) in found if _is_whole(db, name, place, state)), None)
+
+
+def _is_whole(db: apsw.Connection, name: str, at: int, state: Conversation) -> bool:
+    newest: int = db.execute(_NEWEST_TURN, (name, at)).get
+    turns = [tool.turn_id for tool in state.tools.values()]
+    turns += [request.turn_id for request in state.requests]
+    turns += [task.turn_id for task in state.background]
+    if at and any((turn_id or 0) <= newest for turn_id in turns):
+        return False  # it is open still
+    return not db.execute(_HALF_SAID, (name, at, newest)).get
+
+
+def _place(db: apsw.Connection, name: str, at: int) -> ForkPlace:
+    last: Any = db.execute(_LAST_TURN, (name, at)).fetchone()
+    uuids: list[Any] = db.execute(_LAST_UUIDS, (name, at, _UUIDS)).fetchall()
+    return ForkPlace(
+        at,
+        True,
+        turns=db.execute(_NEWEST_TURN, (name, at)).get,
+        last=None if last is None else StoredTurn(last[0], last[1], last[2], _end(last[3])),
+        uuids=uuids,
+    )
+
+
+# --- how ------------------------------------------------------------------------------------------
+
+# Everything is copied inside SQLite, so that a long log needs no memory. An entry names the run that
+# it belongs to, which is that of the new conversation; every entry begins with that name.
+_ENTRIES = """
+INSERT INTO messages (
+    conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
+    trace_id, created_at
+)
+SELECT ?1, sequence_num, role, message_type,
+    CASE WHEN substr(message_json, 1, length(old_run)) = old_run
+        THEN new_run || substr(message_json, length(old_run) + 1)
+        ELSE json_set(message_json, '$.runId', ?1 || ':' || coalesce(turn_id, '')) END,
+    metadata_json, uuid, turn_id, trace_id, created_at
+FROM (
+    SELECT *, '{"runId":' || json_quote(?2 || ':' || coalesce(turn_id, '')) || ',' AS old_run,
+        '{"runId":' || json_quote(?1 || ':' || coalesce(turn_id, '')) || ',' AS new_run
+    FROM messages WHERE conversation_id = ?2 AND sequence_num <= ?3
+)
+ORDER BY sequence_num
+"""
+# search_words and blob_ids are ours, see schema.py.
+_WORDS = """
+INSERT INTO search (rowid, words)
+SELECT number, words
+FROM (
+    SELECT number, search_words(message_json) AS words FROM messages WHERE conversation_id = ?1
+)
+WHERE words IS NOT NULL
+"""
+_BLOB_USES = """
+INSERT OR IGNORE INTO blob_uses (conversation_id, blob_id)
+SELECT ?1, value FROM messages, json_each(blob_ids(message_json))
+WHERE conversation_id = ?1 AND instr(message_json, '"blobId"')
+"""
+# Its figures stay with the turn that took them: whoever adds up the columns counts nothing twice.
+_TURNS = """
+INSERT INTO turns (
+    conversation_id, turn_id, trace_id, origin, client_message_id, started_at, ended_at, end_json,
+    after_sequence
+)
+SELECT ?1, turn_id, trace_id, origin, client_message_id, started_at, ended_at, end_json,
+    after_sequence
+FROM turns
+WHERE conversation_id = ?2 AND ended_at IS NOT NULL AND after_sequence <= ?3
+"""
+# That they were asked, and how they ended: an answer that comes now is told so.
+_REQUESTS = """
+INSERT INTO requests (
+    conversation_id, request_id, kind, request_json, opened_at, deadline_at, outcome, ended_at,
+    ended_by
+)
+SELECT ?1, request_id, kind, request_json, opened_at, deadline_at, outcome, ended_at, ended_by
+FROM requests
+WHERE conversation_id = ?2 AND outcome IS NOT NULL
+    AND request_json ->> '$.message_sequence' <= ?3
+"""
+
+
+def fork_conversation(db: apsw.Cursor, new: NewConversation, by: str | None) -> None:
+    """All of it, in the transaction that is open."""
+    name, parent, at = clean(new.conversation_id), clean(new.parent_id), new.forked_at
+    if parent is None or at is None or new.state is None or new.state.head != at:
+        raise Conflict("A fork has a parent, and begins with what that had come to.")
+    head: Any = db.execute(
+        "SELECT head FROM conversations WHERE conversation_id = ?", (parent,)
+    ).get
+    if head is None:
+        raise Refused("CONVERSATION_NOT_FOUND", conversation_id=new.parent_id)
+    if not 0 <= at <= head:
+        raise Conflict(f"The log ends at {head}, not at {at} or behind it.", head=head)
+    add_row(db, new, new.state)
+    for sql in (_ENTRIES, _TURNS, _REQUESTS):
+        db.execute(sql, (name, parent, at))
+    for sql in (_WORDS, _BLOB_USES):
+        db.execute(sql, (name,))
+    place = {"from": new.parent_id, "at_sequence": at}
+    db.execute(ADD_AUDIT, audit_row(new.created_at, "forked", name, by, None, place))
+    place = {"to": new.conversation_id, "at_sequence": at}
+    db.execute(ADD_AUDIT, audit_row(new.created_at, "forked", parent, by, None, place))

@@ -1,0 +1,147 @@
+"""What a store promises about forks: the same beginning, the same numbers, and nothing twice."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from turnwire.core.conversation.effects import (
+    AddEntry,
+    BeginTurn,
+    EndRequest,
+    EndTurn,
+    OpenRequestRow,
+)
+from turnwire.core.conversation.forking import forked
+from turnwire.core.conversation.state import OpenTool, Turn
+from turnwire.core.error_codes import Refused
+from turnwire.core.message import run_id
+from turnwire.core.status import TurnEnd
+from turnwire.core.usage import Usage
+from turnwire.ports import Conflict, NativeFork, NewConversation, Store
+from turnwire.testing.expect import expect, expect_raises
+from turnwire.testing.store_checks import texts
+from turnwire.testing.store_samples import (
+    TRACE,
+    Writing,
+    a_large_message,
+    a_message,
+    a_request,
+    at,
+    begin,
+)
+
+__all__ = ["FORK_CHECKS"]
+
+
+async def _turn(talk: Writing, turn_id: int, *words: str) -> None:
+    """A whole turn, with what a person says first."""
+    run, first = run_id(talk.id, turn_id), talk.state.head + 1
+    entries = [
+        AddEntry(number, a_message(text, "assistant" if place else "user", run=run), turn_id, TRACE)
+        for place, (number, text) in enumerate(enumerate(words, first))
+    ]
+    begun = BeginTurn(Turn(turn_id, TRACE, "user", "running"))
+    usage = Usage(input_tokens=10, output_tokens=5)
+    last = talk.state.head + len(words)
+    end = TurnEnd(False, False, "end_turn", usage=usage, cost_usd=0.5, after_sequence=last)
+    await talk.commit(talk.prepare(begun, *entries, EndTurn(turn_id, TRACE, end)))
+
+
+def _fork(talk: Writing, name: str, head: int, turns: int) -> NewConversation:
+    state = forked(talk.state, name, head=head, turns=turns)
+    return NewConversation(
+        name,
+        "demo",
+        at(9),
+        state=state,
+        parent_id=talk.id,
+        forked_at=head,
+        native_from=NativeFork("session", ["uuid"]),
+    )
+
+
+async def a_fork_has_the_same_beginning(store: Store) -> None:
+    await store.put_blob("b-1", b"b-1", "text/plain", at=at())
+    talk = await begin(store, user="ann", title="Plans")
+    await _turn(talk, 1, "hello", "good morning")
+    large = AddEntry(3, a_large_message("b-1", run="c:2"), 2, TRACE)
+    asked, ended = OpenRequestRow(a_request()), EndRequest("toolu_1", "answered", "ann")
+    end = EndTurn(2, TRACE, TurnEnd(False, False, after_sequence=3))
+    await talk.commit(talk.prepare(large, asked, ended, end))
+    await _turn(talk, 3, "what else", "nothing")
+    made = await store.fork(_fork(talk, "f", 3, 2), by="ann")
+    expect((made.parent_id, made.forked_at, made.head) == ("c", 3, 3), "it says where it is from")
+    expect(made.native_from == NativeFork("session", ["uuid"]), "and what its agent begins with")
+    expect(await store.conversation("f") == made, "what `fork` returns is what is stored")
+    before, after = await store.entries("c", before=4), await store.entries("f")
+    for old, new in zip(before, after, strict=True):
+        run = f"f:{old.turn_id}"
+        expect(new.entry == structs.replace(old.entry, run_id=run), "its entries say the same")
+        expect((new.sequence, new.trace_id) == (old.sequence, old.trace_id), "under their numbers")
+    expect(await store.turns("f") == (await store.turns("c"))[:2], "and so do its turns")
+    request = await store.request("f", "toolu_1")
+    expect(request is not None and request.outcome == "answered", "what was answered stays so")
+    expect(not await store.inbox(), "and waits for nobody")
+    found = {hit.conversation_id for hit in await store.search("morning")}
+    expect(found == {"c", "f"}, "its words are found")
+    trail = [row.action for row in await store.audit(conversation_id="f")]
+    expect(trail == ["forked"], "the audit trail tells of it")
+    await expect_raises(Conflict, store.fork(_fork(talk, "f", 3, 2)), "the same name again")
+    await expect_raises(Conflict, store.fork(_fork(talk, "g", 9, 2)), "more than there is")
+    strange = structs.replace(_fork(talk, "g", 3, 2), parent_id="nobody")
+    await expect_raises(Refused, store.fork(strange), "a fork of nothing")
+    expect(await store.conversation("g") is None, "nothing of these was kept")
+
+
+async def a_fork_and_its_parent_go_their_own_ways(store: Store) -> None:
+    await store.put_blob("b-1", b"b-1", "text/plain", at=at())
+    talk = await begin(store)
+    large = AddEntry(1, a_large_message("b-1"), 1, TRACE)
+    end = EndTurn(1, TRACE, TurnEnd(False, False, after_sequence=1))
+    await talk.commit(talk.prepare(large, end))
+    made = await store.fork(_fork(talk, "f", 1, 1))
+    claim = await store.claim("f", "two", now=0, lease=1000)
+    fork = Writing(store, claim, made.state)
+    await _turn(fork, 2, "over here")
+    await _turn(talk, 2, "over there")
+    expect(await texts(store, "f") == ["...", "over here"], "the fork goes on")
+    expect(await texts(store, "c") == ["...", "over there"], "and its parent, too")
+    await store.delete("c")
+    expect(await texts(store, "f") == ["...", "over here"], "the fork outlives its parent")
+    expect(await store.get_blob("b-1") is not None, "with what it needs")
+
+
+async def a_fork_begins_where_nothing_is_half_said(store: Store) -> None:
+    talk = await begin(store)
+    expect((await store.fork_place("c")).sequence == 0, "an empty one is whole")
+    await _turn(talk, 1, "hello", "hi")
+    await talk.commit(talk.prepare(AddEntry(3, a_message("news", run="c:"), None, None)))
+    await _turn(talk, 2, "do it in the background", "I do")
+    await _turn(talk, 3, "what else", "nothing")
+    late = AddEntry(8, a_message("it is done", run="c:2"), 2, TRACE)
+    await talk.commit(talk.prepare(late))
+    places = [await store.fork_place("c", number) for number in range(-1, 10)]
+    whole = [place.sequence for place in places if place.is_whole]
+    expect(whole == [0, 2, 3, 8], "between turns, and not where something of them comes later")
+    expect(places[1 + 2].turns == 1, "it says which turn was the last to begin")
+    last = places[1 + 3].last
+    expect(last is not None and last.turn_id == 1, "and which the last to end")
+    nearest = {place.sequence: place.nearest for place in places if not place.is_whole}
+    expect(nearest[1] == [0, 2], "elsewhere the nearest places are named")
+    expect((nearest[-1], nearest[9]) == ([0], [8]), "also where there is no log")
+    begun = BeginTurn(Turn(4, TRACE, "user", "running"))
+    said = AddEntry(9, a_message("and now?", "user", run="c:4"), 4, TRACE)
+    await talk.commit(talk.prepare(begun, said))
+    expect(not (await store.fork_place("c", 9)).is_whole, "a turn that runs is half said")
+    expect((await store.fork_place("c")).sequence == 8, "then an earlier one is the newest whole")
+    tool = structs.replace(talk.state, tools={"toolu_2": OpenTool("toolu_2", 3)})
+    await talk.commit(talk.prepare(state=tool))
+    expect(not (await store.fork_place("c", 8)).is_whole, "and so is a call without its result")
+    await expect_raises(Refused, store.fork_place("nobody"), "a place in nothing")
+
+
+FORK_CHECKS = [
+    a_fork_has_the_same_beginning,
+    a_fork_and_its_parent_go_their_own_ways,
+    a_fork_begins_where_nothing_is_half_said,
+]

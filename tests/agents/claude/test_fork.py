@@ -1,0 +1,101 @@
+"""A conversation with Claude is forked: each branch has a history of its own, and no more than that."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from tests.agents.claude.stage import Stage, stage
+from tests.engine.watching import Watcher
+from turnwire.agents.claude.forking import fork_point
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Talk
+from turnwire.ports import NativeFork
+from turnwire.testing.model_api import Hold, Reply, Request, Say, Text, ToolUse
+
+
+def heard(request: Request) -> list[str]:
+    """What the model was told, without what the program adds."""
+    blocks = [
+        {"text": message["content"]} if isinstance(message["content"], str) else block
+        for message in request.messages
+        for block in message["content"]
+    ]
+    names = ("text", "tool_use_id", "id")  # of words, of a result and of a call
+    words = [next(str(b[name]).strip() for name in names if b.get(name)) for b in blocks]
+    return [each for each in words if "<system-reminder>" not in each]
+
+
+async def says(talk: Talk, text: str) -> None:
+    async with Watcher(talk) as seen:
+        seen.patience = 90.0
+        turn_id = (await talk.send(text)).ack.turn_id
+        end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
+        assert not end.payload.is_error, end.payload
+
+
+def test_every_branch_goes_on_with_what_was_said_in_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        first = Say([ToolUse("Bash", {"command": "echo made"}, id="run_1")])
+        third = Say([Text("three"), Hold("middle")])
+        replies: list[Reply] = [
+            first,
+            "one",
+            "two",
+            third,
+            "here",
+            "earlier",
+            "stopped",
+            "there",
+            "again",
+        ]
+        async with stage(tmp_path, *replies) as it:
+            await it.says("first")
+            one = (await it.engine.open(it.talk.id)).row.head
+            await it.says("second")
+            two = (await it.engine.open(it.talk.id)).row.head
+            turn_id = (await it.talk.send("third")).ack.turn_id
+            assert turn_id is not None
+            await it.seen.until(
+                f.AssistantChunk,
+                lambda frame: not frame.payload.partial and frame.payload.text == "three",
+            )
+            await it.api.until(lambda api: bool(api.holding), 60)
+            during = await it.talk.fork(two)  # while Claude works on another turn
+            earlier = await during.fork(one)  # of one that has no session of its own yet
+            await it.talk.interrupt(turn_id)
+            await it.ends()
+            stopped = await it.talk.fork()
+
+            told = ["first", "run_1", "run_1", "one"]
+            await says(during, "and here")
+            assert heard(it.api.requests[-1]) == [*told, "second", "two", "and here"]
+            await says(earlier, "and earlier")
+            assert heard(it.api.requests[-1]) == [*told, "and earlier"]
+            await says(stopped, "and then")
+            mark = "[Request interrupted by user]"
+            there = [*told, "second", "two", "third", "three", mark]
+            assert heard(it.api.requests[-1]) == [*there, "and then"]
+            await it.says("and there")
+            assert heard(it.api.requests[-1]) == [*there, "and there"], (
+                "the first one knows nothing"
+            )
+            await _goes_on_after_a_restart(
+                it, during.id, [*told, "second", "two", "and here", "here"]
+            )
+
+    asyncio.run(scene())
+
+
+async def _goes_on_after_a_restart(it: Stage, fork: str, told: list[str]) -> None:
+    await it.stop()
+    await it.start_again()
+    talk = await it.engine.open(fork)
+    assert talk.row.native_session_id is not None, "it has a session of its own"
+    await says(talk, "again?")
+    assert heard(it.api.requests[-1]) == [*told, "again?"]
+
+
+def test_a_session_that_is_not_there_is_forked_nowhere(tmp_path: Path) -> None:
+    for session in ("gone", "../escape"):
+        assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]))) is None

@@ -1,0 +1,43 @@
+"""A fork's state: what it keeps, and what stays behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnwire.core.conversation.forking import forked
+from turnwire.core.conversation.state import Conversation, Options, Turn
+from turnwire.core.status import Totals, TurnEnd
+
+RUNNING = Conversation(
+    "c",
+    Options(max_queue=3),
+    "streaming",
+    head=9,
+    turns=4,
+    turn=Turn(4, "t", "user", "running"),
+    held=True,
+    model="m",
+    permission_mode="plan",
+    totals=Totals(cost_usd=2.0),
+    title="Plans",
+)
+
+
+def test_what_was_chosen_is_kept_and_what_goes_on_stays_behind() -> None:
+    fork = forked(RUNNING, "f", head=6, turns=3, last_turn_id=3, last_turn=TurnEnd(False, False))
+    assert (fork.conversation_id, fork.head, fork.turns) == ("f", 6, 3)
+    assert (fork.options, fork.model, fork.permission_mode) == (RUNNING.options, "m", "plan")
+    assert (fork.state, fork.turn, fork.held, fork.title) == ("active", None, False, "Plans")
+    assert fork.totals == Totals(), "it was spent once"
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [(TurnEnd(False, True), "interrupted"), (TurnEnd(True, False), "error"), (None, "active")],
+)
+def test_it_rests_as_its_last_turn_ended(end: TurnEnd | None, state: str) -> None:
+    assert forked(RUNNING, "f", head=6, turns=3, last_turn=end).state == state
+
+
+def test_one_that_begins_with_nothing_is_named_by_its_own_first_message() -> None:
+    assert forked(RUNNING, "f", head=0, turns=0).title is None

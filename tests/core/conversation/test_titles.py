@@ -1,0 +1,36 @@
+"""What a conversation is called, and by whom."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec import UNSET, Raw
+
+from tests.core.conversation.driver import whose
+from turnwire.core import events as ev
+from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation import step
+from turnwire.core.conversation.state import Conversation, TitleBy
+
+
+def named(c: Conversation, title: object) -> Conversation:
+    data = Raw(msgspec.json.encode({"title": title})) if title is not None else UNSET
+    news = ev.SystemEvent(*whose(), "session_title_changed", data, True)
+    return step(c, i.AgentSaid(at=1, event=news))[0]
+
+
+@pytest.mark.parametrize("by", [None, "agent"])
+def test_the_agent_knows_a_better_title_than_the_first_words(by: TitleBy | None) -> None:
+    c = named(Conversation("c", title="hello, I want", title_by=by), " A  fine title\n")
+    assert (c.title, c.title_by) == ("A fine title", "agent")
+    assert c.head == 0, "the log does not tell of it"
+
+
+def test_what_a_person_called_it_stays() -> None:
+    c, _ = step(Conversation("c", title="hello"), i.Renamed(at=1, title="Mine"))
+    assert named(c, "A fine title").title == "Mine"
+
+
+@pytest.mark.parametrize("title", [None, "", "  ", 5])
+def test_no_title_changes_nothing(title: object) -> None:
+    assert named(Conversation("c", title="hello"), title).title == "hello"

@@ -1,0 +1,153 @@
+"""Budgets hold over turns, conversations, processes and deletions: what is spent is in the log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.scripted import ScriptedAgent
+from tests.engine.watching import Watcher, engine_on
+from turnwire.core.error_codes import Refused
+from turnwire.core.status import Budget, TurnEnd
+from turnwire.core.times import ms_of
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.testing.clock import ManualClock
+
+PER_USER = EngineSettings(budget_usd_per_user=1.0, budget_period="month")
+
+
+@asynccontextmanager
+async def playing(
+    path: Path, cost: float, **more: Any
+) -> AsyncIterator[tuple[Engine, ScriptedAgent]]:
+    agent = ScriptedAgent()
+    agent.cost = cost
+    async with engine_on(path, agent=agent, **more) as engine:
+        yield engine, agent
+
+
+async def says(talk: Talk, agent: ScriptedAgent, *texts: str) -> list[TurnEnd]:
+    """Say these, one behind the other; how their turns ended."""
+    ends = []
+    async with Watcher(talk) as seen:
+        for text in texts:
+            await talk.send(text)
+        for _ in texts:
+            session = await agent.opened()
+            session.begins()
+            session.ends()
+            ends.append((await seen.until(f.AssistantComplete)).payload)
+    return ends
+
+
+async def refused(talk: Talk) -> Refused:
+    with pytest.raises(Refused) as refusal:
+        await talk.send("more")
+    assert refusal.value.code == "BUDGET_EXCEEDED"
+    return refusal.value
+
+
+def test_a_conversation_stops_when_its_budget_is_spent_and_so_it_stays(path: Path) -> None:
+    async def scene() -> None:
+        async with playing(path, 0.5) as (engine, agent):
+            talk = await engine.create("demo", options={"max_budget_usd": 0.8})
+            assert talk.row.options == {}, "it is not the agent's own"
+            await says(talk, agent, "one")
+            assert agent.starts[-1].max_budget_usd == 0.8
+            assert (await talk.status()).budget == Budget(0.5, 0.8)
+            await says(talk, agent, "two")
+            assert (await refused(talk)).data == {"of": "conversation", "spent": 1.0, "limit": 0.8}
+        async with playing(path, 0.5) as (engine, agent):
+            talk = await engine.open(talk.id)
+            await refused(talk)
+            assert not agent.sessions
+
+    asyncio.run(scene())
+
+
+def test_what_waits_does_not_begin_when_the_budget_is_spent_meanwhile(path: Path) -> None:
+    async def scene() -> None:
+        async with playing(path, 2.0) as (engine, agent):
+            talk = await engine.create("demo", options={"max_budget_usd": 1.0})
+            async with Watcher(talk) as seen:
+                await talk.send("one")
+                await talk.send("two")
+                await talk.send("three")
+                session = await agent.opened()
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+                end = (await seen.until(f.AssistantComplete)).payload
+                assert end.error is not None
+                assert end.error.code == "BUDGET_EXCEEDED"
+                status = await talk.status()
+            assert (status.queue_held, len(status.queue)) == (True, 1), "the rest waits"
+            assert sum(session.prompts.values()) == 1
+
+    asyncio.run(scene())
+
+
+def test_all_conversations_of_a_user_spend_from_one_budget(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock(ms_of("2026-01-31T12:00:00.000Z"))
+        async with playing(path, 0.4, settings=PER_USER, clock=clock) as (engine, agent):
+            first, second = [await engine.create("demo", user="ann") for _ in range(2)]
+            await says(first, agent, "one")
+            await says(second, agent, "two")
+            assert agent.starts[-1].max_budget_usd == pytest.approx(0.6)
+            await says(first, agent, "three")
+            assert agent.starts[-1].max_budget_usd == pytest.approx(0.2), "less than it was allowed"
+            assert not agent.sessions[0].is_alive
+            for talk in (first, second):
+                assert (await refused(talk)).data["of"] == "user"
+            other = await engine.create("demo", user="ben")
+            await says(other, agent, "I may")
+            await engine.remove(first.id)
+            await refused(second)
+            budget = await engine.budget_of("ann")
+            assert budget is not None
+            assert budget.spent == pytest.approx(1.2)
+            assert budget.resets_at == "2026-02-01T00:00:00.000Z"
+        clock = ManualClock(ms_of("2026-02-01T00:00:00.000Z"))
+        async with playing(path, 0.4, settings=PER_USER, clock=clock) as (engine, agent):
+            await says(await engine.open(second.id), agent, "a new month")
+
+    asyncio.run(scene())
+
+
+def test_an_answer_that_would_wake_the_agent_waits_for_the_next_period(path: Path) -> None:
+    async def scene() -> None:
+        async with playing(path, 1.0, settings=PER_USER) as (engine, agent):
+            talk = await engine.create("demo", user="ann")
+            async with Watcher(talk) as seen:
+                await talk.send("ask me")
+                session = await agent.opened()
+                session.begins()
+                session.asks()
+                asked = (await seen.until(f.AssistantRequestInput)).payload.question_id
+        async with playing(path, 1.0, settings=PER_USER) as (engine, agent):
+            await says(await engine.create("demo", user="ann"), agent, "spend it all")
+            talk = await engine.open(talk.id)
+            with pytest.raises(Refused) as refusal:
+                await talk.answer(asked, "Blue")
+            assert refusal.value.code == "BUDGET_EXCEEDED"
+            assert (await talk.status()).requests, "it can still be answered"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("limit", [0, -1, "much", True])
+def test_a_budget_is_an_amount(path: Path, limit: object) -> None:
+    async def scene() -> None:
+        async with playing(path, 0.0) as (engine, _):
+            with pytest.raises(Refused) as refusal:
+                await engine.create("demo", options={"max_budget_usd": limit})
+            assert refusal.value.code == "INVALID_PAYLOAD"
+
+    asyncio.run(scene())

@@ -1,0 +1,154 @@
+"""A conversation is forked: the new one has the same beginning, and both go on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engine.scripted import ScriptedAgent
+from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.core.content import TextContent
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Talk
+from turnwire.stores.sqlite.fsck import check
+
+
+async def says(talk: Talk, text: str) -> int:
+    """Say something; the number of the last entry, when the turn is over."""
+    async with Watcher(talk) as seen:
+        turn_id = (await talk.send(text)).ack.turn_id
+        end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
+        await seen.state("active")
+    return end.payload.after_sequence
+
+
+def is_sound(path: Path) -> bool:
+    return not check(path, now=time.time_ns() // 1_000_000).findings
+
+
+def test_both_go_on_with_the_same_numbers(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            first = await says(talk, "think tool")
+            second = await says(talk, "hello")
+            fork = await talk.fork(first, user="ann")
+            assert (fork.row.parent_id, fork.row.forked_at) == (talk.id, first)
+            assert (fork.row.title, fork.row.options) == ("think tool", talk.row.options)
+            both = [
+                await engine.store.entries(name, before=first + 1) for name in (talk.id, fork.id)
+            ]
+            said = [[each.entry.parts for each in entries] for entries in both]
+            assert said[0] == said[1]
+            third = await says(fork, "another way")
+            assert third > first
+            assert (await fork.status()).last_turn_id == 2
+            assert (await engine.open(talk.id)).row.head == second
+            again = await fork.fork(title="A third one")
+            assert (again.row.parent_id, again.row.forked_at) == (fork.id, third)
+            assert again.row.title == "A third one"
+        assert is_sound(path)
+
+    asyncio.run(scene())
+
+
+def test_what_runs_is_forked_as_far_as_it_is_whole(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            first = await says(talk, "hello")
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = await seen.until(f.AssistantRequestInput)
+                await talk.send("later")
+                fork = await talk.fork()
+                assert fork.row.forked_at == first
+                status = await fork.status()
+                assert (status.state, status.queue, status.requests) == ("active", [], [])
+                with pytest.raises(Refused) as refused:
+                    await talk.fork(first + 1)
+                assert refused.value.code == "NOT_A_FORK_POINT"
+                assert refused.value.data["nearest"] == [first]
+                with pytest.raises(Refused):
+                    await talk.fork(10_000)
+                await talk.answer(asked.payload.question_id, "Blue")
+                await seen.until(f.AssistantComplete)
+            await says(fork, "hello again")
+        assert is_sound(path)
+
+    asyncio.run(scene())
+
+
+def test_the_first_message_can_be_said_otherwise(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            await says(talk, "hello")
+            fork = await talk.fork(0)
+            assert (fork.row.head, fork.row.title, fork.row.native_from) == (0, None, None)
+            await says(fork, "good morning")
+            assert (await engine.open(fork.id)).row.title == "good morning"
+
+    asyncio.run(scene())
+
+
+def test_a_late_answer_in_a_fork_is_told_that_it_is_late(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            async with Watcher(talk) as seen:
+                await talk.send("question")
+                asked = (await seen.until(f.AssistantRequestInput)).payload.question_id
+                await talk.answer(asked, "Blue")
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+            fork = await talk.fork()
+            with pytest.raises(Refused) as refused:
+                await fork.answer(asked, "Red")
+            assert refused.value.code == "DUPLICATE_INPUT_RESPONSE"
+        assert is_sound(path)
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_cannot_begin_in_the_middle_says_so(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path, agent=ScriptedAgent()) as engine:
+            talk = await engine.create(next(iter(engine.agents)))
+            assert not engine.capabilities(talk.row.agent).fork
+            with pytest.raises(Refused) as refused:
+                await talk.fork()
+            assert refused.value.code == "NOT_SUPPORTED"
+
+    asyncio.run(scene())
+
+
+def test_its_agent_learns_where_its_own_session_begins(path: Path) -> None:
+    class Forking(ScriptedAgent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.capabilities = type(self.capabilities)(forks=True)
+
+    async def scene() -> None:
+        agent = Forking()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create(next(iter(engine.agents)))
+            async with Watcher(talk) as seen:
+                await talk.send([TextContent("hello")])
+                session = await agent.opened()
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+            fork = await talk.fork()
+            native = fork.row.native_from
+            assert native is not None
+            assert (native.session_id, native.turn_uuid) == ("scripted-1", f"{talk.id}:1")
+            again = await fork.fork()
+            assert again.row.native_from is not None
+            assert again.row.native_from.session_id == "scripted-1", "it has none of its own yet"
+
+    asyncio.run(scene())

@@ -1,0 +1,41 @@
+// A message is said again, otherwise: the conversation is forked before it.
+import { say, state } from "./browser";
+import { stage } from "./stage";
+
+const { here, test } = stage();
+
+test("a message is edited and sent again in a conversation with the same beginning", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  await say(page, "use a tool");
+  await page.locator(".markdown", { hasText: "There are three of them" }).waitFor();
+  await state(page, "Ready");
+
+  const second = page.locator(".row.said", { hasText: "use a tool" });
+  await second.hover();
+  await second.getByRole("button", { name: "Edit, and say it again" }).click();
+  await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
+  await page.getByText("The other one stays as it is.").waitFor();
+  const field = page.getByLabel("Message", { exact: true });
+  await page.locator(".row.said", { hasText: "hello" }).waitFor();
+  expect(await page.locator(".row.said").allInnerTexts()).toEqual(["hello"]);
+  expect(await field.inputValue()).toBe("use a tool");
+
+  await field.fill("think about it");
+  await field.press("Enter");
+  await page.locator(".row.said", { hasText: "think about it" }).waitFor();
+  await state(page, "Ready");
+  const forked = await here.server.ask<{ forked_from: { id: string } }>(
+    "GET",
+    `/api/conversations/${new URL(page.url()).pathname.slice(3)}`,
+  );
+  expect(forked.forked_from.id).toBe(id);
+
+  await page.goto(`${here.server.url}/c/${id}`);
+  await page.locator(".row.said", { hasText: "use a tool" }).waitFor();
+  expect(await page.locator(".row.said").allInnerTexts()).toEqual(["hello", "use a tool"]);
+});
