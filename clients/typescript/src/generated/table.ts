@@ -213,6 +213,7 @@ export const shapes: Record<string, Record<string, string>> = {
     error: "TurnError?",
     origin: "string=\"user\"",
     stop_reason: "string?",
+    structured_output: "any?",
     usage: "Usage?"
   },
   TurnError: {

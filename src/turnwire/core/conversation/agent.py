@@ -20,6 +20,8 @@ from turnwire.core.conversation.effects import CloseAgent, StopAgent
 from turnwire.core.conversation.figures import add_to_totals, add_to_turn
 from turnwire.core.conversation.news import (
     hear_of_delivery,
+    hear_of_hook,
+    hear_of_mode,
     hear_of_refusal,
     hear_of_tasks,
     says_idle,
@@ -83,6 +85,10 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_delivery(d, event)
         case ev.SystemEvent(subtype="choice_refused"):
             hear_of_refusal(d, event)
+        case ev.SystemEvent(subtype="hook_run"):
+            hear_of_hook(d, event)
+        case ev.SystemEvent(subtype="status"):
+            hear_of_mode(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:

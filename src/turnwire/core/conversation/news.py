@@ -10,9 +10,18 @@ from msgspec import UNSET, Struct, structs
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.turns import tell_in_words
+from turnwire.core.message import to_json
 from turnwire.core.status import BackgroundTask
 
-__all__ = ["hear_of_delivery", "hear_of_refusal", "hear_of_tasks", "says_idle", "turn_of_task"]
+__all__ = [
+    "hear_of_delivery",
+    "hear_of_hook",
+    "hear_of_mode",
+    "hear_of_refusal",
+    "hear_of_tasks",
+    "says_idle",
+    "turn_of_task",
+]
 
 
 _T = TypeVar("_T")
@@ -47,6 +56,19 @@ class _ChoiceRefused(Struct, frozen=True, gc=False):
 class _Delivery(Struct, frozen=True, gc=False):
     request_id: str
     delivered_as: str
+
+
+class _Mode(Struct, frozen=True, gc=False):
+    permissionMode: str  # noqa: N815 (the wire's spelling)
+
+
+class _HookRun(Struct, frozen=True, omit_defaults=True, gc=False):
+    hook: str
+    event: str
+    decision: str
+    failure: str | None = None
+    tool_name: str | None = None
+    tool_use_id: str | None = None
 
 
 def says_idle(event: ev.NormalizedStreamEvent) -> bool:
@@ -84,6 +106,20 @@ def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
     news = _read(event, _Delivery)
     if news is not None and news.delivered_as == "prompt":
         tell_in_words(d, lambda reply: reply.request_id == news.request_id)
+
+
+def hear_of_hook(d: Draft, event: ev.SystemEvent) -> None:
+    """A hook of the application was asked: whoever looks for who decided finds it beside people."""
+    news = _read(event, _HookRun)
+    if news is not None:
+        d.audit("hook_run", None, **to_json(news))
+
+
+def hear_of_mode(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent goes on in another permission mode, as when its plan was accepted; so will the next."""
+    news = _read(event, _Mode)
+    if news is not None:
+        d.permission_mode = news.permissionMode
 
 
 def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:
