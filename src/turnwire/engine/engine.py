@@ -38,6 +38,7 @@ from turnwire.ports import (
     Agent,
     AgentCapabilities,
     Bus,
+    ChecksOptions,
     Claim,
     Clock,
     Conflict,
@@ -198,7 +199,7 @@ class Engine:
         cwd: str | None = None,
         model: str | None = None,
         permission_mode: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | Struct | None = None,
         rules: Options | None = None,
         native_session_id: str | None = None,
     ) -> Talk:
@@ -216,6 +217,8 @@ class Engine:
         )
         state = Conversation(name, kept, title=title, model=model, permission_mode=permission_mode)
         own: Any = {} if options is None else options
+        if isinstance(known, ChecksOptions):
+            own = known.check_options(own)
         own = dict(own) if isinstance(own, Mapping) else own
         new = valid(
             NewConversation(

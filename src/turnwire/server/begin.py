@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.engine import Talk
+from turnwire.ports import AgentCapabilities
 from turnwire.server.keys import Who
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin"]
+__all__ = ["NewConversation", "begin", "options_for"]
 
 
 class NewConversation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,9 +40,11 @@ async def begin(
         if new.model is not None and new.model not in able.models:
             there = ", ".join(able.models) or "none"
             raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
+        choice = options_for(able, who)
         for option in new.options:
-            if option not in able.options:
-                said = f"{name} has no option {option!r} that a client may choose."
+            if option not in choice:
+                there = ", ".join(sorted(choice)) or "none"
+                said = f"{name} has no option {option!r} that you may choose; there is: {there}."
                 raise Refused("INVALID_PAYLOAD", said)
     if new.title is not None and not 0 < len(new.title.strip()) <= 500:
         raise Refused("INVALID_PAYLOAD", "`title` has 1 to 500 characters.")
@@ -62,6 +65,11 @@ async def begin(
     service.news.tell(talk.id)
     service.write_down("created", who, talk.id, agent=name)
     return talk
+
+
+def options_for(able: AgentCapabilities, who: Who) -> list[str]:
+    """The agent's options that somebody may choose over the wire."""
+    return [*able.options, *(able.owner_options if who.user is None else [])]
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

@@ -277,10 +277,10 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 
 def test_a_conversation_has_some_options_of_its_own() -> None:
     made = options.sdk_options({"max_turns": 3})
-    start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 5})
+    start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 2})
     own = options.own_options(made, start)
     assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
-        5,
+        2,
         "opus",
         "session",
         "plan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,15 +18,15 @@ from turnwire.errors import BadLine
 __all__ = ["is_for_sdk", "told_by_us", "unreadable"]
 
 
-def is_for_sdk(message: claude.ClaudeMessage) -> bool:
-    """The control protocol is the SDK's, but for permissions and for our own tool."""
+def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> bool:
+    """The control protocol is the SDK's, but for permissions and for the MCP servers that are ours."""
     match message:
         case control.ControlResponse() | control.ControlCancelRequest():
             return True
         case control.ControlRequest(request=control.CanUseTool()):
             return False
         case control.ControlRequest(request=control.McpMessage(server_name=server)):
-            return server != SERVER
+            return server != SERVER and not has(server)
         case control.ControlRequest():
             return True
         case _:

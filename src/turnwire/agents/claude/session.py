@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,10 +12,14 @@ import msgspec
 from msgspec import Raw, structs
 
 from turnwire.agents.claude import questions
+from turnwire.agents.claude.hook_runs import HookRun, HookRuns
+from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.stopped import StopWatch
+from turnwire.agents.claude.tool_host import ToolHost
+from turnwire.agents.claude.tools import Tool
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
@@ -55,8 +59,19 @@ class ClaudeSession(LocalSession):
         hold: float,
         model: str | None = None,
         permission_mode: str | None = None,
+        conversation_id: str = "",
+        hooks: Sequence[Hook] = (),
+        tools: Mapping[str, Sequence[Tool]] | None = None,
     ) -> None:
         super().__init__()
+        self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
+        self._tools = ToolHost(
+            tools or {},
+            conversation_id,
+            answer=self._answer,
+            progress=self._tool_progress,
+            start=self._start,
+        )
         self._name = native_session_id
         self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
         self._gate = questions.Gate(hold)
@@ -260,7 +275,7 @@ class ClaudeSession(LocalSession):
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
                 events += self._adapter.feed(line)  # most lines are these
                 continue
-            if is_for_sdk(line.message):
+            if is_for_sdk(line.message, self._tools.has):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
         if events:
@@ -304,6 +319,11 @@ class ClaudeSession(LocalSession):
                 answer = questions.answer_call(said, self._answered)
                 self._answer(request_id, {"mcp_response": answer})
                 return []  # it is between us and the program
+            case control.ControlRequest(request_id, control.McpMessage(str(server), said)) if (
+                self._tools.has(server)
+            ):
+                self._tools.take(request_id, server, said)
+                return []
             case message:
                 was_hopeless = self._turn.is_hopeless
                 at_once = self._turn.hear(message, self._adapter.session_id)
@@ -330,8 +350,12 @@ class ClaudeSession(LocalSession):
         match message:
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
+            case system.StatusChanged(permissionMode=str(mode)):
+                self._chosen["permission_mode"] = mode
             case system.BackgroundTasksChanged(tasks=tasks):
                 self._gate.set_background(working=bool(tasks))
+            case control.ControlCancelRequest(request_id):
+                self._tools.cancel(request_id)
             case _:
                 pass
 
@@ -355,6 +379,10 @@ class ClaudeSession(LocalSession):
         """The hook before a tool that asks a person."""
         call = str(tool_use_id or asked.get("tool_use_id"))
         tool_input, agent_id = asked.get("tool_input"), asked.get("agent_id")
+        if not self._resumes and not self._gate.has_answer(call):
+            refused = await self.hooks.before_question(asked, call)
+            if refused is not None:
+                return refused
         if not self._gate.admits(call):
             return questions.deny(_ONE_AT_A_TIME)
         if not self._resumes and self._turn.runs:
@@ -373,6 +401,18 @@ class ClaudeSession(LocalSession):
     ) -> NormalizedStreamEvent:
         whose = self._adapter.whose(agent_id)
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
+
+    # --- what the application adds ------------------------------------------------------------
+
+    def _hook_ran(self, run: HookRun) -> None:
+        told = msgspec.to_builtins(run)
+        news = told_by_us(self._adapter.session_id, "hook_run", **told)
+        _, _, parent, agent_id = self._adapter.whose(run.agent_id)
+        self._tell([structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id)])
+
+    def _tool_progress(self, tool_use_id: str, name: str, line: str) -> None:
+        who = ("claude", self._adapter.session_id, None, None)
+        self._tell([ev.ToolProgress(*who, tool_use_id, name, None, line)])
 
 
 def _is_stopped(event: NormalizedStreamEvent) -> bool:
