@@ -161,6 +161,11 @@ def order(article: str) -> str:
     return f"{article} is on its way"
 
 
+@h.hook("PreToolUse", matcher="mcp__shop__pri.*")
+def counted(call: h.HookCall) -> None:
+    pass
+
+
 async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
     tmp_path: Path,
 ) -> None:
@@ -174,6 +179,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         Say([ToolUse("StructuredOutput", {"beans": "three"}, id="form_1")]),
         Say([ToolUse("StructuredOutput", {"beans": 3}, id="form_2")]),
     ]
+    beans = ToolUse("mcp__shop__price", {"article": "bean"}, id="price_3")
     schema = {"type": "object", "properties": {"beans": {"type": "integer"}}, "required": ["beans"]}
     options = ClaudeOptions(
         mcp_servers=["loud"],
@@ -181,7 +187,9 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         output_format=o.JsonSchema(schema=schema),
         agents={
             "counter": o.HelperDefinition(
-                description="Counts.", prompt="You are a counter of beans.", tools=["Read"]
+                description="Counts.",
+                prompt="You are a counter of beans.",
+                tools=["Read", "mcp__shop__price"],
             )
         },
     )
@@ -193,7 +201,8 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
     async with stage(
         tmp_path,
         *said,
-        lanes={"count the beans": ["Three."]},
+        lanes={"count the beans": [Say([beans]), "Three."]},
+        hooks=[counted],
         mcp_servers=servers,
         conversation={"options": options},
     ) as it:
@@ -212,14 +221,57 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         assert it.told["order_1"].startswith("pen is on its way")
         assert "HELLO" in it.told["shout_1"]
         progress = [frame.payload for frame in it.seen.of(f.AssistantToolProgress)]
-        lines = [(each.tool_use_id, each.output) for each in progress if each.output]
-        assert lines == [("price_1", "asking the shop\n"), ("price_1", "counting\n")]
+        lines = [(e.tool_use_id, e.output, e.parent_tool_use_id) for e in progress if e.output]
+        assert lines == [
+            ("price_1", "asking the shop\n", None),
+            ("price_1", "counting\n", None),
+            ("price_3", "asking the shop\n", "agent_1"),
+            ("price_3", "counting\n", "agent_1"),
+        ]
+        news = [frame.payload for frame in it.seen.of(f.SessionSystemEvent)]
+        asked = {e.data["tool_use_id"]: e for e in news if e.subtype == "hook_run"}
+        assert [*asked] == ["price_1", "price_2", "price_3"]
+        assert asked["price_3"].parent_tool_use_id == "agent_1"
         offered = {each["name"] for each in it.api.requests[0].body["tools"]}
         assert {"mcp__shop__price", "mcp__shop__order"} <= offered
-        [helper] = [each for each in it.api.requests if each.lane == "count the beans"]
+        helper = next(each for each in it.api.requests if each.lane == "count the beans")
         assert "You are a counter of beans." in str(helper.body["system"])
-        assert [each["name"] for each in helper.body["tools"]] == ["Read"]
+        assert {each["name"] for each in helper.body["tools"]} == {"Read", "mcp__shop__price"}
         assert "must be integer" in str(it.results["form_1"].content)
+
+
+async def test_a_stop_ends_a_hook_and_a_tool_that_hang(tmp_path: Path) -> None:
+    at_it, ended = asyncio.Event(), []
+
+    async def hang(what: str) -> None:
+        at_it.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(what)
+
+    @h.hook("PreToolUse", matcher="Bash")
+    async def slow_hook(call: h.HookCall) -> None:
+        await hang("hook")
+
+    @tool(needs_permission=False)
+    async def slow() -> None:
+        """It takes long."""
+        await hang("tool")
+
+    said = (Say([touch("a")]), Say([ToolUse("mcp__mine__slow", {}, id="slow_1")]), "Good.")
+    servers = {"mine": ToolServer(tools=[slow])}
+    async with stage(tmp_path, *said, hooks=[slow_hook], mcp_servers=servers) as it:
+        for turn_id in (1, 2):
+            await it.talk.send("go")
+            await at_it.wait()
+            at_it.clear()
+            await it.talk.interrupt(turn_id)
+            end = await it.ends()
+            assert end.interrupted
+        assert not (await it.says("and now")).is_error
+        assert ended == ["hook", "tool"]
+        assert runs(it) == [("slow_hook", "bash_1", "none", "cancelled")]
 
 
 # --- plans --------------------------------------------------------------------------------------

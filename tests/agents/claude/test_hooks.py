@@ -335,6 +335,7 @@ def test_hooks_are_given_or_named() -> None:
         (lambda: read_hooks([print]), "is no hook"),
         (lambda: read_hooks(["no.such:hook"]), "cannot be imported"),
         (lambda: read_hooks(["hook"]), "module:attribute"),
+        (lambda: hooks_of_sdk([quick]), "a mapping of events"),  # type: ignore[arg-type]
         (lambda: saying(None, matcher="("), "no regular expression"),
         (lambda: saying(None, seconds=0), "more than 0"),
         (lambda: saying(None, on_failure="ignore"), "deny, allow, stop"),

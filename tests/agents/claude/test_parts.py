@@ -309,6 +309,8 @@ def test_options_that_are_turnwires_own_are_refused() -> None:
         ("stderr", print),
         ("user", "nobody"),
         ("max_buffer_size", 7),
+        ("verbatim_prompts", True),
+        ("client_app", "mine/1"),
     ],
 )
 def test_options_that_would_do_nothing_or_harm_are_refused(name: str, value: Any) -> None:

@@ -16,7 +16,7 @@ from msgspec import convert, structs
 from turnwire.agents.claude.choosing import Registry
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
-from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER
+from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
 from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
@@ -65,7 +65,8 @@ class ClaudeAgent:
         record: Path | str | None = None,
     ) -> None:
         self._given = options
-        ours = [*read_hooks(hooks), *hooks_of_sdk(given_option(options, "hooks"))]
+        of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
+        ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
         self._registry = Registry(ours, read_servers(mcp_servers), roots)
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}

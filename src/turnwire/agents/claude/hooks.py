@@ -196,6 +196,10 @@ def read_hooks(given: Iterable[Any]) -> list[Hook]:
 
 def hooks_of_sdk(given: Mapping[str, Iterable[Any]] | None) -> list[Hook]:
     """The SDK's own form: matchers with functions, by event. There a failure lets things pass."""
+    if not isinstance(given or {}, Mapping):
+        raise ValueError(
+            "The SDK's hooks are a mapping of events to matchers; others go to hooks=."
+        )
     return [
         Hook(
             event,

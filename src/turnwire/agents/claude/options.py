@@ -34,8 +34,12 @@ _REFUSED = {
         "every conversation of Turnwire has a session of its own",
     ),
     **dict.fromkeys(
-        ["debug_stderr", "max_buffer_size", "stderr", "user"],
+        ["client_app", "debug_stderr", "max_buffer_size", "stderr", "user"],
         "Turnwire starts the program itself, and this would do nothing",
+    ),
+    **dict.fromkeys(
+        ["session_store", "verbatim_prompts"],
+        "Turnwire speaks with the program itself, and this would do nothing",
     ),
 }
 

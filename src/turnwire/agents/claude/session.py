@@ -408,11 +408,19 @@ class ClaudeSession(LocalSession):
         told = msgspec.to_builtins(run)
         news = told_by_us(self._adapter.session_id, "hook_run", **told)
         _, _, parent, agent_id = self._adapter.whose(run.agent_id)
-        self._tell([structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id)])
+        self._say_in_order(structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id))
 
     def _tool_progress(self, tool_use_id: str, name: str, line: str) -> None:
-        who = ("claude", self._adapter.session_id, None, None)
-        self._tell([ev.ToolProgress(*who, tool_use_id, name, None, line)])
+        parent, agent_id = self._turn.voices.get(tool_use_id, (None, None))
+        who = ("claude", self._adapter.session_id, parent, agent_id)
+        self._say_in_order(ev.ToolProgress(*who, tool_use_id, name, None, line))
+
+    def _say_in_order(self, event: NormalizedStreamEvent) -> None:
+        """Behind what waits until it is known who died of a stop."""
+        if self._late is not None:
+            self._late.append(event)
+        else:
+            self._say(event)
 
 
 def _is_stopped(event: NormalizedStreamEvent) -> bool:
