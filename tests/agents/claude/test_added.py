@@ -128,8 +128,12 @@ async def test_hooks_leave_questions_to_people_unless_they_forbid_them(tmp_path:
     async def nosy(call: h.HookCall) -> h.Decision | None:
         return h.deny("Decide yourself.") if call.tool_use_id == "ask_1" else h.allow()
 
-    said = (Say([ask("ask_1")]), Say([ask("ask_2")]), "Blue it is.")
-    async with stage(tmp_path, *said, conversation={"options": {"hooks": [nosy]}}) as it:
+    @h.hook("Stop")
+    def once(call: h.HookCall) -> h.Decision | None:
+        return None if call.data["stop_hook_active"] else h.deny("Say it in Chinese, too.")
+
+    said = (Say([ask("ask_1")]), Say([ask("ask_2")]), "Blue it is.", "蓝色。")
+    async with stage(tmp_path, *said, conversation={"options": {"hooks": [nosy, once]}}) as it:
         await it.talk.send("ask me")
         await it.sleeps()
         [request] = (await it.talk.status()).requests
@@ -139,7 +143,14 @@ async def test_hooks_leave_questions_to_people_unless_they_forbid_them(tmp_path:
         assert answer.ack.delivered_as == "tool_result"
         assert not (await it.ends()).is_error
         assert "Blue" in it.told["ask_2"]
-        assert runs(it) == [("nosy", "ask_1", "deny", None), ("nosy", "ask_2", "allow", None)]
+        assert it.text == ["Blue it is.", "蓝色。"]
+        assert "Say it in Chinese, too." in str(it.api.requests[-1].messages)
+        assert runs(it) == [
+            ("nosy", "ask_1", "deny", None),
+            ("nosy", "ask_2", "allow", None),
+            ("once", None, "deny", None),
+            ("once", None, "none", None),
+        ]
 
 
 # --- tools, servers, helpers, results of a certain form -----------------------------------------
@@ -163,6 +174,10 @@ def order(article: str) -> str:
 
 @h.hook("PreToolUse", matcher="mcp__shop__pri.*")
 def counted(call: h.HookCall) -> None:
+    pass
+
+
+async def looks_on(call: h.HookCall) -> None:
     pass
 
 
@@ -202,7 +217,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         tmp_path,
         *said,
         lanes={"count the beans": [Say([beans]), "Three."]},
-        hooks=[counted],
+        hooks=[counted, *(h.hook(event)(looks_on) for event in (*h.EVENTS, "NewEvent"))],
         mcp_servers=servers,
         conversation={"options": options},
     ) as it:
@@ -229,9 +244,13 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
             ("price_3", "counting\n", "agent_1"),
         ]
         news = [frame.payload for frame in it.seen.of(f.SessionSystemEvent)]
-        asked = {e.data["tool_use_id"]: e for e in news if e.subtype == "hook_run"}
+        told = [event for event in news if event.subtype == "hook_run"]
+        asked = {e.data["tool_use_id"]: e for e in told if e.data["hook"] == "counted"}
         assert [*asked] == ["price_1", "price_2", "price_3"]
         assert asked["price_3"].parent_tool_use_id == "agent_1"
+        heard = {event.data["event"] for event in told if event.data["hook"] == "looks_on"}
+        happened = {"PostToolUse", "PostToolUseFailure", "PermissionRequest", "UserPromptSubmit"}
+        assert heard == {*happened, "PreToolUse", "SubagentStart", "SubagentStop", "Stop"}
         offered = {each["name"] for each in it.api.requests[0].body["tools"]}
         assert {"mcp__shop__price", "mcp__shop__order"} <= offered
         helper = next(each for each in it.api.requests if each.lane == "count the beans")

@@ -51,9 +51,12 @@ def read_options(given: Any) -> ClaudeOptions:
         if flag not in EXTRA_ARGS:
             known = ", ".join(EXTRA_ARGS)
             raise _refused(f"extra_args has {flag!r}; a conversation may have: {known}")
-    for name in (*(chosen.tools or ()), *chosen.allowed_tools, *chosen.disallowed_tools):
-        if name.startswith("-"):
-            raise _refused(f"There is no tool {name!r}")
+    for name in (
+        *(*(chosen.tools or ()), *chosen.allowed_tools, *chosen.disallowed_tools),
+        *(*chosen.betas, chosen.fallback_model or ""),
+    ):
+        if name.startswith("-"):  # on the command line it would be something else
+            raise _refused(f"There is nothing that is called {name!r}")
     return chosen
 
 

@@ -12,17 +12,17 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct, structs
 
 from turnwire.agents.claude.calling import TookTooLong, call_within
-from turnwire.agents.claude.hooks import (
+from turnwire.agents.claude.decisions import (
     Decision,
-    Hook,
-    HookCall,
     Nonsense,
     Verdict,
+    answer_to,
     decision_of,
 )
+from turnwire.agents.claude.hooks import Hook, HookCall
 from turnwire.agents.claude.questions import GATED
 
-__all__ = ["HookRun", "HookRuns", "Registered", "answer_to"]
+__all__ = ["HookRun", "HookRuns", "Registered"]
 
 _log = logging.getLogger("turnwire.claude")
 _SPARE = 30.0  # seconds that Claude Code waits longer than the hooks may take
@@ -234,32 +234,3 @@ def _told(
         message,
         hook.on_failure if failure is not None else None,
     )
-
-
-def answer_to(event: str, decision: Decision) -> dict[str, Any]:
-    """A decision in the words of Claude Code."""
-    out, own = dict(decision.more), dict(decision.own)
-    verdict = decision.verdict
-    if verdict == "stop":
-        out |= {"continue": False, "stopReason": decision.reason or "A hook stopped it."}
-        verdict = "deny"  # or what was about to happen still would
-    if event == "PreToolUse":
-        if verdict is not None:
-            own["permissionDecision"] = verdict
-            if decision.reason is not None:
-                own["permissionDecisionReason"] = decision.reason
-        if decision.input is not None:
-            own["updatedInput"] = decision.input
-    elif event == "PermissionRequest":
-        if verdict == "allow":
-            changed = {} if decision.input is None else {"updatedInput": decision.input}
-            own["decision"] = {"behavior": "allow", **changed}
-        elif verdict == "deny":
-            own["decision"] = {"behavior": "deny", "message": decision.reason or "A hook said no."}
-    elif decision.verdict == "deny" or (verdict == "deny" and event == "UserPromptSubmit"):
-        out |= {"decision": "block", "reason": decision.reason or "A hook said no."}
-    if decision.context is not None:
-        own["additionalContext"] = decision.context
-    if own:
-        out["hookSpecificOutput"] = {"hookEventName": event, **own}
-    return out

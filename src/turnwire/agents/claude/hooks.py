@@ -13,22 +13,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-import msgspec
 from msgspec import Struct
 
 from turnwire.agents.claude.calling import find
+from turnwire.agents.claude.decisions import Decision, Nonsense, allow, ask, change, deny, stop
 
 __all__ = [
     "EVENTS",
     "Decision",
     "Hook",
     "HookCall",
-    "Nonsense",
     "OnFailure",
     "allow",
     "ask",
     "change",
-    "decision_of",
     "deny",
     "hook",
     "hooks_of_sdk",
@@ -42,18 +40,12 @@ EVENTS = (
     *("UserPromptSubmit", "Stop", "SubagentStart", "SubagentStop", "PreCompact", "Notification"),
 )
 
-Verdict: TypeAlias = Literal["allow", "deny", "ask", "stop"]
 OnFailure: TypeAlias = Literal["deny", "allow", "stop"]
 
 _USUAL_SECONDS = 60.0
-_VERDICTS = get_args(Verdict)
 _POLICIES = get_args(OnFailure)
 _ANYTHING = ("", "*")
 _PLAIN = re.compile(r"[A-Za-z0-9_|]+")  # a matcher of names, not a regular expression
-
-
-class Nonsense(Exception):
-    """A hook has answered something that is no answer."""
 
 
 class HookCall(Struct, frozen=True):
@@ -66,55 +58,6 @@ class HookCall(Struct, frozen=True):
     tool_input: Any = None  # as the hooks before this one have changed it
     tool_use_id: str | None = None
     agent_id: str | None = None  # the sub-agent that wants it
-
-
-class Decision(Struct, frozen=True, omit_defaults=True):
-    """What a hook answers. Nothing in it: as if there were no hook."""
-
-    verdict: Verdict | None = None
-    reason: str | None = None  # for the model, or, of `ask`, for the person
-    input: dict[str, Any] | None = None  # what the tool is to run with instead
-    context: str | None = None  # what the model is told besides
-    more: dict[str, Any] = {}  # whatever else Claude Code takes, in its own words
-    own: dict[str, Any] = {}  # the same, of what belongs to one event only
-
-
-def allow(
-    reason: str | None = None,
-    *,
-    input: dict[str, Any] | None = None,  # noqa: A002  (what the tool calls it)
-    context: str | None = None,
-) -> Decision:
-    """The tool may run, perhaps with another input; nobody is asked."""
-    return Decision("allow", reason, input, context)
-
-
-def deny(reason: str, *, context: str | None = None) -> Decision:
-    """It may not. The model is told why. At `Stop` and `SubagentStop`: go on, it is not the end."""
-    return Decision("deny", reason, None, context)
-
-
-def ask(
-    reason: str | None = None,
-    *,
-    input: dict[str, Any] | None = None,  # noqa: A002
-) -> Decision:
-    """A person has to allow it, even where the rules would."""
-    return Decision("ask", reason, input)
-
-
-def change(
-    input: dict[str, Any] | None = None,  # noqa: A002
-    *,
-    context: str | None = None,
-) -> Decision:
-    """Another input, or something that the model should know; the rules decide as ever."""
-    return Decision(None, None, input, context)
-
-
-def stop(reason: str) -> Decision:
-    """The turn ends here; what was about to happen does not."""
-    return Decision("stop", reason)
 
 
 class Hook(Struct, frozen=True):
@@ -224,53 +167,3 @@ def _as_in_sdk(function: Any) -> Callable[[HookCall], Any]:
         return said
 
     return run
-
-
-# --- the answer ---------------------------------------------------------------------------------
-
-_FIELDS = {
-    *("continue", "continue_", "stopReason", "suppressOutput", "decision", "systemMessage"),
-    *("reason", "hookSpecificOutput"),
-}
-
-
-def decision_of(said: Any) -> Decision:
-    """What a hook means. Raises Nonsense."""
-    if said is None:
-        return Decision()
-    try:
-        if isinstance(said, Decision):
-            decision = msgspec.convert(msgspec.to_builtins(said), Decision)
-        elif isinstance(said, Mapping):
-            decision = _of_sdk(msgspec.convert(dict(said), dict[str, Any]))
-        else:
-            raise Nonsense(f"it returned {type(said).__name__}, which is no decision")
-        msgspec.json.encode(decision)
-    except (TypeError, ValueError, RecursionError) as bad:  # msgspec's errors are such
-        raise Nonsense(f"its answer cannot be read: {bad}") from bad
-    return decision
-
-
-def _of_sdk(said: dict[str, Any]) -> Decision:
-    strange = sorted(said.keys() - _FIELDS)
-    if strange:
-        raise Nonsense(f"there is no {strange[0]!r} in an answer")
-    said = dict(said)
-    own = dict(said.pop("hookSpecificOutput", None) or {})
-    own.pop("hookEventName", None)
-    goes_on = said.pop("continue", said.pop("continue_", True))
-    block = said.pop("decision", None)
-    reason = said.pop("reason", None)
-    verdict = own.pop("permissionDecision", None) or {"block": "deny", "approve": "allow"}.get(
-        block
-    )
-    if block is not None and verdict is None:
-        raise Nonsense(f"there is no decision {block!r}")
-    if verdict not in (None, "allow", "deny", "ask"):
-        raise Nonsense(f"there is no permissionDecision {verdict!r} for a hook")
-    if goes_on is False:
-        verdict, reason = "stop", said.pop("stopReason", None) or reason
-    reason = own.pop("permissionDecisionReason", None) or reason
-    changed, context = own.pop("updatedInput", None), own.pop("additionalContext", None)
-    plain = {"verdict": verdict, "reason": reason, "input": changed, "context": context}
-    return msgspec.convert({**plain, "more": said, "own": own}, Decision)
