@@ -208,6 +208,10 @@ def cancels(call: HookCall) -> None:
     raise asyncio.CancelledError
 
 
+def half(call: HookCall) -> None:
+    raise ValueError("\ud83d")
+
+
 BROKEN: dict[str, tuple[Any, str, str]] = {
     "raises": (raises, "raised", "ValueError: oops"),
     "leaves": (leaves, "raised", "SystemExit"),
@@ -217,6 +221,9 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
     "word": (before_tool(permissionDecision="Deny"), "nonsense", "'Deny'"),
     "defer": (before_tool(permissionDecision="defer"), "nonsense", "'defer'"),
     "block": ({"decision": "stop it"}, "nonsense", "'stop it'"),
+    "continue": ({"continue": 0}, "nonsense", "continue is 0"),
+    "half": (deny("\ud83d"), "nonsense", "cannot be read"),
+    "halves": (half, "raised", "ValueError: ?"),
     "later": ({"async_": True}, "nonsense", "async_"),
     "unwritten": (change({"command": object()}), "nonsense", "cannot be read"),
     "verdict": (Decision("maybe"), "nonsense", "maybe"),  # type: ignore[arg-type]
@@ -235,6 +242,20 @@ async def test_a_hook_that_fails_denies_unless_it_says_otherwise(name: str) -> N
     assert (answer, told.decision) == ({}, "none")
     answer, [told] = await run(saying(said, on_failure="stop"))
     assert (answer["continue"], told.decision) == (False, "stop")
+
+
+async def test_what_cannot_be_told_is_denied() -> None:
+    def broken(run: HookRun) -> None:
+        raise OSError("no log")
+
+    [registered] = HookRuns([saying(allow())], "talk", broken).registered()["PreToolUse"]
+    answer = await registered.callback(BASH, "c1", None)
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+async def test_an_answer_is_plain_json() -> None:
+    answer, _ = await run(saying({"hookSpecificOutput": {"updatedInput": {"a": float("nan")}}}))
+    assert answer == before_tool(updatedInput={"a": None})
 
 
 @pytest.mark.parametrize("event", ["PostToolUse", "Stop", "SubagentStop", "Notification"])

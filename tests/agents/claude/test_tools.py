@@ -121,6 +121,17 @@ async def test_a_plain_function_runs_in_a_thread() -> None:
         assert await desk.call("plain-one") == ("Done.", False)
 
 
+async def test_halves_of_characters_are_left_out() -> None:
+    @tool
+    async def half(call: ToolCall) -> str:
+        call.progress("\ud83d")
+        return "\ud83d"
+
+    desk = Desk(half)
+    assert await desk.call("half") == ("?", False)
+    assert desk.lines[0][2] == "?\n"
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [

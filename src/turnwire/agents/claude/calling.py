@@ -11,7 +11,7 @@ from contextvars import copy_context
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Broke", "TookTooLong", "call_within", "find"]
+__all__ = ["Broke", "TookTooLong", "call_within", "find", "writable"]
 
 _left: set[asyncio.Future[Any]] = set()  # what nobody waits for any more, until it ends
 
@@ -100,6 +100,11 @@ def _forget(work: asyncio.Future[Any]) -> None:
     _left.discard(work)
     if not work.cancelled():
         work.exception()  # nobody wants to know, but asyncio would say that nobody asked
+
+
+def writable(words: str) -> str:
+    """The same without halves of characters, which cannot be written."""
+    return words.encode(errors="replace").decode()
 
 
 def find(name: str, kind: str) -> Any:

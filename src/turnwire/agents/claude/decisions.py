@@ -89,24 +89,19 @@ def decision_of(said: Any) -> Decision:
     """What a hook means. Raises Nonsense."""
     if said is None:
         return Decision()
+    if not isinstance(said, Decision | Mapping):
+        raise Nonsense(f"it returned {type(said).__name__}, which is no decision")
     try:
-        if isinstance(said, Decision):
-            decision = msgspec.convert(msgspec.to_builtins(said), Decision)
-        elif isinstance(said, Mapping):
-            decision = _of_sdk(msgspec.convert(dict(said), dict[str, Any]))
-        else:
-            raise Nonsense(f"it returned {type(said).__name__}, which is no decision")
-        msgspec.json.encode(decision)
+        plain = msgspec.json.decode(msgspec.json.encode(said))  # as it can be written on a line
+        return _of_sdk(plain) if isinstance(said, Mapping) else msgspec.convert(plain, Decision)
     except (TypeError, ValueError, RecursionError) as bad:  # msgspec's errors are such
         raise Nonsense(f"its answer cannot be read: {bad}") from bad
-    return decision
 
 
 def _of_sdk(said: dict[str, Any]) -> Decision:
     strange = sorted(said.keys() - _FIELDS)
     if strange:
         raise Nonsense(f"there is no {strange[0]!r} in an answer")
-    said = dict(said)
     own = dict(said.pop("hookSpecificOutput", None) or {})
     own.pop("hookEventName", None)
     goes_on = said.pop("continue", said.pop("continue_", True))
@@ -119,7 +114,9 @@ def _of_sdk(said: dict[str, Any]) -> Decision:
         raise Nonsense(f"there is no decision {block!r}")
     if verdict not in (None, "allow", "deny", "ask"):
         raise Nonsense(f"there is no permissionDecision {verdict!r} for a hook")
-    if goes_on is False:
+    if not isinstance(goes_on, bool):
+        raise Nonsense(f"continue is {goes_on!r}")
+    if not goes_on:
         verdict, reason = "stop", said.pop("stopReason", None) or reason
     reason = own.pop("permissionDecisionReason", None) or reason
     changed, context = own.pop("updatedInput", None), own.pop("additionalContext", None)

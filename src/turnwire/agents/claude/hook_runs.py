@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct, structs
 
-from turnwire.agents.claude.calling import TookTooLong, call_within
+from turnwire.agents.claude.calling import TookTooLong, call_within, writable
 from turnwire.agents.claude.decisions import (
     Decision,
     Nonsense,
@@ -110,7 +110,12 @@ class HookRuns:
     ) -> dict[str, Any]:
         if event == "PreToolUse" and data.get("tool_name") in GATED:
             return {}  # it is asked at the gate, where questions wait
-        return answer_to(event, await self._decide(event, hooks, data, tool_use_id))
+        try:
+            return answer_to(event, await self._decide(event, hooks, data, tool_use_id))
+        except Exception:  # a defect of ours: Claude Code would take it for a yes
+            _log.exception("The hooks of %s could not be run.", event)
+            no = Decision("deny", "The hooks could not be run.")
+            return answer_to(event, no if event in _CAN_DENY else Decision())
 
     async def before_question(self, data: Any, tool_use_id: str) -> dict[str, Any] | None:
         """What hooks say to a question: none: it may be asked. Only to forbid it counts."""
@@ -154,7 +159,8 @@ class HookRuns:
         except Exception as error:
             _log.warning("The hook %s failed.", hook.name, exc_info=True)
             failure, message = "raised", f"{type(error).__name__}: {error}"
-        if failure is not None:
+        if message is not None:
+            message = writable(message)
             decision = _policy(hook, call.event, message)
         self._tell(_told(hook, call, decision, began, failure, message))
         return decision

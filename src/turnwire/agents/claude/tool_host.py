@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from turnwire.agents.claude.calling import TookTooLong, call_within
+from turnwire.agents.claude.calling import TookTooLong, call_within, writable
 from turnwire.agents.claude.tools import Tool, ToolCall, ToolFailed, words_of
 
 __all__ = ["ToolHost", "answer_plain", "call_id", "said_by_tool"]
@@ -127,12 +127,13 @@ class ToolHost:
     async def _call(self, request_id: str, server: str, message: dict[str, Any]) -> None:
         try:
             words, failed = await self._work(server, message), False
-        except ToolFailed as said:
-            words, failed = str(said) or "It did not work.", True
+        except ToolFailed as told:
+            words, failed = str(told) or "It did not work.", True
         except Exception as error:
             _log.warning("A tool of the server %s failed.", server, exc_info=True)
             words, failed = f"The tool failed: {type(error).__name__}: {error}", True
-        self._answer(request_id, {"mcp_response": said_by_tool(message, words, failed=failed)})
+        said = said_by_tool(message, writable(words), failed=failed)
+        self._answer(request_id, {"mcp_response": said})
 
     async def _work(self, server: str, message: dict[str, Any]) -> str:
         params = msgspec.convert(message.get("params") or {}, _Params)

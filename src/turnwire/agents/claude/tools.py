@@ -19,7 +19,7 @@ from typing import Any, get_args, get_type_hints, overload
 import msgspec
 from msgspec import NODEFAULT, Struct
 
-from turnwire.agents.claude.calling import find
+from turnwire.agents.claude.calling import find, writable
 
 __all__ = ["Tool", "ToolCall", "ToolFailed", "read_tools", "tool", "words_of"]
 
@@ -46,7 +46,7 @@ class ToolCall:
 
     def progress(self, output: str) -> None:
         """A line for whoever watches; it is shown while the tool runs. From any thread."""
-        line = output if output.endswith("\n") else f"{output}\n"
+        line = writable(output if output.endswith("\n") else f"{output}\n")
         self._loop.call_soon_threadsafe(self._tell, line)
 
     def _tell(self, line: str) -> None:
