@@ -8,7 +8,7 @@ from typing import Any
 from tests.server.serving import Serving, serving
 from turnwire.agents.claude import ClaudeAgent, StdioServer, option_types
 from turnwire.agents.claude.hooks import HookCall, hook
-from turnwire.testing.model_api import claude_environment
+from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
 
 
 @hook("PreToolUse", optional=True)
@@ -83,3 +83,24 @@ async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> N
             async with server.http(await server.token_of(user)) as http:
                 [agent] = (await http.get("/api/agents")).json()["agents"]
                 assert agent["options"] == there
+
+
+async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"beans": {"type": "integer"}}}
+    form = {"output_format": {"type": "json_schema", "schema": schema}}
+    beans = {"beans": 3}
+    async with ModelApi(Say([ToolUse("StructuredOutput", beans, id="form_1")])) as api:
+        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path / "home"))
+        async with serving(tmp_path, agents={"claude": agent}, roots=[str(tmp_path)]) as server:
+            async with server.rpc() as rpc:
+                name = (await rpc.join(provider="claude", options=form))["conversation"]
+                said = [frame["data"] for frame in await rpc.query("count")]
+                assert said[-1]["type"] == "result"
+                assert said[-1]["structured_output"] == beans
+            async with server.rpc() as later:
+                await later.join(name)
+                again = await later.until(lambda f: f.get("data", {}).get("type") == "result")
+                assert again["data"]["structured_output"] == beans
+            async with server.client(name) as client:
+                [turn] = client.view().turns
+                assert turn.end.structured_output == beans
