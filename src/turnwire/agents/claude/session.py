@@ -379,7 +379,8 @@ class ClaudeSession(LocalSession):
         """The hook before a tool that asks a person."""
         call = str(tool_use_id or asked.get("tool_use_id"))
         tool_input, agent_id = asked.get("tool_input"), asked.get("agent_id")
-        if not self._resumes and not self._gate.has_answer(call):
+        was_asked = self._resumes or not self._turn.runs or self._gate.has_answer(call)
+        if agent_id is not None or not was_asked:  # a sub-agent's is never put aside
             refused = await self.hooks.before_question(asked, call)
             if refused is not None:
                 return refused
