@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from turnwire.agents.claude import ClaudeAgent, ClaudeOptions, StdioServer
+from turnwire.agents.claude import ClaudeAgent, ClaudeOptions, StdioServer, ToolServer
 from turnwire.agents.claude import option_types as o
 from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.hooks import HookCall, hook
-from turnwire.agents.claude.options import own_options, sdk_options
+from turnwire.agents.claude.options import own_options, sdk_options, tell
+from turnwire.agents.claude.servers import read_servers
+from turnwire.agents.claude.tools import tool
 from turnwire.agents.registry import UnknownAgent, chosen
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, ChecksOptions, SessionStart
@@ -50,7 +53,7 @@ def test_options_are_the_same_typed_and_written_down() -> None:
         agents={"counter": o.HelperDefinition(description="d", prompt="p", max_turns=3)},
         output_format=o.JsonSchema(schema={"type": "object"}),
         thinking=o.Enabled(budget_tokens=2000),
-        sandbox=o.Sandbox(network=o.SandboxNetwork(allowed_domains=["example.com"])),
+        sandbox=o.Sandbox(enabled=True, network=o.SandboxNetwork(allowed_domains=["example.com"])),
         hooks=["careful"],
         mcp_servers=["docs"],
     )
@@ -59,7 +62,7 @@ def test_options_are_the_same_typed_and_written_down() -> None:
         "agents": {"counter": {"description": "d", "prompt": "p", "maxTurns": 3}},
         "output_format": SCHEMA,
         "thinking": {"type": "enabled", "budget_tokens": 2000},
-        "sandbox": {"network": {"allowedDomains": ["example.com"]}},
+        "sandbox": {"enabled": True, "network": {"allowedDomains": ["example.com"]}},
         "hooks": ["careful"],
         "mcp_servers": ["docs"],
     }
@@ -148,6 +151,43 @@ def test_a_conversation_narrows_what_the_agent_may() -> None:
     assert narrowed(made, ClaudeOptions()) == made, "what is not said is as it was"
     free = narrowed(sdk_options({}), read_options({"tools": ["Bash"], "task_budget": 9}))
     assert (free.tools, free.task_budget) == (["Bash"], {"total": 9})
+
+
+def test_the_program_is_told_what_was_chosen() -> None:
+    given = {
+        "sandbox": {"enabled": True, "excludedCommands": ["git"]},
+        "output_format": SCHEMA,
+        "effort": "low",
+        "tools": ["Read"],
+        "max_turns": 3,
+        "thinking": {"type": "adaptive"},
+        "fallback_model": "haiku",
+        "task_budget": 900,
+        "system_prompt": {"type": "preset", "append": "Be brief."},
+        "max_budget_usd": 0.5,
+        "extra_args": {"brief": None},
+    }
+    shop = ToolServer(tools=[tool(needs_permission=False)(look)])
+    servers = {"docs": StdioServer(command="docs"), "shop": shop}
+    own = own_options(sdk_options({}), SessionStart("c", options=given))
+    command = tell(own, "/bin/claude", None, {}, read_servers(servers)).command
+    said = dict(pairwise(command))
+    sandbox = {"sandbox": {"enabled": True, "excludedCommands": ["git"]}}
+    assert msgspec.json.decode(said["--settings"]) == sandbox
+    assert msgspec.json.decode(said["--json-schema"]) == {"type": "object"}
+    assert (said["--effort"], said["--tools"], said["--max-turns"]) == ("low", "Read", "3")
+    assert (said["--thinking"], said["--fallback-model"]) == ("adaptive", "haiku")
+    assert (said["--task-budget"], said["--max-budget-usd"]) == ("900", "0.5")
+    assert said["--append-system-prompt"] == "Be brief."
+    assert said["--allowedTools"] == "mcp__shop__look"
+    assert "--brief" in command
+    mcp = msgspec.json.decode(said["--mcp-config"])["mcpServers"]
+    assert mcp["docs"] == {"type": "stdio", "command": "docs", "args": []}
+    assert mcp["shop"] == {"type": "sdk", "name": "shop"}
+
+
+def look() -> None:
+    pass
 
 
 def test_an_agent_can_be_made_with_the_same_options() -> None:

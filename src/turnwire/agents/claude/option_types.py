@@ -94,7 +94,7 @@ class SandboxNetwork(_Camel, frozen=True):
 class Sandbox(_Camel, frozen=True):
     """Commands run apart from the rest of the machine."""
 
-    enabled: bool = True
+    enabled: bool
     auto_allow_bash_if_sandboxed: bool | None = None
     excluded_commands: list[str] | None = None
     allow_unsandboxed_commands: bool | None = None
