@@ -249,8 +249,9 @@ async def test_what_cannot_be_told_is_denied() -> None:
         raise OSError("no log")
 
     [registered] = HookRuns([saying(allow())], "talk", broken).registered()["PreToolUse"]
-    answer = await registered.callback(BASH, "c1", None)
-    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+    for data in (BASH, "nonsense"):
+        answer = await registered.callback(data, "c1", None)
+        assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 
 async def test_an_answer_is_plain_json() -> None:

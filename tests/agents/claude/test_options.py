@@ -236,6 +236,9 @@ async def test_a_conversation_whose_hook_is_gone_is_not_opened_without_it(tmp_pa
     start = SessionStart("c", cwd=str(tmp_path), options={"hooks": ["mine"]})
     with pytest.raises(AgentGone, match="no hook 'mine' here"):
         await agent(env=env).open(start)
+    strict = agent(env=env, roots=[tmp_path])
+    with pytest.raises(AgentGone, match="may not work in /etc"):
+        await strict.open(SessionStart("c", cwd=str(tmp_path), options={"add_dirs": ["/etc"]}))
     with pytest.raises(AgentGone, match="no option 'env'"):
         own_options(sdk_options({}), SessionStart("c", options={"env": {}}))
 

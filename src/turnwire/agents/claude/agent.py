@@ -119,6 +119,7 @@ class ClaudeAgent:
 
     async def _begin(self, sdk: Any, cli: str, cwd: str, start: SessionStart) -> ClaudeSession:
         chosen = chosen_in(start)
+        self._registry.check_places(chosen)
         options = own_options(self._options, start)
         servers = self._registry.servers(chosen, AgentGone)
         session = ClaudeSession(

@@ -107,11 +107,10 @@ class Registry:
         chosen = structs.replace(chosen, hooks=[self._named(each) for each in chosen.hooks])
         self.hooks(chosen, _refused)
         self.servers(chosen, _refused)
-        for place in chosen.add_dirs:
-            try:
-                allowed_directory(place, self._roots)
-            except AgentGone as not_there:
-                raise Refused("INVALID_PAYLOAD", not_there.message) from None
+        try:
+            self.check_places(chosen)
+        except AgentGone as not_there:
+            raise Refused("INVALID_PAYLOAD", not_there.message) from None
         kept: dict[str, Any] = msgspec.to_builtins(chosen)
         return kept
 
@@ -127,6 +126,11 @@ class Registry:
                 return given.name
         self._hooks.append(structs.replace(given, optional=True))
         return given.name
+
+    def check_places(self, chosen: ClaudeOptions) -> None:
+        """Raises AgentGone where it may not look: a log may be from elsewhere."""
+        for place in chosen.add_dirs:
+            allowed_directory(place, self._roots)
 
     def hooks(self, chosen: ClaudeOptions, problem: Callable[[str], Exception]) -> list[Hook]:
         """Those of a conversation, in the order in which they are asked."""

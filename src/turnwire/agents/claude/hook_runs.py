@@ -108,9 +108,9 @@ class HookRuns:
     async def _called(
         self, event: str, hooks: Sequence[Hook], data: Any, tool_use_id: str | None, context: Any
     ) -> dict[str, Any]:
-        if event == "PreToolUse" and data.get("tool_name") in GATED:
-            return {}  # it is asked at the gate, where questions wait
         try:
+            if event == "PreToolUse" and data.get("tool_name") in GATED:
+                return {}  # it is asked at the gate, where questions wait
             return answer_to(event, await self._decide(event, hooks, data, tool_use_id))
         except Exception:  # a defect of ours: Claude Code would take it for a yes
             _log.exception("The hooks of %s could not be run.", event)
