@@ -6,12 +6,18 @@ import asyncio
 import json
 import re
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
+import uvicorn
+
+from tests.agents.claude import shouting
 from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
 from tests.agents.processes import wait_until_gone
-from turnwire.agents.claude import ClaudeOptions, StdioServer, ToolServer
+from turnwire.agents.claude import ClaudeOptions, HttpServer, StdioServer, ToolServer
 from turnwire.agents.claude import hooks as h
 from turnwire.agents.claude import option_types as o
 from turnwire.agents.claude.tools import ToolCall, ToolFailed, tool
@@ -177,6 +183,20 @@ def counted(call: h.HookCall) -> None:
     pass
 
 
+@asynccontextmanager
+async def shouting_over_http() -> AsyncIterator[str]:
+    """The same server as the program, at an address."""
+    socket = create_server(("127.0.0.1", 0))
+    app = shouting.server.streamable_http_app()
+    web = uvicorn.Server(uvicorn.Config(app, log_config=None))
+    serving = asyncio.create_task(web.serve([socket]))
+    try:
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}/mcp"
+    finally:
+        web.should_exit = True
+        await serving
+
+
 async def looks_on(call: h.HookCall) -> None:
     pass
 
@@ -190,6 +210,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         Say([ToolUse("mcp__shop__price", {"article": "moon"}, id="price_2")]),
         Say([ToolUse("mcp__shop__order", {"article": "pen"}, id="order_1")]),
         Say([ToolUse("mcp__loud__shout", {"words": "hello"}, id="shout_1")]),
+        Say([ToolUse("mcp__web__shout", {"words": "good day"}, id="shout_2")]),
         Say([ToolUse("Agent", {**task, "run_in_background": False}, id="agent_1")]),
         Say([ToolUse("StructuredOutput", {"beans": "three"}, id="form_1")]),
         Say([ToolUse("StructuredOutput", {"beans": 3}, id="form_2")]),
@@ -198,7 +219,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
     schema = {"type": "object", "properties": {"beans": {"type": "integer"}}, "required": ["beans"]}
     options = ClaudeOptions(
         mcp_servers=["loud"],
-        allowed_tools=["mcp__loud__shout"],
+        allowed_tools=["mcp__loud__shout", "mcp__web__shout"],
         output_format=o.JsonSchema(schema=schema),
         agents={
             "counter": o.HelperDefinition(
@@ -208,19 +229,21 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
             )
         },
     )
-    shouting = StdioServer(
-        command=sys.executable, args=[str(Path(__file__).with_name("shouting.py"))], optional=True
-    )
+    loud = StdioServer(command=sys.executable, args=[shouting.__file__], optional=True)
     off = StdioServer(command="/no/such/program", optional=True)
-    servers = {"shop": ToolServer(tools=[price, order]), "loud": shouting, "off": off}
-    async with stage(
-        tmp_path,
-        *said,
-        lanes={"count the beans": [Say([beans]), "Three."]},
-        hooks=[counted, *(h.hook(event)(looks_on) for event in (*h.EVENTS, "NewEvent"))],
-        mcp_servers=servers,
-        conversation={"options": options},
-    ) as it:
+    shop = ToolServer(tools=[price, order])
+    hooks = [counted, *(h.hook(event)(looks_on) for event in (*h.EVENTS, "NewEvent"))]
+    async with (
+        shouting_over_http() as url,
+        stage(
+            tmp_path,
+            *said,
+            lanes={"count the beans": [Say([beans]), "Three."]},
+            hooks=hooks,
+            mcp_servers={"shop": shop, "loud": loud, "web": HttpServer(url=url), "off": off},
+            conversation={"options": options},
+        ) as it,
+    ):
         await it.talk.send("go")
         wanted = await it.wants()
         assert (wanted.tool_name, wanted.input) == ("mcp__shop__order", {"article": "pen"})
@@ -235,6 +258,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         assert it.results["price_2"].is_error
         assert it.told["order_1"].startswith("pen is on its way")
         assert "HELLO" in it.told["shout_1"]
+        assert "GOOD DAY" in it.told["shout_2"]
         progress = [frame.payload for frame in it.seen.of(f.AssistantToolProgress)]
         lines = [(e.tool_use_id, e.output, e.parent_tool_use_id) for e in progress if e.output]
         assert lines == [
