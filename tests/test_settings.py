@@ -59,3 +59,19 @@ def test_a_file_that_was_named_has_to_be_there(tmp_path: Path) -> None:
         read_settings(environ={"TURNWIRE_CONFIG": str(tmp_path / "none")})
     with pytest.raises(BadSetting, match="TURNWIRE_PORT"):
         read_settings(environ={"TURNWIRE_PORT": "many"})
+
+
+def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
+    file = tmp_path / "turnwire.toml"
+    file.write_text(
+        '[agent_options.claude]\nhooks = ["app.hooks:no_rm"]\n'
+        '[agent_options.claude.mcp_servers.docs]\ncommand = "docs"\n'
+    )
+    settings, _ = read_settings(environ={}, file=file)
+    written = {"hooks": ["app.hooks:no_rm"], "mcp_servers": {"docs": {"command": "docs"}}}
+    assert settings.agent_options == {"claude": written}
+    environ = {"TURNWIRE_AGENT_OPTIONS": '{"demo": {"delay": 0}}'}
+    assert read_settings(environ=environ)[0].agent_options == {"demo": {"delay": 0}}
+    for wrong in ("{", "[1]", '{"demo": 1}'):
+        with pytest.raises(BadSetting, match="agent_options is"):
+            read_settings(environ={"TURNWIRE_AGENT_OPTIONS": wrong})

@@ -7,7 +7,7 @@ one can run the checks in `turnwire.testing` against it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -29,6 +29,7 @@ __all__ = [
     "AuditRow",
     "BlobRow",
     "Bus",
+    "ChecksOptions",
     "Claim",
     "Clock",
     "Commit",
@@ -67,6 +68,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     models: list[str] = []
     permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
+    owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
@@ -122,6 +124,14 @@ class Agent(Protocol):
 
         A session that was resumed knows what was said before. Opening says nothing to the model.
         """
+
+
+@runtime_checkable
+class ChecksOptions(Protocol):
+    """An agent that can say of options whether they make sense, before a conversation has them."""
+
+    def check_options(self, options: Any) -> dict[str, Any]:
+        """The options as they are to be kept, in plain JSON. Raises Refused, which names what is wrong."""
 
 
 class AgentSession(Protocol):

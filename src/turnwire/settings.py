@@ -55,6 +55,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     protocol_v2: bool | None = None  # none: what CHAT_PROTOCOL_V2_ENABLED says; otherwise off
     agent: str = "demo"  # of conversations that name none, by name or as module:attribute
     agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
+    agent_options: dict[str, dict[str, Any]] = {}  # by agent: what it is made with
     roots: list[str] = []  # agents may be told to work below these directories
     on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client leaves
     disconnect_grace: float = 30.0  # seconds until then
@@ -174,6 +175,11 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
 def _from_text(text: str, field: structs.FieldInfo) -> Any:
     if field.type == list[str]:
         return [each.strip() for each in text.split(",") if each.strip()]
+    if field.name == "agent_options":
+        try:
+            return msgspec.json.decode(text or "{}")
+        except msgspec.DecodeError:
+            return text  # which is then refused, with its name
     return text
 
 

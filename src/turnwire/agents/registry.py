@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -41,7 +41,7 @@ def make(name: str, **options: Any) -> Agent:
         raise UnknownAgent(f"The agent {name!r} cannot be imported: {error}.") from error
     try:
         agent: Agent = maker(**options)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UnknownAgent(f"The agent {name!r} cannot be made: {error}.") from error
     if not hasattr(agent, "capabilities"):
         raise UnknownAgent(f"{name!r} is no agent. Name a class that keeps the agent port.")
@@ -54,27 +54,35 @@ def default() -> tuple[str, str | None]:
     return ("claude", None) if why is None else ("demo", why)
 
 
-def chosen(wanted: Sequence[str], usual: str) -> tuple[dict[str, Agent], str]:
+def chosen(
+    wanted: Sequence[str], usual: str, options: Mapping[str, Mapping[str, Any]] | None = None
+) -> tuple[dict[str, Agent], str]:
     """The agents of a server by their own names, and the name of the one that is usual there.
 
     `wanted` are names or `module:attribute`; none: all that Turnwire brings along. `usual` is one
-    more, if it is none of them. Raises UnknownAgent for what somebody asked for and is not there.
+    more, if it is none of them. `options` are what each is made with. Raises UnknownAgent for what
+    somebody asked for and is not there.
     """
     agents: dict[str, Agent] = {}
     own_names: dict[str, str] = {}
+    given = dict(options or {})
     for name in wanted or names():
+        is_asked_for = bool(wanted) or name in given
         try:
-            agent = make(name)
+            agent = make(name, **given.pop(name, {}))
         except UnknownAgent as missing:
-            if wanted:
+            if is_asked_for:
                 raise
             agent = _Missing(name, missing.message)
         own_names[name] = agent.name if ":" in name else name
         agents[own_names[name]] = agent
     if ":" in usual and usual not in own_names:
-        agent = make(usual)
+        agent = make(usual, **given.pop(usual, {}))
         own_names[usual] = agent.name
         agents[agent.name] = agent  # even where one of ours has that name: this one was chosen
+    if given:
+        there = ", ".join(sorted(own_names))
+        raise UnknownAgent(f"agent_options are for {min(given)!r}; there is: {there}.")
     return agents, own_names.get(usual, usual)
 
 

@@ -89,7 +89,7 @@ def _agents(report: _Report, settings: Settings) -> None:
 
     report.head("Agents")
     try:
-        agents, usual = registry.chosen(settings.agents, settings.agent)
+        agents, usual = registry.chosen(settings.agents, settings.agent, settings.agent_options)
     except registry.UnknownAgent as unknown:
         report.bad(unknown.message)
         return
@@ -155,7 +155,8 @@ def _server(report: _Report, settings: Settings, home: Home) -> None:
 def _settings(told: list[Sourced], settings: Settings) -> None:
     click.echo("Settings")
     for each in told:
-        value = ", ".join(each.value) if isinstance(each.value, list) else each.value
+        # Of agents' options only whose they are: keys may be among them.
+        value = ", ".join(each.value) if isinstance(each.value, list | dict) else each.value
         if each.name == "data_dir":
             value = settings.data_path
         if isinstance(value, bool):

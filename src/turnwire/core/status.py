@@ -104,6 +104,7 @@ class TurnEnd(_Plain, frozen=True):
     cost_usd: float | None = None  # this turn's
     duration_ms: int | None = None
     after_sequence: int = 0  # the last number in the log when the turn ended
+    structured_output: Any = None  # its result, where one of a certain form was asked for
 
     def __post_init__(self) -> None:
         if self.origin == "user":  # a default is known by identity: one that was read is another

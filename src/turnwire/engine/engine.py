@@ -41,6 +41,7 @@ from turnwire.ports import (
     Agent,
     AgentCapabilities,
     Bus,
+    ChecksOptions,
     Claim,
     Clock,
     Conflict,
@@ -203,7 +204,7 @@ class Engine:
         cwd: str | None = None,
         model: str | None = None,
         permission_mode: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | Struct | None = None,
         rules: Options | None = None,
         native_session_id: str | None = None,
     ) -> Talk:
@@ -217,6 +218,8 @@ class Engine:
         if permission_mode is not None:
             check_mode(known.capabilities, permission_mode)
         own: Any = {} if options is None else options
+        if isinstance(known, ChecksOptions):
+            own = known.check_options(own)
         own = dict(own) if isinstance(own, Mapping) else own
         limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
         kept = msgspec.structs.replace(

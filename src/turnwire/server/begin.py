@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.engine import Talk
+from turnwire.ports import AgentCapabilities
 from turnwire.server.keys import Who, digest_of
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin", "check_title"]
-
+__all__ = ["NewConversation", "begin", "check_title", "options_for"]
 
 _BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
 
@@ -50,9 +50,11 @@ async def begin(
         if new.model is not None and new.model not in able.models:
             there = ", ".join(able.models) or "none"
             raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
+        choice = options_for(able, who)
         for option in new.options:
-            if option not in able.options and option != _BUDGET:
-                said = f"{name} has no option {option!r} that a client may choose."
+            if option not in choice:
+                there = ", ".join(sorted(choice))
+                said = f"{name} has no option {option!r} that you may choose; there is: {there}."
                 raise Refused("INVALID_PAYLOAD", said)
     title = None if new.title is None else check_title(new.title)
     if resume is not None and who.user is not None:
@@ -95,6 +97,12 @@ def check_title(title: str) -> str:
 def _id_for(who: Who, own_id: str) -> str:
     """Always the same one, and nobody else's. So there is nothing to be kept for it."""
     return digest_of(f"{who.user!r}\n{own_id}").hex()[:32]
+
+
+def options_for(able: AgentCapabilities, who: Who) -> list[str]:
+    """The agent's options that somebody may choose over the wire."""
+    own = able.owner_options if who.user is None else []
+    return list(dict.fromkeys([*able.options, *own, _BUDGET]))
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

@@ -22,6 +22,7 @@ from turnwire.server.answers import (
     read_json,
     word,
 )
+from turnwire.server.begin import options_for
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
@@ -96,7 +97,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
             "unavailable": why,
             "default": name == service.usual_agent,
             "capabilities": service.engine.capabilities(name),
-            "options": agent.capabilities.options,
+            "options": options_for(agent.capabilities, who),
         }
         for name, agent in service.engine.agents.items()
     ]

@@ -182,7 +182,7 @@ async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
 def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:
     if settings.made_agents is not None:
         return dict(settings.made_agents), settings.agent
-    return registry.chosen(settings.agents, settings.agent)
+    return registry.chosen(settings.agents, settings.agent, settings.agent_options)
 
 
 def _engine_settings(settings: Settings) -> EngineSettings:

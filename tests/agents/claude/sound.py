@@ -85,6 +85,8 @@ def _told(block: BlockView) -> tuple[str, Any]:
             return "thinking", text
         case ThinkingView(redacted=data):
             return "redacted", data
+        case ToolView(id=call, tool_name="ExitPlanMode"):
+            return "tool", (call, "ExitPlanMode", {})  # the plan is added by Claude Code
         case ToolView(id=call, tool_name=name, input=given):
             return "tool", (call, name, given)
         case _:

@@ -106,10 +106,11 @@ async def test_a_program_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 async def test_options_that_there_are_not_are_named(tmp_path: Path) -> None:
-    async with stage(tmp_path, conversation={"options": {"env": {"PATH": "/evil"}}}) as it:
-        end = await it.says("hi")
-        assert end.error is not None
-        assert "no option 'env'" in end.error.message
+    async with stage(tmp_path) as it:
+        with pytest.raises(Refused, match=r"no option 'env' .*; it has: add_dirs") as refused:
+            await it.engine.create("claude", options={"env": {"PATH": "/evil"}})
+        assert refused.value.code == "INVALID_PAYLOAD"
+        assert len(await it.store.conversations(limit=10)) == 1, "nothing was begun"
 
 
 async def test_a_full_disk_in_the_working_directory_is_the_tools_failure(tmp_path: Path) -> None:

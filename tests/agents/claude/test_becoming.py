@@ -9,6 +9,8 @@ import pytest
 
 from tests.agents.claude.becoming import TABLES, cells
 from tools.docs import ROOT
+from turnwire.agents.claude import hooks, option_types
+from turnwire.agents.claude.choosing import EXTRA_ARGS, read_options
 
 PAGE = (ROOT / "docs" / "agents" / "claude.md").read_text()
 
@@ -16,7 +18,7 @@ PAGE = (ROOT / "docs" / "agents" / "claude.md").read_text()
 def rows(heading: str) -> dict[str, list[str]]:
     """The rows of the table under a heading, by what is in the first column."""
     table = PAGE.partition(f"\n### {heading}\n")[2].partition("\n#")[0]
-    found = re.findall(r"^\| (?!what |event )(.+) \|$", table, re.MULTILINE)
+    found = re.findall(r"^\| (?!what |event |option )(.+) \|$", table, re.MULTILINE)
     split = [row.split(" | ") for row in found]
     return {name.strip("`"): rest for name, *rest in split}
 
@@ -29,7 +31,26 @@ def test_the_page_says_what_becomes_of_each_kind(table: str) -> None:
     assert all(rest[0] for rest in shown.values()), "each is explained"
 
 
+def test_the_programs_on_the_page_run() -> None:
+    names: dict[str, Any] = {}
+    for program in re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        exec(program, names)
+    assert names["agent"].unavailable is not None
+    assert read_options(names["options"]).max_turns == 20
+    assert names["price"].schema["required"] == ["article"]
+
+
+def test_the_page_says_of_each_option_who_may_choose_it() -> None:
+    real = {
+        **dict.fromkeys(option_types.FOR_ANYONE, "anyone"),
+        **dict.fromkeys(option_types.FOR_OWNER, "the owner of the data"),
+        **dict.fromkeys(option_types.FOR_PROGRAMS, "programs"),
+    }
+    assert {name: rest[0] for name, rest in rows("Of a conversation").items()} == real
+    assert all(f"`{flag}`" in PAGE for flag in EXTRA_ARGS)
+
+
 def test_the_page_names_each_hook_event_of_the_sdk() -> None:
     types: Any = pytest.importorskip("claude_agent_sdk.types")
     events = {name for each in get_args(types.HookEvent) for name in get_args(each)}
-    assert set(rows("Hooks")) == events
+    assert set(rows("Hooks")) == events == set(hooks.EVENTS)

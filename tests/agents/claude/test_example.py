@@ -1,4 +1,4 @@
-"""The example, run as anybody would: with and without a key, and where nothing comes of it."""
+"""The examples, run as anybody would: with and without a key, and where nothing comes of it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 async def run(
-    *arguments: str, example: str = "claude_live.py", **env: str
+    *arguments: str, example: str = "claude_live", **env: str
 ) -> tuple[int | None, str, str]:
     """Its exit code, and what it said."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(EXAMPLES / example), *arguments),
+        *(sys.executable, str(EXAMPLES / f"{example}.py"), *arguments),
         env={**os.environ, **env},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -63,8 +63,20 @@ async def test_where_nothing_comes_of_it_it_ends_and_says_why(
 
 
 async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
-    code, said, complained = await run("--offline", example="fork_and_rewind.py")
+    code, said, complained = await run("--offline", example="fork_and_rewind")
     assert code == 0, said + complained
     assert "poem.txt was 'It is autumn.', and is 'It is spring.' again." in said
     assert "Of spring and winter." in said
     assert "Of spring and autumn." in said
+
+
+async def test_hooks_decide_and_a_tool_tells_how_far_it_is(tmp_path: Path) -> None:
+    code, said, complained = await run("--offline", example="hooks_and_tools")
+    assert code == 0, said + complained
+    assert said.count("Seen: ") == 14
+    assert "Traceback" not in complained
+    async with ModelApi("I would rather not.") as api:
+        env = claude_environment(api.url, tmp_path)
+        code, _, complained = await run(example="hooks_and_tools", **env)
+    assert code == 1
+    assert "Not seen: progress of the tool, live." in complained

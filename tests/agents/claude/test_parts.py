@@ -277,10 +277,10 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 
 def test_a_conversation_has_some_options_of_its_own() -> None:
     made = options.sdk_options({"max_turns": 3})
-    start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 5})
+    start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 2})
     own = options.own_options(made, start)
     assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
-        5,
+        2,
         "opus",
         "session",
         "plan",
@@ -309,6 +309,8 @@ def test_options_that_are_turnwires_own_are_refused() -> None:
         ("stderr", print),
         ("user", "nobody"),
         ("max_buffer_size", 7),
+        ("verbatim_prompts", True),
+        ("client_app", "mine/1"),
     ],
 )
 def test_options_that_would_do_nothing_or_harm_are_refused(name: str, value: Any) -> None:

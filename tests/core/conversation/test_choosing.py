@@ -84,3 +84,24 @@ def test_a_refusal_that_does_not_say_of_what_changes_nothing() -> None:
     talk = running()
     talk.do(i.Chose(at=talk.now, permission_mode="plan"))
     assert talk.news("choice_refused").status.permission_mode == "plan"
+
+
+def test_a_mode_that_the_agent_goes_into_by_itself_is_kept_for_the_next_process() -> None:
+    talk = running()
+    talk.do(i.Chose(at=talk.now, permission_mode="plan"))
+    talk.news("status", ephemeral=True, status="requesting")
+    assert talk.status.permission_mode == "plan"
+    talk.news(
+        "status", ephemeral=True, status=None, permissionMode="default"
+    )  # a plan was accepted
+    assert talk.status.permission_mode == "default"
+
+
+def test_a_hook_that_was_asked_is_in_the_log_and_in_the_audit_trail() -> None:
+    talk = running()
+    talk.news("hook_run", hook="no_rm", event="PreToolUse", decision="deny", reason="Not here.")
+    assert talk.frame(f.SessionSystemEvent).data["reason"] == "Not here."
+    assert talk.audited()[-1] == ("hook_run", None)
+    before = len(talk.audited())
+    talk.news("hook_run", about="something else")
+    assert len(talk.audited()) == before

@@ -230,6 +230,14 @@ def test_a_turn_that_goes_on_adds_its_figures_up() -> None:
     assert (end.cost_usd, end.duration_ms) == (0.5, 1500)
 
 
+def test_a_result_of_a_certain_form_is_kept_with_the_end_of_its_turn() -> None:
+    made = ev.ResultSummary(*whose(), "success", False, structured_output={"n": 3})
+    talk = running().hear(made)
+    talk.hear(ev.TurnCompleted(*whose()), ev.ResultSummary(*whose(), "success", False))
+    assert talk.last_end().structured_output == {"n": 3}
+    assert running().ends().last_end().structured_output is None
+
+
 def test_figures_without_tokens_leave_those_that_are_known() -> None:
     talk = running().asks().ends(deferred_tool_use_id="q1")
     talk.answer()

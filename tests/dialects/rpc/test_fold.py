@@ -211,9 +211,10 @@ WELL = {"is_error": False, "interrupted": False, "stop_reason": "end_turn", "dur
 
 def test_a_result_ends_a_turn() -> None:
     usage = {"input_tokens": 200, "output_tokens": 40}
-    view = fold({**FIGURES, "usage": usage, "cost_usd": 0.005}, {**FIGURES, "cost_usd": 0.001})
+    made = {"usage": usage, "cost_usd": 0.005, "structured_output": {"n": 3}}
+    view = fold({**FIGURES, **made}, {**FIGURES, "cost_usd": 0.001})
     assert ends(view) == [
-        (1, {**WELL, "usage": usage, "cost_usd": 0.005}),
+        (1, {**WELL, **made}),
         (2, {**WELL, "cost_usd": 0.001}),
     ]
     assert screen(view)["totals"] == {**usage, "cost_usd": 0.006}

@@ -141,6 +141,13 @@ def test_an_end_without_figures_comes_with_the_next_event_or_at_the_end() -> Non
     assert end == {"is_error": False, "interrupted": False, "stop_reason": "end_turn"}
 
 
+def test_a_result_of_a_certain_form_is_told_with_the_end() -> None:
+    made = ev.ResultSummary(*WHO, "success", False, structured_output=[1])
+    for end in (END, ev.TurnFailed(*WHO, "max_turns", "Too many.")):
+        (told_end,) = only(live(TURN, end, made), "assistant.complete")
+        assert told_end["structured_output"] == [1]
+
+
 def test_an_interrupted_turn() -> None:
     frames = live(
         TURN,

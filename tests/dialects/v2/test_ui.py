@@ -164,6 +164,9 @@ def test_the_agents_figures_are_told_with_what_is_kept() -> None:
 def test_without_figures_what_is_kept_is_told() -> None:
     [result] = end_of_turn(TurnEnd(False, False), "demo", "s-1")
     assert result == ui.UiResultMessage("demo", "s-1", None, None, "success", False, 0, 0, 0)
+    [result] = end_of_turn(TurnEnd(False, False, structured_output={"n": 3}), "demo", "s-1")
+    assert isinstance(result, ui.UiResultMessage)
+    assert result.structured_output == {"n": 3}
 
 
 def test_a_turn_that_failed_says_why_first() -> None:

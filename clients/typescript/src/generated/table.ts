@@ -23,7 +23,7 @@ export const unions: Record<string, Record<string, string>> = {
     "assistant.request_input": "agent_id? parent_tool_use_id? index:integer model? message_sequence:integer block_id message_id tool_name input:any? question tool_type? deadline_at! inbox_item_id! metadata:object! options:QuestionOption[] question_id questions:Question[] required:boolean",
     "assistant.permission_request": "agent_id? parent_tool_use_id? message_sequence:integer tool_use_id reason? tool_name description? title? request_id blocked_path? deadline_at? inbox_item_id? input:any suggestions:any[]=[]",
     "assistant.request_resolved": "agent_id? parent_tool_use_id? message_sequence:integer reason? by? request_id answer:any? decision? delivered_as? outcome remembered:any[]=[] updated_input:any?",
-    "assistant.complete": "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? after_sequence:integer=0 error:TurnError? interrupted:boolean",
+    "assistant.complete": "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? structured_output:any? after_sequence:integer=0 error:TurnError? interrupted:boolean",
     "conversation.interrupted": "message_sequence:integer by? reason acknowledged:boolean=false forced:boolean=false processes:Process[]=[] queue=\"hold\" requested_at?",
     "conversation.updated": "title? totals:Totals?",
     "session.system_event": "agent_id? parent_tool_use_id? message_sequence:integer? subtype data:any? provider? text?",
@@ -46,7 +46,7 @@ export const unions: Record<string, Record<string, string>> = {
   RpcMessage: {
     user: "agent_id? parent_tool_use_id? provider message:RpcMessageContent isReplay:boolean? isSynthetic:boolean? uuid?",
     assistant: "agent_id? parent_tool_use_id? provider aborted:boolean=false error? message:RpcMessageContent",
-    result: "provider is_error:boolean usage:Usage? cost_usd:number? session_id stop_reason? subtype duration_api_ms:integer duration_ms:integer errors:string[]? model_usage:object? num_turns:integer result? structured_output:any? terminal_reason? total_cost_usd:number?",
+    result: "provider is_error:boolean usage:Usage? cost_usd:number? session_id stop_reason? structured_output:any? subtype duration_api_ms:integer duration_ms:integer errors:string[]? model_usage:object? num_turns:integer result? terminal_reason? total_cost_usd:number?",
     stream_event: "agent_id? parent_tool_use_id? provider session_id event:RpcStreamEventData uuid",
     error: "provider message code?",
     system: "provider session_id subtype data:any*"
@@ -94,7 +94,7 @@ export const shapes: Record<string, string> = {
   Budget: "limit:number spent:number",
   TurnError: "message code",
   Usage: "cache_creation_input_tokens:integer? cache_read_input_tokens:integer? input_tokens:integer? output_tokens:integer?",
-  TurnEnd: "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? after_sequence:integer=0 error:TurnError? interrupted:boolean",
+  TurnEnd: "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? structured_output:any? after_sequence:integer=0 error:TurnError? interrupted:boolean",
   Totals: "cache_creation_input_tokens:integer=0 cache_read_input_tokens:integer=0 cost_usd:number=0 input_tokens:integer=0 output_tokens:integer=0",
   Process: "name? pid:integer signal?",
   Envelope: "conversation_id sequence:integer! timestamp trace_id! turn_id:integer!",

@@ -1181,6 +1181,8 @@ export interface TurnEnd {
   origin?: "user" | "agent" | "resume" | (string & {});
   /** why the model stopped: `end_turn`, `tool_use`, ... */
   stop_reason?: string;
+  /** its result, where one of a certain form was asked for */
+  structured_output?: unknown;
   /** this turn's tokens */
   usage?: Usage;
 }

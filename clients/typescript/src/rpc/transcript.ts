@@ -314,6 +314,7 @@ export class Transcript {
       usage: result.usage,
       cost_usd: result.cost_usd,
       duration_ms: result.duration_ms,
+      structured_output: result.structured_output ?? undefined,
     });
     this.#build.endTurn(turnId ?? this.#build.turnCount + 1, end);
   }

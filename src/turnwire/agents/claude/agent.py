@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from msgspec import structs
+from msgspec import convert, structs
 
+from turnwire.agents.claude.choosing import Registry
 from turnwire.agents.claude.controls import CONTROLS
 from turnwire.agents.claude.forking import ForkPoint, fork_point
 from turnwire.agents.claude.history import config_dir
+from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
-from turnwire.agents.claude.options import given_option, own_options, sdk_options, tell
+from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
+from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
+from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.claude.session import ClaudeSession, Forgotten
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
@@ -30,10 +34,12 @@ __all__ = ["ClaudeAgent"]
 class ClaudeAgent:
     """Claude Code, through the Claude Agent SDK.
 
-    `options` are the SDK's own ClaudeAgentOptions, or a mapping of some of them. `hold` is how many
-    seconds a question is kept in the process before it is put aside; with `titles` Claude names each
-    conversation, which takes a short request of its own; `roots` are the folders that
-    conversations may work in; `limits` what one of them may use of the machine.
+    `options` are ClaudeOptions, the SDK's own ClaudeAgentOptions, or a mapping of some of these.
+    `hooks` and `mcp_servers` are what the application adds, as they are or by their names
+    (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
+    put aside; with `titles` Claude names each conversation, which takes a short request of its own;
+    `roots` are the folders that conversations may work in; `limits` what one of them may use of the
+    machine. Raises ValueError for hooks, tools and servers that are none.
     """
 
     name = "claude"
@@ -48,7 +54,8 @@ class ClaudeAgent:
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
         permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
-        options=["system_prompt"],
+        options=FOR_ANYONE,
+        owner_options=FOR_OWNER,
         forks=True,
         controls=CONTROLS,
     )
@@ -57,18 +64,23 @@ class ClaudeAgent:
         self,
         options: Any = None,
         *,
+        hooks: Sequence[Hook | str] = (),
+        mcp_servers: Mapping[str, McpServer | Mapping[str, Any]] | None = None,
         env: Mapping[str, str] | None = None,
         cli_path: str | None = None,
         hold: float = 0.0,
         titles: bool = True,
         roots: Sequence[Path | str] | None = None,
-        limits: Limits | None = None,
+        limits: Limits | Mapping[str, int] | None = None,
         max_sessions: int = 64,
         start_seconds: float = 60.0,
         grace: float = 3.0,
         record: Path | str | None = None,
     ) -> None:
         self._given = options
+        of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
+        ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
+        self._registry = Registry(ours, read_servers(mcp_servers), roots)
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")
@@ -76,7 +88,9 @@ class ClaudeAgent:
         self._hold = hold
         self._titles = titles
         self._roots = roots
-        self._limits = limits or Limits()
+        self._limits = (
+            convert(limits, Limits) if isinstance(limits, Mapping) else limits or Limits()
+        )
         self._max_sessions = max_sessions
         self._start_seconds = start_seconds
         self._grace = grace
@@ -87,6 +101,10 @@ class ClaudeAgent:
     def unavailable(self) -> str | None:
         """What is missing, and where to get it."""
         return missing(self._environment(), self._cli_path)
+
+    def check_options(self, options: Any) -> dict[str, Any]:
+        """The options of a new conversation, as they are kept. Raises Refused."""
+        return self._registry.check(options)
 
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the program, or resume what another one did."""
@@ -124,7 +142,10 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
+        chosen = chosen_in(start)
+        self._registry.check_places(chosen)
         options = own_options(self._options, start, fork)
+        servers = self._registry.servers(chosen, AgentGone)
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,
@@ -132,8 +153,11 @@ class ClaudeAgent:
             model=options.model,
             permission_mode=options.permission_mode,
             max_thinking_tokens=start.max_thinking_tokens,
+            conversation_id=start.conversation_id,
+            hooks=self._registry.hooks(chosen, AgentGone),
+            tools={n: each.tools for n, each in servers.items() if isinstance(each, ToolServer)},
         )
-        told = tell(options, cli, session.ask)
+        told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -20,8 +21,8 @@ __all__ = ["is_for_sdk", "told_by_us", "unreadable"]
 _EPHEMERAL = ("session_title_changed",)  # the title is kept, and not that it changed
 
 
-def is_for_sdk(message: claude.ClaudeMessage) -> bool:
-    """The control protocol is the SDK's, but for what people answer, and for our own tool."""
+def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> bool:
+    """The control protocol is the SDK's, but for what people answer and for MCP servers of ours."""
     match message:
         case control.ControlResponse() | control.ControlCancelRequest():
             return True
@@ -30,7 +31,7 @@ def is_for_sdk(message: claude.ClaudeMessage) -> bool:
         ):
             return False
         case control.ControlRequest(request=control.McpMessage(server_name=server)):
-            return server != SERVER
+            return server != SERVER and not has(server)
         case control.ControlRequest():
             return True
         case _:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.forking import ForkPoint
+from turnwire.agents.claude.hook_runs import Registered
 from turnwire.agents.claude.install import how_to_install
-from turnwire.agents.claude.questions import SERVER, SERVER_CONFIG
+from turnwire.agents.claude.option_types import ClaudeOptions
+from turnwire.agents.claude.questions import GATED, SERVER, SERVER_CONFIG
+from turnwire.agents.claude.servers import McpServer, ToolServer
+from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
 
-__all__ = ["Told", "given_option", "own_options", "sdk_options", "tell"]
+__all__ = ["Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
 
 # Options of the SDK that would be overruled or do nothing here, and why.
 _REFUSED = {
@@ -30,28 +35,14 @@ _REFUSED = {
         "every conversation of Turnwire has a session of its own",
     ),
     **dict.fromkeys(
-        ["debug_stderr", "max_buffer_size", "stderr", "user"],
+        ["client_app", "debug_stderr", "max_buffer_size", "stderr", "user"],
         "Turnwire starts the program itself, and this would do nothing",
     ),
+    **dict.fromkeys(
+        ["session_store", "verbatim_prompts"],
+        "Turnwire speaks with the program itself, and this would do nothing",
+    ),
 }
-
-# What one conversation may have of its own. The rest is the server's to say: it could run programs,
-# load code or read files.
-_OF_A_CONVERSATION = frozenset(
-    [
-        "allowed_tools",
-        "disallowed_tools",
-        "effort",
-        "fallback_model",
-        "max_budget_usd",
-        "max_thinking_tokens",
-        "max_turns",
-        "output_format",
-        "system_prompt",
-        "thinking",
-        "tools",
-    ]
-)
 
 
 _LEAST_BUDGET = 1e-6  # dollars
@@ -75,6 +66,10 @@ def sdk_options(given: Any) -> Any:
 
     if given is None:
         given = {}
+    if isinstance(given, ClaudeOptions):
+        if given.hooks or given.mcp_servers:
+            raise ValueError("Give hooks and mcp_servers to ClaudeAgent itself.")
+        return narrowed(sdk_options({}), given)
     unused = ClaudeAgentOptions()
     for name, why in _REFUSED.items():
         default = getattr(unused, name, None)
@@ -90,16 +85,20 @@ def sdk_options(given: Any) -> Any:
     return given
 
 
+def chosen_in(start: SessionStart) -> ClaudeOptions:
+    """What a conversation has chosen. Raises AgentGone where that is not what it may be."""
+    try:
+        return read_options(start.options)
+    except Refused as refused:
+        raise AgentGone(refused.message) from refused
+
+
 def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
-    strange = sorted(start.options.keys() - _OF_A_CONVERSATION)
-    if strange:
-        known = ", ".join(sorted(_OF_A_CONVERSATION))
-        raise AgentGone(f"Claude has no option {strange[0]!r} for a conversation; it has: {known}.")
-    limits = (options.max_budget_usd, start.options.get("max_budget_usd"), start.max_budget_usd)
+    own = narrowed(options, chosen_in(start))
     return replace(
-        options,
-        **{**start.options, "max_budget_usd": _least(limits)},
+        own,
+        max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
         cwd=start.cwd or options.cwd,
         model=start.model or options.model,
         permission_mode=start.permission_mode or options.permission_mode,
@@ -117,27 +116,57 @@ def _least(limits: Iterable[float | None]) -> float | None:
     return None if least is None else max(least, _LEAST_BUDGET)
 
 
-def tell(options: Any, cli: str, question_hook: Any) -> Told:
+def tell(
+    options: Any,
+    cli: str,
+    question_hook: Any,
+    hooks: Mapping[str, Sequence[Registered]] | None = None,
+    servers: Mapping[str, McpServer] | None = None,
+) -> Told:
     """Options for the client, and the command line that says the same to the program."""
     from claude_agent_sdk import HookMatcher
 
-    matcher = HookMatcher(
-        matcher=f"AskUserQuestion|mcp__{SERVER}__request_input",
-        hooks=[question_hook],
-        timeout=2_000_000.0,  # seconds; more milliseconds than that fit into no timer of the program
+    matchers = {
+        event: [HookMatcher(each.matcher, [each.callback], each.seconds) for each in several]
+        for event, several in (hooks or {}).items()
+    }
+    servers = servers or {}
+    question = HookMatcher(
+        "|".join(GATED),
+        [question_hook],
+        2_000_000.0,  # seconds; more milliseconds than that fit into no timer of the program
     )
-    hooks = {**(options.hooks or {})}
-    hooks["PreToolUse"] = [matcher, *hooks.get("PreToolUse", [])]
-    client = replace(options, hooks=hooks)
+    matchers["PreToolUse"] = [question, *matchers.get("PreToolUse", [])]
+    client = replace(options, hooks=matchers)
     # The program's flags belong to a transport, and ours is none of the SDK's: what is to be said
     # on the command line is asked of the one that it would have used.
     flags = replace(
         options,
         cli_path=cli,
         permission_prompt_tool_name="stdio",
-        mcp_servers={**options.mcp_servers, SERVER: SERVER_CONFIG},
+        allowed_tools=[*options.allowed_tools, *_free_tools(servers)],
+        mcp_servers={
+            **options.mcp_servers,
+            **{name: _server_config(name, server) for name, server in servers.items()},
+            SERVER: SERVER_CONFIG,
+        },
     )
     return Told(client, _command(flags))
+
+
+def _server_config(name: str, server: McpServer) -> dict[str, Any]:
+    return {"type": "sdk", "name": name} if isinstance(server, ToolServer) else server.told()
+
+
+def _free_tools(servers: Mapping[str, McpServer]) -> list[str]:
+    """Tools of ours for which nobody has to be asked."""
+    return [
+        f"mcp__{name}__{tool.name}"
+        for name, server in servers.items()
+        if isinstance(server, ToolServer)
+        for tool in server.tools
+        if not tool.needs_permission
+    ]
 
 
 def _command(options: Any) -> list[str]:

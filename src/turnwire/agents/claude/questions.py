@@ -11,11 +11,13 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from turnwire.agents.claude.tool_host import answer_plain, call_id, said_by_tool
 from turnwire.core.answers import as_text
 from turnwire.core.conversation.state import Reply
 from turnwire.core.questions import questions_of
 
 __all__ = [
+    "GATED",
     "SERVER",
     "SERVER_CONFIG",
     "TOOL",
@@ -29,6 +31,7 @@ __all__ = [
 SERVER = "turnwire"
 TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
+GATED = ("AskUserQuestion", TOOL)  # the tools that ask a person at the gate
 
 _TOOL = {
     "name": "request_input",
@@ -57,8 +60,6 @@ _TOOL = {
         "required": ["question"],
     },
 }
-_PROTOCOL = "2025-06-18"
-_NOT_FOUND = -32601
 
 
 class Gate:
@@ -97,6 +98,10 @@ class Gate:
         """The next turn may ask again."""
         self._aside = None
         self._given.clear()
+
+    def has_answer(self, call: str) -> bool:
+        """Whether the answer was there before the question."""
+        return call in self._given
 
     def admits(self, call: str) -> bool:
         """Whether this question may be asked now: no other one of the turn waits."""
@@ -175,29 +180,8 @@ def _part(answer: Any, question_id: str) -> Any:
 
 def answer_call(message: Any, answers: dict[str, Reply]) -> dict[str, Any]:
     """The answer to a JSON-RPC message of the MCP client that Claude is. The hook has the replies."""
-    request = message if isinstance(message, dict) else {}
-    head = {"jsonrpc": "2.0", "id": request.get("id")}
-    params = request.get("params") or {}
-    match request.get("method"):
-        case "initialize":
-            about = {
-                "protocolVersion": params.get("protocolVersion", _PROTOCOL),
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": SERVER, "version": "1"},
-            }
-            return {**head, "result": about}
-        case "tools/list":
-            return {**head, "result": {"tools": [_TOOL]}}
-        case "tools/call":
-            call = str((params.get("_meta") or {}).get("claudecode/toolUseId"))
-            reply = answers.pop(call, None)
-            said = "There is no answer." if reply is None else as_text(reply.answer)
-            result = {"content": [{"type": "text", "text": said}], "isError": reply is None}
-            return {**head, "result": result}
-        case "ping":
-            return {**head, "result": {}}
-        case str() as method if not method.startswith("notifications/"):
-            error = {"code": _NOT_FOUND, "message": f"There is no {method} here."}
-            return {**head, "error": error}
-        case _:
-            return {"jsonrpc": "2.0", "result": {}}
+    if not isinstance(message, dict) or message.get("method") != "tools/call":
+        return answer_plain(SERVER, message, [_TOOL])
+    reply = answers.pop(str(call_id(message)), None)
+    said = "There is no answer." if reply is None else as_text(reply.answer)
+    return said_by_tool(message, said, failed=reply is None)

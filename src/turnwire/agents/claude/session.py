@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,10 +13,14 @@ from msgspec import UNSET, Raw, UnsetType, structs
 
 from turnwire.agents.claude import controls, questions
 from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
+from turnwire.agents.claude.hook_runs import HookRun, HookRuns
+from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.stopped import StopWatch
+from turnwire.agents.claude.tool_host import ToolHost
+from turnwire.agents.claude.tools import Tool
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
@@ -62,8 +66,19 @@ class ClaudeSession(LocalSession):
         model: str | None = None,
         permission_mode: str | None = None,
         max_thinking_tokens: int | None = None,
+        conversation_id: str = "",
+        hooks: Sequence[Hook] = (),
+        tools: Mapping[str, Sequence[Tool]] | None = None,
     ) -> None:
         super().__init__()
+        self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
+        self._tools = ToolHost(
+            tools or {},
+            conversation_id,
+            answer=self._answer,
+            progress=self._tool_progress,
+            start=self._start,
+        )
         self._name = native_session_id
         self._chosen: dict[str, Any] = {
             "model": model,
@@ -336,7 +351,7 @@ class ClaudeSession(LocalSession):
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
                 events += self._adapter.feed(line)  # most lines are these
                 continue
-            if is_for_sdk(line.message):
+            if is_for_sdk(line.message, self._tools.has):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
         if events:
@@ -380,6 +395,11 @@ class ClaudeSession(LocalSession):
                 answer = questions.answer_call(said, self._answered)
                 self._answer(request_id, {"mcp_response": answer})
                 return []  # it is between us and the program
+            case control.ControlRequest(request_id, control.McpMessage(str(server), said)) if (
+                self._tools.has(server)
+            ):
+                self._tools.take(request_id, server, said)
+                return []
             case message:
                 was_hopeless = self._turn.is_hopeless
                 at_once = self._turn.hear(message, self._adapter.session_id)
@@ -409,8 +429,12 @@ class ClaudeSession(LocalSession):
                 self._answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
+            case system.StatusChanged(permissionMode=str(mode)):
+                self._chosen["permission_mode"] = mode
             case system.BackgroundTasksChanged(tasks=tasks):
                 self._gate.set_background(working=bool(tasks))
+            case control.ControlCancelRequest(request_id):
+                self._tools.cancel(request_id)
             case _:
                 pass
 
@@ -434,6 +458,11 @@ class ClaudeSession(LocalSession):
         """The hook before a tool that asks a person."""
         call = str(tool_use_id or asked.get("tool_use_id"))
         tool_input, agent_id = asked.get("tool_input"), asked.get("agent_id")
+        was_asked = self._resumes or not self._turn.runs or self._gate.has_answer(call)
+        if agent_id is not None or not was_asked:  # a sub-agent's is never put aside
+            refused = await self.hooks.before_question(asked, call)
+            if refused is not None:
+                return refused
         if not self._gate.admits(call):
             return questions.deny(_ONE_AT_A_TIME)
         if not self._resumes and self._turn.runs:
@@ -452,6 +481,26 @@ class ClaudeSession(LocalSession):
     ) -> NormalizedStreamEvent:
         whose = self._adapter.whose(agent_id)
         return ev.QuestionAsked(*whose, call, call, tool, questions_of(tool_input), tool_input)
+
+    # --- what the application adds ------------------------------------------------------------
+
+    def _hook_ran(self, run: HookRun) -> None:
+        told = msgspec.to_builtins(run)
+        news = told_by_us(self._adapter.session_id, "hook_run", **told)
+        _, _, parent, agent_id = self._adapter.whose(run.agent_id)
+        self._say_in_order(structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id))
+
+    def _tool_progress(self, tool_use_id: str, name: str, line: str) -> None:
+        parent, agent_id = self._turn.voices.get(tool_use_id, (None, None))
+        who = ("claude", self._adapter.session_id, parent, agent_id)
+        self._say_in_order(ev.ToolProgress(*who, tool_use_id, name, None, line))
+
+    def _say_in_order(self, event: NormalizedStreamEvent) -> None:
+        """Behind what waits until it is known who died of a stop."""
+        if self._late is not None:
+            self._late.append(event)
+        else:
+            self._say(event)
 
 
 def _is_stopped(event: NormalizedStreamEvent) -> bool:

@@ -23,6 +23,8 @@ class TurnWatch:
         self.idle = asyncio.Event()  # set when a turn has ended
         self.asks = False  # a question of this turn is on its way to the gate, or there
         self.calls: set[str] = set()  # of its own, without a result
+        # Of sub-agents, without a result: under which call they run, and who they are.
+        self.voices: dict[str, tuple[str, str | None]] = {}
         self.prompt: str | None = None  # the uuid of one that the program has not begun with
         self.is_hopeless = False  # the API will not answer, however often it is asked
         self._cause: str | None = None  # the word of the API's last error
@@ -78,8 +80,13 @@ class TurnWatch:
             case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
                 self.asks = self.asks or asks_a_person(call.tool_name)
                 self.calls.add(call.id)
+            case ev.AssistantMessage(
+                content=[ToolUseBlock() as call], parent_tool_use_id=str(parent), agent_id=agent_id
+            ):
+                self.voices[call.id] = (parent, agent_id)
             case ev.UserMessage(content=[ToolResultBlock() as result]):
                 self.calls.discard(result.tool_use_id)
+                self.voices.pop(result.tool_use_id, None)
             case ev.TurnCompleted(interrupted=True, origin=origin) if self.is_hopeless:
                 said = f"The API refuses Claude: {self._cause} (HTTP {self._status})"
                 whose = ("claude", event.session_id, None, None)

@@ -21,6 +21,8 @@ from turnwire.core.conversation.effects import CloseAgent, Spend, StopAgent
 from turnwire.core.conversation.figures import add_to_totals, add_to_turn
 from turnwire.core.conversation.news import (
     hear_of_delivery,
+    hear_of_hook,
+    hear_of_mode,
     hear_of_refusal,
     hear_of_tasks,
     hear_of_title,
@@ -88,6 +90,10 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             hear_of_refusal(d, event)
         case ev.SystemEvent(subtype="session_title_changed"):
             hear_of_title(d, event)
+        case ev.SystemEvent(subtype="hook_run"):
+            hear_of_hook(d, event)
+        case ev.SystemEvent(subtype="status"):
+            hear_of_mode(d, event)
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:

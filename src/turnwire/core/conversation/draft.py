@@ -214,6 +214,7 @@ class Draft:
             usage=spent.usage,
             cost_usd=spent.cost_usd,
             duration_ms=spent.duration_ms,
+            structured_output=spent.structured_output,
         )
         self.writes.append(EndTurn(turn.turn_id, turn.trace_id, end))
         self.turn = None

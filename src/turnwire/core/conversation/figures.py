@@ -38,7 +38,10 @@ def add_to_turn(spent: Spent, result: ev.ResultSummary) -> Spent:
     cost = spent.cost_usd
     if result.cost_usd is not None:
         cost = result.cost_usd + (cost or 0.0)
-    return Spent(usage, cost, (spent.duration_ms or 0) + result.duration_ms)
+    output = spent.structured_output
+    if result.structured_output is not None:
+        output = result.structured_output
+    return Spent(usage, cost, (spent.duration_ms or 0) + result.duration_ms, output)
 
 
 def _sum(one: int | None, other: int | None) -> int | None:

@@ -10,10 +10,13 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.turns import tell_in_words
+from turnwire.core.message import to_json
 from turnwire.core.status import BackgroundTask
 
 __all__ = [
     "hear_of_delivery",
+    "hear_of_hook",
+    "hear_of_mode",
     "hear_of_refusal",
     "hear_of_tasks",
     "hear_of_title",
@@ -63,6 +66,19 @@ class _Delivery(Struct, frozen=True, gc=False):
     delivered_as: str
 
 
+class _Mode(Struct, frozen=True, gc=False):
+    permissionMode: str  # noqa: N815 (the wire's spelling)
+
+
+class _HookRun(Struct, frozen=True, omit_defaults=True, gc=False):
+    hook: str
+    event: str
+    decision: str
+    failure: str | None = None
+    tool_name: str | None = None
+    tool_use_id: str | None = None
+
+
 def says_idle(event: ev.NormalizedStreamEvent) -> bool:
     """Whether the agent has nothing left to do."""
     if not isinstance(event, ev.SystemEvent) or event.subtype != "session_state_changed":
@@ -98,6 +114,20 @@ def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
     news = _read(event, _Delivery)
     if news is not None and news.delivered_as == "prompt":
         tell_in_words(d, lambda reply: reply.request_id == news.request_id)
+
+
+def hear_of_hook(d: Draft, event: ev.SystemEvent) -> None:
+    """A hook of the application was asked: whoever looks for who decided finds it beside people."""
+    news = _read(event, _HookRun)
+    if news is not None:
+        d.audit("hook_run", None, **to_json(news))
+
+
+def hear_of_mode(d: Draft, event: ev.SystemEvent) -> None:
+    """The agent goes on in another permission mode, as when its plan was accepted; so will the next."""
+    news = _read(event, _Mode)
+    if news is not None:
+        d.permission_mode = news.permissionMode
 
 
 def hear_of_refusal(d: Draft, event: ev.SystemEvent) -> None:

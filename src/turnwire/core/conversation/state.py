@@ -96,6 +96,7 @@ class Spent(_State, frozen=True):
     usage: Usage | None = None
     cost_usd: float | None = None
     duration_ms: int | None = None
+    structured_output: Any = None  # the last one
 
 
 class Turn(_State, frozen=True):

@@ -313,6 +313,7 @@ class Transcript:
             result.usage,
             result.cost_usd,
             result.duration_ms,
+            structured_output=result.structured_output,
         )
         self._build.end_turn(turn_id, end)
 

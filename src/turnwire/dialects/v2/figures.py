@@ -17,11 +17,15 @@ def turn_end(
 ) -> TurnEnd:
     """How a turn ended. It has several figures where it paused in between, or none."""
     usage, cost, duration = _sum(figures)
+    outputs = [f.structured_output for f in figures if f.structured_output is not None]
+    output = outputs[-1] if outputs else None
     if e.origin is not None and origin == "user":  # the agent knows better what had started it
         origin = "agent"
     if isinstance(e, ev.TurnFailed):
         error = TurnError(e.code, e.message)
-        return TurnEnd(True, False, None, error, origin, usage, cost, duration, after_sequence)
+        return TurnEnd(
+            True, False, None, error, origin, usage, cost, duration, after_sequence, output
+        )
     return TurnEnd(
         False,
         e.interrupted,
@@ -32,6 +36,7 @@ def turn_end(
         cost,
         duration,
         after_sequence,
+        output,
     )
 
 

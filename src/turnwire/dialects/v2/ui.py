@@ -66,6 +66,7 @@ def end_of_turn(
         stop_reason=end.stop_reason,
         terminal_reason=reason,
         errors=errors,
+        structured_output=end.structured_output,
     )
     if end.error is None:
         return [result]

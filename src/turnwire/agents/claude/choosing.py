@@ -1,0 +1,217 @@
+"""What a conversation chooses: read strictly, looked up among what there is, and never more than the agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from turnwire.agents.claude.hooks import Hook
+from turnwire.agents.claude.option_types import ClaudeOptions
+from turnwire.agents.claude.servers import McpServer
+from turnwire.agents.process import allowed_directory
+from turnwire.core.error_codes import Refused
+from turnwire.ports import AgentGone
+
+__all__ = ["EXTRA_ARGS", "Registry", "narrowed", "read_options"]
+
+# Flags of the program that a conversation may have: they start nothing and open nothing.
+EXTRA_ARGS = (
+    "autocompact",
+    "brief",
+    "disable-slash-commands",
+    "exclude-dynamic-system-prompt-sections",
+)
+# Not options, but said beside them.
+_BESIDE = ("cwd", "model", "permission_mode")
+
+
+def read_options(given: Any) -> ClaudeOptions:
+    """The options of a conversation. Raises Refused, which says what there is."""
+    if isinstance(given, ClaudeOptions):
+        given = {name: getattr(given, name) for name in _set_in(given)}
+    if not isinstance(given, Mapping):
+        raise _refused("`options` are no mapping of names to values")
+    for name in given:
+        if name in _BESIDE:
+            raise _refused(f"{name!r} is no option: say it beside `options`")
+        if name not in ClaudeOptions.__struct_fields__:
+            known = ", ".join(sorted(ClaudeOptions.__struct_fields__))
+            raise _refused(f"Claude has no option {name!r} for a conversation; it has: {known}")
+    plain = {name: _plain(value) for name, value in given.items()}
+    try:
+        chosen = msgspec.convert(plain, ClaudeOptions)
+    except msgspec.ValidationError as bad:
+        raise _refused(f"`options`: {bad}") from None
+    for flag in chosen.extra_args:
+        if flag not in EXTRA_ARGS:
+            known = ", ".join(EXTRA_ARGS)
+            raise _refused(f"extra_args has {flag!r}; a conversation may have: {known}")
+    for name in (
+        *(*(chosen.tools or ()), *chosen.allowed_tools, *chosen.disallowed_tools),
+        *(*chosen.betas, chosen.fallback_model or ""),
+    ):
+        if name.startswith("-"):  # on the command line it would be something else
+            raise _refused(f"There is nothing that is called {name!r}")
+    return chosen
+
+
+def _set_in(options: ClaudeOptions) -> Iterable[str]:
+    usual = ClaudeOptions()
+    names = options.__struct_fields__
+    return (name for name in names if getattr(options, name) != getattr(usual, name))
+
+
+def _plain(value: Any) -> Any:
+    """Typed parts as they would come over a wire; hooks of a program stay what they are."""
+    match value:
+        case Hook():
+            return value
+        case Struct():
+            return msgspec.to_builtins(value)
+        case dict():
+            return {name: _plain(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case _:
+            return value
+
+
+def _refused(why: str) -> Refused:
+    return Refused("INVALID_PAYLOAD", f"{why}.")
+
+
+class Registry:
+    """What the application has given to an agent, by name. A conversation can only choose among it."""
+
+    def __init__(
+        self,
+        hooks: Sequence[Hook],
+        servers: Mapping[str, McpServer],
+        roots: Sequence[Path | str] | None,
+    ) -> None:
+        self._hooks = list(hooks)
+        self._servers = servers
+        self._roots = roots
+
+    def check(self, given: Any) -> dict[str, Any]:
+        """The options of a new conversation, as JSON. Raises Refused.
+
+        Hooks that a program hands over are kept under their names, for as long as this agent lives.
+        """
+        chosen = read_options(given)
+        chosen = structs.replace(chosen, hooks=[self._named(each) for each in chosen.hooks])
+        self.hooks(chosen, _refused)
+        self.servers(chosen, _refused)
+        try:
+            self.check_places(chosen)
+        except AgentGone as not_there:
+            raise Refused("INVALID_PAYLOAD", not_there.message) from None
+        kept: dict[str, Any] = msgspec.to_builtins(chosen)
+        return kept
+
+    def _named(self, given: Any) -> str:
+        if isinstance(given, str):
+            return given
+        if not isinstance(given, Hook):
+            raise _refused(f"{given!r} is no hook: name one, or make one with @hook(event)")
+        for known in self._hooks:
+            if known.name == given.name and known.event == given.event:
+                if known.run is not given.run:
+                    raise _refused(f"There is another hook {given.name!r} already")
+                return given.name
+        self._hooks.append(structs.replace(given, optional=True))
+        return given.name
+
+    def check_places(self, chosen: ClaudeOptions) -> None:
+        """Raises AgentGone where it may not look: a log may be from elsewhere."""
+        for place in chosen.add_dirs:
+            allowed_directory(place, self._roots)
+
+    def hooks(self, chosen: ClaudeOptions, problem: Callable[[str], Exception]) -> list[Hook]:
+        """Those of a conversation, in the order in which they are asked."""
+        _find("hook", chosen.hooks, {each.name for each in self._hooks}, problem)
+        return [hook for hook in self._hooks if not hook.optional or hook.name in chosen.hooks]
+
+    def servers(
+        self, chosen: ClaudeOptions, problem: Callable[[str], Exception]
+    ) -> dict[str, McpServer]:
+        """Those of a conversation."""
+        _find("MCP server", chosen.mcp_servers, self._servers.keys(), problem)
+        for helper in chosen.agents.values():
+            _find("MCP server", helper.mcp_servers or [], self._servers.keys(), problem)
+        return {
+            name: server
+            for name, server in self._servers.items()
+            if not server.optional or name in chosen.mcp_servers
+        }
+
+
+def _find(
+    what: str,
+    wanted: Iterable[str],
+    there: Iterable[str],
+    problem: Callable[[str], Exception],
+) -> None:
+    known = sorted(there)
+    for name in wanted:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise problem(f"There is no {what} {name!r} here; there is: {listed}")
+
+
+# --- onto what the agent was made with ----------------------------------------------------------
+
+
+def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
+    """The SDK's options of one conversation: its own, within those of the agent."""
+    changes: dict[str, Any] = {}
+    for name in ("effort", "fallback_model", "setting_sources", "skills"):
+        _set(changes, name, getattr(chosen, name))
+    for name in ("system_prompt", "output_format", "thinking", "sandbox"):
+        value = getattr(chosen, name)
+        _set(changes, name, msgspec.to_builtins(value) if isinstance(value, Struct) else value)
+    for name in (
+        *("strict_mcp_config", "include_hook_events", "forward_subagent_text"),
+        "enable_file_checkpointing",
+    ):
+        _set(changes, name, getattr(chosen, name) or None)
+    for name in ("max_turns", "max_budget_usd", "max_thinking_tokens"):
+        _set(changes, name, _least(getattr(options, name), getattr(chosen, name)))
+    if chosen.task_budget is not None:
+        total = _least((options.task_budget or {}).get("total"), chosen.task_budget)
+        changes["task_budget"] = {"total": total}
+    for name in ("disallowed_tools", "allowed_tools", "betas", "add_dirs"):
+        if getattr(chosen, name):
+            changes[name] = list(dict.fromkeys([*getattr(options, name), *getattr(chosen, name)]))
+    if chosen.tools is not None:
+        allowed = options.tools if isinstance(options.tools, list) else chosen.tools
+        changes["tools"] = [name for name in chosen.tools if name in allowed]
+    if chosen.agents:
+        changes["agents"] = {**_helpers(chosen), **(options.agents or {})}
+    if chosen.extra_args:
+        changes["extra_args"] = {**chosen.extra_args, **options.extra_args}
+    return replace(options, **changes)
+
+
+def _set(changes: dict[str, Any], name: str, value: Any) -> None:
+    if value is not None:
+        changes[name] = value
+
+
+def _least(agents: Any, own: Any) -> Any:
+    given = [each for each in (agents, own) if each is not None]
+    return min(given) if given else None
+
+
+def _helpers(chosen: ClaudeOptions) -> dict[str, Any]:
+    from claude_agent_sdk import AgentDefinition
+
+    return {
+        name: AgentDefinition(**msgspec.to_builtins(helper))
+        for name, helper in chosen.agents.items()
+    }

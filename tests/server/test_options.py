@@ -1,0 +1,106 @@
+"""Which options of an agent a client may choose, and that none of them is a command or code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.server.serving import Serving, serving
+from turnwire.agents.claude import ClaudeAgent, StdioServer, option_types
+from turnwire.agents.claude.hooks import HookCall, hook
+from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
+
+
+@hook("PreToolUse", optional=True)
+def careful(call: HookCall) -> None:
+    pass
+
+
+def claude(place: Path) -> ClaudeAgent:
+    docs = StdioServer(command="docs", optional=True)
+    env = claude_environment("http://127.0.0.1:9", place)
+    return ClaudeAgent(hooks=[careful], mcp_servers={"docs": docs}, env=env)
+
+
+async def begin(server: Serving, token: str, options: Any) -> tuple[int, Any]:
+    async with server.http(token) as http:
+        body = {"agent": "claude", "options": options}
+        answer = await http.post("/api/conversations", json=body)
+        return answer.status_code, answer.json()
+
+
+ANYONE: list[dict[str, Any]] = [
+    {"hooks": ["careful"], "mcp_servers": ["docs"]},
+    {"max_turns": 3, "output_format": {"type": "json_schema", "schema": {"type": "object"}}},
+    {"agents": {"a": {"description": "d", "prompt": "p"}}},
+]
+OWNER: list[dict[str, Any]] = [
+    {"allowed_tools": ["Bash"]},
+    {"sandbox": {"enabled": True}},
+]
+NOBODY: list[dict[str, Any]] = [
+    {"mcp_servers": {"evil": {"command": "rm"}}},
+    {"mcp_servers": ["evil"]},
+    {"hooks": ["os:system"]},
+    {"hooks": [{"run": "os:system"}]},
+    {
+        "agents": {
+            "a": {"description": "d", "prompt": "p", "mcpServers": [{"x": {"command": "rm"}}]}
+        }
+    },
+    {"env": {"PATH": "/evil"}},
+    {"cli_path": "/evil"},
+    {"settings": "{}"},
+    {"plugins": []},
+    {"add_dirs": ["/etc"]},
+    {"setting_sources": ["user"]},
+    {"extra_args": {"settings": "x"}},
+    {"system_prompt": {"type": "file", "path": "/etc/passwd"}},
+]
+
+
+async def test_a_client_chooses_among_what_the_application_has_registered(tmp_path: Path) -> None:
+    """CVE-2026-31975: no command of a client's, whoever it is."""
+    async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
+        ann = await server.token_of("ann")
+        for options in ANYONE:
+            assert (await begin(server, ann, options))[0] == 201, options
+        for options in OWNER:
+            status, said = await begin(server, ann, options)
+            assert status == 400
+            assert "that you may choose; there is: agents, disallowed_tools" in str(said)
+            assert (await begin(server, server.token, options))[0] == 201, options
+        for options in NOBODY:
+            for token in (ann, server.token):
+                status, said = await begin(server, token, options)
+                assert (status, said["error"]["code"]) == (400, "INVALID_PAYLOAD"), options
+
+
+async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> None:
+    owners = [*option_types.FOR_ANYONE, *option_types.FOR_OWNER]
+    async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
+        for user, there in (("ann", option_types.FOR_ANYONE), (None, owners)):
+            async with server.http(await server.token_of(user)) as http:
+                [agent] = (await http.get("/api/agents")).json()["agents"]
+                assert agent["options"] == there
+
+
+async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_path: Path) -> None:
+    schema = {"type": "object", "properties": {"beans": {"type": "integer"}}}
+    form = {"output_format": {"type": "json_schema", "schema": schema}}
+    beans = {"beans": 3}
+    async with ModelApi(Say([ToolUse("StructuredOutput", beans, id="form_1")])) as api:
+        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path / "home"))
+        async with serving(tmp_path, agents={"claude": agent}, roots=[str(tmp_path)]) as server:
+            async with server.rpc() as rpc:
+                name = (await rpc.join(provider="claude", options=form))["conversation"]
+                said = [frame["data"] for frame in await rpc.query("count")]
+                assert said[-1]["type"] == "result"
+                assert said[-1]["structured_output"] == beans
+            async with server.rpc() as later:
+                await later.join(name)
+                again = await later.said("result")
+                assert again["structured_output"] == beans
+            async with server.client(name) as client:
+                [turn] = client.view().turns
+                assert turn.end.structured_output == beans
