@@ -61,6 +61,7 @@ class ClaudeSession(LocalSession):
         self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
         self._gate = questions.Gate(hold)
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
+        self._beside: str | None = None  # what the model is to hear with the next answer
         self._adapter = claude.ClaudeStreamAdapter()
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
@@ -127,23 +128,28 @@ class ClaudeSession(LocalSession):
         """A person's answers and decisions."""
         self._check_open()
         words: list[Reply] = []
+        as_results: list[Reply] = []
         for reply in replies:
             if reply.kind == "permission":
                 self._decide(reply)
                 continue
-            if in_words := resumed and not self._resumes:
-                words.append(reply)  # the process that asked was lost before it put it aside
-            else:
-                self._gate.give(reply)
+            # Of a process that is gone only its own question comes back, and if it was put aside.
+            lost = not self._resumes or reply.parent_tool_use_id is not None
+            in_words = resumed and lost
+            (words if in_words else as_results).append(reply)
             if resumed and in_words != reply.in_words:
                 self._tell_delivery(reply, "prompt" if in_words else "tool_result")
         self._resumes = False
-        if words:
+        given = [reply.answer for reply in words if reply.decision != "deny"]
+        if words and not as_results:
             names = ":".join(reply.request_id for reply in words)
-            given = [reply.answer for reply in words if reply.decision != "deny"]
             said: list[Content] = [TextContent(answers.in_words(given))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
+        elif given:
+            self._beside = answers.in_words(given)
+        for reply in as_results:
+            self._gate.give(reply)
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
@@ -366,7 +372,8 @@ class ClaudeSession(LocalSession):
             return questions.deny(reply.reason or "The question was cancelled.")
         if asked.get("tool_name") == questions.TOOL:  # it asks for the answer when it runs
             self._answered[call] = reply
-        return questions.allow(reply, tool_input)
+        beside, self._beside = self._beside, None
+        return questions.allow(reply, tool_input, beside)
 
     def _question(
         self, call: str, tool: str, tool_input: Any, agent_id: str | None
