@@ -167,7 +167,8 @@ class Model:
 
     def check_answers(self, before: Conversation, happened: i.Input, after: Conversation) -> None:
         """An answer stays until the agent shows that it has it; one that a running turn's agent
-        died with is given to another one at once, the first time.
+        died with is given to another one at once, the first time. What another turn has left is
+        for the next prompt.
         """
         turn = before.turn
         kept = {reply.request_id for reply in after.replies}
@@ -175,7 +176,8 @@ class Model:
             assert {reply.request_id for reply in before.replies} <= kept, "an answer is not lost"
         if not isinstance(happened, i.AgentLost) or turn is None or turn.phase != "running":
             return
-        answers = {reply.request_id for reply in before.replies}
+        own = [r for r in before.replies if turn.origin == "resume" or not r.in_words]
+        answers = {reply.request_id for reply in own}
         if turn.ending is None and answers - self.died_with:
             assert after.turn is not None
             assert after.turn.turn_id == turn.turn_id, "its turn goes on"

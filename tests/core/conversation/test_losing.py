@@ -162,7 +162,9 @@ def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
     assert bool(talk.state.replies) is (how != "prompt"), "in words it has it when it goes on"
 
 
-def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_until_it_shows() -> None:
+def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_until_it_shows() -> (
+    None
+):
     talk = suspended()
     talk.answer()
     talk.news("answer_delivered", request_id="q1", delivered_as="tool_result").starts()
@@ -203,7 +205,7 @@ def test_where_it_cannot_be_a_result_there_it_is_told_in_words() -> None:
     talk = asking()
     talk.answer()
     talk.forget().lose_agent()
-    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.told == ["result q1: blue", "news: answer_delivered", "turn 1 begins: resume"]
     assert talk.commands == ["resume q1=blue"]
 
 

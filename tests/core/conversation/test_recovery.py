@@ -146,7 +146,7 @@ def test_an_answer_that_the_agent_may_not_have_had_is_given_again() -> None:
     talk = asking()
     talk.answer("q1", "blue")
     talk.forget().restart()
-    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.told == ["result q1: blue", "news: answer_delivered", "turn 1 begins: resume"]
     assert talk.commands == ["resume q1=blue"]
 
 

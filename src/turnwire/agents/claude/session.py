@@ -71,6 +71,7 @@ class ClaudeSession(LocalSession):
         # What waits until it is known who died of a stop.
         self._late: list[NormalizedStreamEvent] | None = None
         self._closing = False
+        self._has_background = False
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
         self._muted.set()
@@ -193,7 +194,9 @@ class ClaudeSession(LocalSession):
         ended: list[EndedProcess] = []
         process = self._transport.process if self._transport else None
         if process is not None:
-            idle = not self._turn.is_busy and not self._resumes
+            # What works in the background would speak of its end, in the place of the answer to a
+            # question that was put aside.
+            idle = not (self._turn.is_busy or self._resumes or self._has_background)
             if idle:
                 process.hang_up()
             ended = await process.end(leave=_LEAVE if idle else 0.0)
@@ -337,7 +340,8 @@ class ClaudeSession(LocalSession):
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._last_error = "; ".join(message.errors or []) or message.result
             case system.BackgroundTasksChanged(tasks=tasks):
-                self._gate.set_background(working=bool(tasks))
+                self._has_background = bool(tasks)
+                self._gate.set_background(working=self._has_background)
             case _:
                 pass
 

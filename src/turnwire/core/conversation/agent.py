@@ -143,9 +143,10 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
     turn = d.turn
     if turn is None:
         return
-    if event.origin not in _BY_A_PERSON and turn.origin == "user":
+    waits = turn.origin == "user" or (turn.origin == "resume" and bool(d.replies))
+    if event.origin not in _BY_A_PERSON and waits:
         # The agent was at something of its own when it was handed this turn, which comes now.
-        close_work(d, _end_of(event))
+        close_work(d, _end_of(event), goes_on=turn.stopping is None)
         d.turn = structs.replace(turn, meanwhile=_end_of(event))
         if turn.stopping is None:
             d.phase("starting")
@@ -160,6 +161,7 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
         d.commands.append(CloseAgent())
         wake(d)  # if the answer was faster
     else:
+        _goes_on(d, None)
         processes = event.processes if isinstance(event, ev.TurnCompleted) else []
         d.turn = structs.replace(turn, ending=_end_of(event), processes=processes)
 

@@ -108,7 +108,10 @@ def suspend_turn(d: Draft, by: str) -> None:
     """The agent is gone and a question is open: it stays open, everything else ends."""
     assert d.turn is not None
     agent_gone(d, by)
-    tell_in_words(d, lambda reply: not survives(d, reply.parent_tool_use_id))
+    lost = [r for r in d.replies if not r.in_words and not survives(d, r.parent_tool_use_id)]
+    tell_in_words(d, lambda reply: reply in lost)
+    for reply in lost:
+        d.tell_delivery(reply)  # when it was accepted its agent was still there
     close_tools(d, f"interrupted: {by}", background=True)
     d.turn = structs.replace(d.turn, phase="suspended", ending=None)
     d.move("turn_suspended")
@@ -179,20 +182,26 @@ def close_agent(d: Draft, by: str) -> None:
 # --- the end ------------------------------------------------------------------------------------
 
 
-def close_work(d: Draft, end: TurnEnd, gone: str | None = None) -> None:
-    """Nothing that was asked or called stays open, but for background work with a live agent."""
+def close_work(d: Draft, end: TurnEnd, gone: str | None = None, *, goes_on: bool = False) -> None:
+    """Nothing that was asked or called stays open, but for background work with a live agent.
+
+    What was answered stays with a turn that goes on.
+    """
     cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
     turn = d.turn
     assert turn is not None
-    if gone is None:  # an agent that lives has what it has shown
-        d.replies = [reply for reply in d.replies if not reply.shown]
-    if turn.stopping is not None or (gone is not None and turn.ending is None):
+    if not goes_on:
+        _close_answers(d, turn, gone)
+    why = "interrupted" if end.interrupted else "no result: the turn ended"
+    close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
+
+
+def _close_answers(d: Draft, turn: Turn, gone: str | None) -> None:
+    if turn.stopping is not None or gone is not None:
         keep_answers(d)
     else:
         # A turn of the agent's own began without the words that a turn before it has left.
         d.replies = [reply for reply in d.replies if reply.in_words and turn.origin == "agent"]
-    why = "interrupted" if end.interrupted else "no result: the turn ended"
-    close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
 
 
 def finish_turn(
