@@ -36,9 +36,6 @@ async def begin(
     agent = service.engine.agents.get(name)
     if agent is not None:
         able = agent.capabilities
-        if new.model is not None and new.model not in able.models:
-            there = ", ".join(able.models) or "none"
-            raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
         for option in new.options:
             if option not in able.options:
                 said = f"{name} has no option {option!r} that a client may choose."

@@ -149,7 +149,12 @@ class Stage:
         await self.store.close()
         check_log(self.place / "turnwire.db")
         check_view(self.seen.view(), views[TALK])
-        check_said(self.api, list(views.values()), all_of_it=self.all_is_heard)
+        check_said(
+            self.api,
+            list(views.values()),
+            all_of_it=self.all_is_heard,
+            refused=[str(data["tool_use_id"]) for data in self.news("question_refused")],
+        )
         assert not programs(), "no process is left"
 
     # --- what tests do ------------------------------------------------------------------------
@@ -188,6 +193,11 @@ class Stage:
         """Until nothing runs, if something does."""
         if (await self.talk.status()).running:
             await self.seen.until(f.SessionState, lambda frame: not frame.payload.running)
+
+    def news(self, subtype: str) -> list[dict[str, Any]]:
+        """What was told about the session."""
+        told: list[p.SystemNews] = [frame.payload for frame in self.seen.of(f.SessionSystemEvent)]
+        return [each.data for each in told if each.subtype == subtype]
 
     @property
     def text(self) -> list[str]:

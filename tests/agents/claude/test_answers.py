@@ -22,7 +22,6 @@ from tests.agents.claude.test_killed import killed_server, start_again
 from tests.agents.claude.wire import ASKS, HAS_RESULT, IS_ASIDE, PUTS_ASIDE, Moment
 from tests.engine.watching import Watcher
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
 from turnwire.testing.model_api import Hold, Say, Text, ToolUse
 from turnwire.testing.model_api.server import Answer
 
@@ -52,8 +51,7 @@ async def goes_on(it: Stage) -> None:
 
 
 def deliveries(it: Stage) -> list[dict[str, str]]:
-    news: list[p.SystemNews] = [frame.payload for frame in it.seen.of(f.SessionSystemEvent)]
-    told = [each.data for each in news if each.subtype == "answer_delivered"]
+    told = it.news("answer_delivered")
     return [{name: data[name] for name in ("request_id", "delivered_as")} for data in told]
 
 

@@ -167,8 +167,9 @@ def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_unti
 ):
     talk = suspended()
     talk.answer()
-    talk.news("answer_delivered", request_id="q1", delivered_as="tool_result").starts()
-    assert talk.speaks().state.replies
+    for call in ("q1", "q9"):
+        talk.news("answer_delivered", request_id=call, delivered_as="tool_result")
+    assert talk.starts().speaks().state.replies
     assert talk.gets("q1", "blue").speaks().state.replies == []
 
 

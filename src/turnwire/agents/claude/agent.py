@@ -29,7 +29,8 @@ class ClaudeAgent:
 
     `options` are the SDK's own ClaudeAgentOptions, or a mapping of some of them. `hold` is how many
     seconds a question is kept in the process before it is put aside; `roots` are the folders that
-    conversations may work in; `limits` what one of them may use of the machine.
+    conversations may work in; `limits` what one of them may use of the machine; `models` the names
+    that a conversation may choose from, beside `default`.
     """
 
     name = "claude"
@@ -54,8 +55,11 @@ class ClaudeAgent:
         start_seconds: float = 60.0,
         grace: float = 3.0,
         record: Path | str | None = None,
+        models: Sequence[str] | None = None,
     ) -> None:
         self._given = options
+        if models is not None:
+            self.capabilities = structs.replace(self.capabilities, models=["default", *models])
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")

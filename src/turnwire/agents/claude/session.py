@@ -15,6 +15,7 @@ from turnwire.agents.claude import questions
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.second import ONE_AT_A_TIME, SecondQuestions
 from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.claude.turn import TurnWatch
@@ -38,7 +39,6 @@ _log = logging.getLogger("turnwire.claude")
 _MOST = 2048  # events that may wait for the reader before the program waits for it
 _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 _FORGOTTEN = "No conversation found"  # so the program says it
-_ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
 class Forgotten(AgentGone):
@@ -60,6 +60,7 @@ class ClaudeSession(LocalSession):
         self._name = native_session_id
         self._chosen = {"model": model, "permission_mode": permission_mode or "default"}
         self._gate = questions.Gate(hold)
+        self._second = SecondQuestions()
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._beside: str | None = None  # what the model is to hear with the next answer
         self._adapter = claude.ClaudeStreamAdapter()
@@ -267,7 +268,10 @@ class ClaudeSession(LocalSession):
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
-                events += self._adapter.feed(line)  # most lines are these
+                fed = self._adapter.feed(line)  # most lines are these
+                if self._second.is_open:
+                    fed = [each for event in fed for each in self._second.follow(event)]
+                events += fed
                 continue
             if is_for_sdk(line.message):
                 for_sdk.append(line.raw)
@@ -328,7 +332,8 @@ class ClaudeSession(LocalSession):
         if ends:
             self._gate.turn_ended()
         if self._muted.is_set():
-            return [self._turn.follow(event) for event in events]
+            told = [each for event in events for each in self._second.follow(event)]
+            return [self._turn.follow(event) for event in told]
         if ends:
             self._muted.set()  # that was the end of the turn that nobody wanted
         return []
@@ -366,7 +371,9 @@ class ClaudeSession(LocalSession):
         call = str(tool_use_id or asked.get("tool_use_id"))
         tool_input, agent_id = asked.get("tool_input"), asked.get("agent_id")
         if not self._gate.admits(call):
-            return questions.deny(_ONE_AT_A_TIME)
+            self._say(*self._second.refused(call))
+            return questions.deny(ONE_AT_A_TIME)
+        self._say(*(self._turn.follow(event) for event in self._second.admitted(call)))
         if not self._resumes and self._turn.runs:
             self._say(self._question(call, str(asked.get("tool_name")), tool_input, agent_id))
         reply = await self._gate.wait(call, can_defer=agent_id is None and not self._resumes)
