@@ -57,7 +57,9 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
     assert second.follow(first) == [first], "it may be told again"
     assert second.follow(work) == [work]
     assert second.follow(later) == []
-    result = UserMessage("claude", "s", None, None, [ToolResultBlock("q1", "x")], "tool")
+    result = UserMessage(
+        "claude", "s", None, None, [ToolResultBlock("q1", "x", False, "completed")], "tool"
+    )
     assert second.follow(result) == [result]
     assert second.admitted("q2") == [later], "the first one has its answer"
     assert second.admitted("q2") == second.refused("q2") == []
