@@ -43,6 +43,7 @@ __all__ = [
     "InboxItem",
     "NativeFork",
     "NewConversation",
+    "OverQuota",
     "Owned",
     "Receipt",
     "RequestRow",
@@ -223,6 +224,10 @@ class Conflict(TurnwireError):
     """It contradicts what is stored: numbers with a gap, a name that is taken, a request that has
     ended. Nothing of it was kept, and it would be refused again.
     """
+
+
+class OverQuota(TurnwireError):
+    """A user would keep more than may be kept. Nothing was; `data` has what is `kept` already."""
 
 
 class Damaged(TurnwireError):
@@ -577,7 +582,12 @@ class Store(Protocol):
         at: str,
         user: str | None = None,
         conversation_id: str | None = None,
-    ) -> None: ...
+        quota: int | None = None,
+    ) -> None:
+        """Keep it. With a `quota`, all blobs of this user together have no more bytes than that,
+        however many come at once. Raises OverQuota.
+        """
+
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None: ...
     async def blob(self, blob_id: str) -> BlobRow | None:
         """The same without its bytes."""

@@ -72,6 +72,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     max_depth: int = 64  # of the objects and lists in one another in it
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
     max_blob_bytes: int = 10_000_000
+    max_user_blob_bytes: int = 1_000_000_000  # of all blobs of one user; the owner has no limit
     buffer_bytes: int = 1 << 20  # that may wait for a slow client
     frames_per_second: float = 50.0  # of one client, in the long run
     frames_at_once: int = 200  # and in a burst

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
+from msgspec import Raw
 
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.local import LocalSession
@@ -94,6 +98,11 @@ class _Session(LocalSession):
                 self._call("call-r", "Read", {"path": "x"})
                 self._result("call-r", rest)
                 self._finish()
+            case "background":
+                self._news("task_started", task_id="task", is_backgrounded=True)
+                self._finish()
+                self._news("task_notification", task_id="task", status="completed")
+                asyncio.get_running_loop().call_later(0.3, self._report, rest)
             case "retract":
                 self._begin(rest + "\n\nand more")
                 self._say(ev.MessageDiscarded(*WHOSE, self._message, 0, "abandoned"))
@@ -146,6 +155,16 @@ class _Session(LocalSession):
     def _result(self, call: str, text: str, is_error: bool = False) -> None:
         block = ToolResultBlock(call, text, is_error, "failed" if is_error else "completed")
         self._say(ev.UserMessage(*WHOSE, [block], "tool"))
+
+    def _news(self, subtype: str, **data: Any) -> None:
+        raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **data}))
+        self._say(ev.SystemEvent(*WHOSE, subtype, raw))
+
+    def _report(self, text: str) -> None:
+        """Of work that was over as soon as its turn was, and not at once."""
+        self._say(ev.TurnStarted(*WHOSE))
+        self._tell(text)
+        self._finish()
 
     def _finish(self) -> None:
         self._say(

@@ -57,8 +57,8 @@ def home(tmp_path: Path) -> Path:
 def tell(home: Path) -> Tell:
     """Run a command that keeps its conversations there, in this process: no terminal is near."""
 
-    def tell(*args: str | Path, stdin: bytes = b"") -> Result:
-        env = {"TURNWIRE_DATA_DIR": str(home)}
+    def tell(*args: str | Path, stdin: bytes = b"", **environ: str) -> Result:
+        env = {"TURNWIRE_DATA_DIR": str(home), **environ}
         return CliRunner().invoke(main, [str(arg) for arg in args], input=stdin, env=env)
 
     return tell

@@ -128,7 +128,12 @@ class TestWithoutATerminal:
         assert "\x1b" not in said
 
         given = json.dumps({"Which size?": "2", "Which extras?": ["milk", "ice"]})
-        answered = tell("answer", name, given)
+        refused = tell("answer", name, given)
+        assert refused.exit_code == 2
+        assert (
+            "with 'scripted', which is none of Turnwire's own agents. Say where" in refused.stderr
+        )
+        answered = tell("answer", name, given, TURNWIRE_AGENT=SCRIPTED)
         assert answered.exit_code == 0
         assert "Answered: {'Which size?': 'large', 'Which extras?': ['milk', 'ice']}" in (
             answered.stdout
@@ -163,7 +168,7 @@ class TestWhatCannotBeAnswered:
         ],
     )
     def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Tell) -> None:
-        answered = tell("answer", waiting, *args)
+        answered = tell("answer", waiting, *args, TURNWIRE_AGENT=SCRIPTED)
         assert answered.exit_code == 2
         assert said in answered.stderr
         assert len(lines(tell("inbox", "--json"))) == 1

@@ -102,9 +102,10 @@ def test_what_cannot_be_run_says_what_to_do(args: list[str], said: str, tell: Te
 
 
 def test_an_agent_cannot_be_changed_in_the_middle(talked: str, tell: Tell) -> None:
-    ran = tell("run", "--conversation", talked, "--agent", "demo", "x")
+    ran = tell("run", "--conversation", talked, "--agent", "replay", "x")
     assert ran.exit_code == 2
-    assert f"this conversation is with {QUICK}. To talk to demo, start another: " in (ran.stderr)
+    assert "this conversation is with demo. To talk to replay, start another: " in ran.stderr
+    assert tell("run", "--conversation", talked, "--agent", QUICK, "x").exit_code == 0
 
 
 # --- the data directory -------------------------------------------------------------------------

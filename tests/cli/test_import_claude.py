@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -466,6 +467,37 @@ def test_an_import_that_was_killed_goes_on_where_it_was(
     [one] = bring(tell, home)["conversations"]
     assert (one["entries"], one["refused"]) == (2, None)
     assert words(log(tell, one["conversation_id"])) == ["hi", "Hello.", "more", "More."]
+
+
+def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
+    tell: Tell, history: History, home: Path
+) -> None:
+    sessions = [f"5e55-000{number}" for number in range(3)]
+    for number, session in enumerate(sessions):
+        told = [user("u", None, "hello"), model("a", "u", "hi")]
+        path = history.write(*told, session=session)
+        if number == 1:  # a pipe: so the test knows when it is at this one
+            content = path.read_bytes()
+            path.unlink()
+            os.mkfifo(path)
+        os.utime(path, (number, number))
+    env = {**os.environ, "TURNWIRE_DATA_DIR": str(home)}
+    command = [*TURNWIRE, "import", "--from", "claude"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
+        pipe = history.folder / f"{sessions[1]}.jsonl"
+        with pipe.open("wb") as writing:  # when it reads
+            ran.send_signal(signal.SIGINT)
+            writing.write(content)
+        out, err = ran.communicate(timeout=60)
+    assert ran.returncode == 130
+    assert b"2 conversations imported" in out
+    assert err.decode() == (
+        "turnwire: stopped. What was imported is whole; the rest is left. "
+        "Go on: turnwire import --from claude\n"
+    )
+    assert [each["turns"] for each in lines(tell("list", "--json"))] == [1, 1]
+    pipe.unlink()
+    assert "1 conversation imported" in tell("import", "--from", "claude").stdout
 
 
 def test_a_person_sees_how_far_it_is(history: History, home: Path) -> None:

@@ -233,6 +233,14 @@ def test_background_work_is_waited_for_and_reported(home: Path) -> None:
     assert "The background work is done: 3 places in 1,024 files." in shown
 
 
+def test_background_work_that_is_over_with_its_turn_is_reported_as_well(home: Path) -> None:
+    with Terminal("run", "--agent", SCRIPTED, "background Found it.", home=home) as terminal:
+        assert terminal.end() == 0
+        shown = terminal.screen.text
+    assert "Found it." in shown
+    assert shown.count("$0.25") == 2, "the report has its own figures"
+
+
 def test_a_failure_says_what_to_do_next(home: Path) -> None:
     with Terminal("run", "--agent", QUICK, "error", home=home) as terminal:
         assert terminal.end() == 1

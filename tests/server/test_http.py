@@ -357,6 +357,11 @@ def test_blobs(tmp_path: Path) -> None:
             assert (await hers.get(f"/api/blobs/{own['blob_id']}")).status_code == 404
             theirs = await his.post(f"/api/blobs?conversation={name}", content=PNG, headers=png)
             assert theirs.status_code == 404
+            more = await his.post("/api/blobs", content=bytes(950), headers=png)
+            assert (more.status_code, more.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+            assert "more than 1,000. Delete" in more.json()["error"]["message"]
+            assert more.json()["error"]["data"] == {"kept": len(PNG), "quota": 1000}
+            assert (await http.post("/api/blobs", content=bytes(950), headers=png)).is_success
         large = await http.post("/api/blobs", content=bytes(2000), headers=png)
         assert (large.status_code, large.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
         for odd in ("", "nonsense", "image/png\x01", "a/b/c"):
@@ -366,7 +371,7 @@ def test_blobs(tmp_path: Path) -> None:
         for path in ("../../etc/passwd", "..%2f..%2fetc%2fpasswd", "none"):
             assert (await http.get(f"/api/blobs/{path}")).status_code == 404
 
-    play(tmp_path, scene, max_blob_bytes=1000)
+    play(tmp_path, scene, max_blob_bytes=1000, max_user_blob_bytes=1000)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 from turnwire.errors import TurnwireError
 from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
 
-__all__ = ["UnknownAgent", "chosen", "default", "make", "names"]
+__all__ = ["UnknownAgent", "chosen", "default", "find", "make", "name_of", "names"]
 
 _AGENTS = {
     "claude": "turnwire.agents.claude:ClaudeAgent",
@@ -48,6 +48,24 @@ def make(name: str, **options: Any) -> Agent:
     return agent
 
 
+def name_of(given: str, agent: Agent) -> str:
+    """What conversations call an agent that was asked for in these words: its own name."""
+    return agent.name if ":" in given else given
+
+
+def find(name: str, known: Sequence[str] = ()) -> Agent:
+    """The agent that a conversation is with: one of those `known` as `module:attribute`, or of ours."""
+    for where in known:
+        if ":" in where and (agent := make(where)).name == name:
+            return agent
+    if ":" not in name and name not in _AGENTS:
+        raise UnknownAgent(
+            f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
+            "it is: TURNWIRE_AGENT=module:attribute."
+        )
+    return make(name)
+
+
 def default() -> tuple[str, str | None]:
     """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why."""
     why = make("claude").unavailable()
@@ -74,7 +92,7 @@ def chosen(
             if is_asked_for:
                 raise
             agent = _Missing(name, missing.message)
-        own_names[name] = agent.name if ":" in name else name
+        own_names[name] = name_of(name, agent)
         agents[own_names[name]] = agent
     if ":" in usual and usual not in own_names:
         agent = make(usual, **given.pop(usual, {}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,9 +86,13 @@ async def _import(home: Home, path: Path) -> tuple[str, int]:
         name = new_id()
         try:
             return name, await _add(store, name, first, lines, path)
-        except BaseException:  # also Ctrl-C: half a conversation must not stay
+        except BaseException as stopped:  # half a conversation must not stay
             if await store.conversation(name) is not None:
                 await store.delete(name)
+            if isinstance(stopped, asyncio.CancelledError):  # by Ctrl-C
+                said = "turnwire: stopped. Nothing was imported. Try again: "
+                again = home.command("import", readable(str(path)))
+                click.echo(f"{said}{again}", err=True)
             raise
 
 

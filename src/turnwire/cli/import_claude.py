@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.home import Home, run_async
+from turnwire.cli.stopping import STOPPED, Stop
 from turnwire.cli.words import counted, plain, some
 from turnwire.errors import TurnwireError
 
@@ -28,7 +30,8 @@ _SHOWN = 20  # bad lines
 def import_claude(home: Home, project: Path | None, leaf: str | None, *, as_json: bool) -> None:
     """All sessions, those of a project, or the one with a leaf."""
     files = _find(project)
-    brought, bad = run_async(_import(home, files, leaf))
+    stop = Stop()
+    brought, bad = run_async(_import(home, files, leaf, stop))
     for each in bad[:_SHOWN]:
         place = f"{each.path}:{each.line}" if each.line else each.path
         click.echo(f"turnwire: {place}: {each.why}. Left out.", err=True)
@@ -38,6 +41,11 @@ def import_claude(home: Home, project: Path | None, leaf: str | None, *, as_json
         _print_json(brought, bad)
     else:
         _print(home, brought)
+    if stop.wanted:
+        said = "turnwire: stopped. What was imported is whole; the rest is left. Go on: "
+        where = [] if project is None else ["--project", str(project)]
+        click.echo(said + home.command("import", "--from", "claude", *where), err=True)
+        raise SystemExit(STOPPED)
 
 
 def _find(project: Path | None) -> list[SessionFile]:
@@ -67,7 +75,7 @@ def _find(project: Path | None) -> list[SessionFile]:
 
 
 async def _import(
-    home: Home, files: list[SessionFile], leaf: str | None
+    home: Home, files: list[SessionFile], leaf: str | None, stop: Stop
 ) -> tuple[list[Brought], list[BadRecord]]:
     from turnwire.agents.claude.history import BadRecord, read_session
     from turnwire.cli.conversations import every_conversation
@@ -75,7 +83,7 @@ async def _import(
     brought: list[Brought] = []
     bad: list[BadRecord] = []
     is_found = leaf is None
-    async with home.store(create=True) as store:
+    async with home.store(create=True) as store, stop:
         rows = [*await every_conversation(store), *await every_conversation(store, archived=True)]
         known = {row.native_session_id: row.conversation_id for row in rows}
         on_screen = sys.stderr is not None and sys.stderr.isatty()  # None where it is closed
@@ -84,6 +92,10 @@ async def _import(
             length=total, label="Importing", file=sys.stderr, hidden=not on_screen
         ) as bar:
             for file in files:
+                await asyncio.sleep(0)  # let Ctrl-C be heard: files are read without waiting
+                if stop.wanted:
+                    is_found = True  # nobody has looked to the end
+                    break
                 try:
                     session = read_session(file, bar.update)
                 except OSError as problem:

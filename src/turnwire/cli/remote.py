@@ -82,7 +82,7 @@ async def come_in(
     """
     from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.there import There
-    from turnwire.cli.live.visit import open_engine
+    from turnwire.cli.live.visit import known_agent, open_engine
     from turnwire.server.place import find_server
 
     name = row.conversation_id
@@ -90,7 +90,7 @@ async def come_in(
         async with client_of(home).conversation(name, last_sequence=row.head) as there:
             yield There(name, there), true_row(row).state.requests
         return
-    async with open_engine(store, row.agent) as engine:
+    async with open_engine(store, row.agent, known_agent(row.agent)) as engine:
         talk = await engine.open(name)
         status = await take_over(talk, home)
         yield Here(engine, talk), status.requests

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from turnwire.cli.live.session import Session
     from turnwire.cli.live.view import View
     from turnwire.core.status import TurnEnd
-    from turnwire.ports import ConversationRow, Store
+    from turnwire.ports import Agent, ConversationRow, Store
 
 __all__ = ["command"]
 
@@ -72,15 +72,19 @@ async def _run(
 ) -> int:
     from turnwire.cli.live.conversing import Here
     from turnwire.cli.live.view import open_view
-    from turnwire.cli.live.visit import open_engine, visit
+    from turnwire.cli.live.visit import known_agent, open_engine, visit
 
     place = _directory(cwd)
     async with home.store(create=conversation is None) as store:
         row = None if conversation is None else await _existing(store, conversation, agent, home)
-        name, why = (row.agent, None) if row else _whom(agent)
+        if row is not None:
+            name, why = row.agent, None
+            partner = known_agent(name, *([agent] if agent else []))
+        else:
+            name, partner, why = _whom(agent)
         begun = new_id()
         try:
-            async with open_engine(store, name) as engine:
+            async with open_engine(store, name, partner) as engine:
                 with open_view(as_json=as_json) as view:
                     if why is not None:
                         _tell_stand_in(view, f"This is the {name} agent. {why}")
@@ -117,20 +121,24 @@ async def _existing(
     store: Store, conversation: str, agent: str | None, home: Home
 ) -> ConversationRow:
     row = await find(store, conversation, home)
-    if agent is not None and agent != row.agent:
+    wanted = row.agent if agent in (None, row.agent) else _whom(agent)[0]
+    if wanted != row.agent:
         raise TurnwireError(
-            f"this conversation is with {row.agent}. To talk to {agent}, start another: "
-            f"{home.command('run', '--agent', agent)}"
+            f"this conversation is with {row.agent}. To talk to {wanted}, start another: "
+            f"{home.command('run', '--agent', str(agent))}"
         )
     return row
 
 
-def _whom(agent: str | None) -> tuple[str, str | None]:
-    """The agent to talk to, and, where it stands in for another one, why."""
+def _whom(agent: str | None) -> tuple[str, Agent, str | None]:
+    """The agent to talk to, by its own name, and, where it stands in for another one, why."""
     from turnwire.agents import registry
 
-    given = agent or os.environ.get(_VARIABLE)
-    return (given, None) if given else registry.default()
+    given, why = agent or os.environ.get(_VARIABLE), None
+    if not given:
+        given, why = registry.default()
+    partner = registry.make(given)
+    return registry.name_of(given, partner), partner, why
 
 
 def _tell_stand_in(view: View, words: str) -> None:

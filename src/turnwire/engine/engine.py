@@ -36,7 +36,7 @@ from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.talk import Talk
-from turnwire.engine.valid import check_mode, valid
+from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import (
     Agent,
     AgentCapabilities,
@@ -215,6 +215,8 @@ class Engine:
         chosen = rules or self.settings.options
         if not isinstance(chosen, Options):
             raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
+        if model is not None:
+            check_model(known.capabilities, model)
         if permission_mode is not None:
             check_mode(known.capabilities, permission_mode)
         own: Any = {} if options is None else options

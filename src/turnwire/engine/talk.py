@@ -19,7 +19,7 @@ from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.asks import Answer
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
-from turnwire.engine.valid import check_mode, valid
+from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import ConversationRow
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ class Talk:
         if model is None and _DEFAULT not in able.models:
             raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
         chosen = _DEFAULT if model is None else model
+        check_model(able, chosen)
         asked = i.Chose(at=0, model=chosen, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 

@@ -11,9 +11,16 @@ from msgspec import Struct
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentCapabilities
 
-__all__ = ["check_mode", "valid"]
+__all__ = ["check_mode", "check_model", "valid"]
 
 T = TypeVar("T", bound=Struct)
+
+
+def check_model(able: AgentCapabilities, model: str) -> None:
+    """Raises Refused where the agent does not list this model."""
+    if model not in able.models:
+        known = ", ".join(able.models) or "none"
+        raise Refused("INVALID_PAYLOAD", f"There is no model {model!r}. There is: {known}.")
 
 
 def check_mode(able: AgentCapabilities, mode: str) -> None:

@@ -47,9 +47,6 @@ async def begin(
     agent = service.engine.agents.get(name)
     if agent is not None:
         able = agent.capabilities
-        if new.model is not None and new.model not in able.models:
-            there = ", ".join(able.models) or "none"
-            raise Refused("INVALID_PAYLOAD", f"`model` is {new.model!r}; there is: {there}.")
         choice = options_for(able, who)
         for option in new.options:
             if option not in choice:

@@ -13,6 +13,7 @@ from turnwire.core.content import Blob
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.codec import read_command
+from turnwire.ports import OverQuota
 from turnwire.server.answers import (
     SAFE_HEADERS,
     json_answer,
@@ -117,9 +118,14 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
         raise Refused("INVALID_PAYLOAD", "There is nothing in it.")
     blob_id = service.engine.new_id()
     at = iso(service.engine.clock.now())
-    await service.store.put_blob(
-        blob_id, data, mime_type, at=at, user=who.user, conversation_id=about
-    )
+    quota = None if who.user is None else service.settings.max_user_blob_bytes
+    try:
+        await service.store.put_blob(
+            blob_id, data, mime_type, at=at, user=who.user, conversation_id=about, quota=quota
+        )
+    except OverQuota as over:
+        said = f"{over.message} Delete conversations with pictures that you do not need."
+        raise Refused("PAYLOAD_TOO_LARGE", said, **over.data) from None
     return json_answer(Blob(blob_id, mime_type, len(data)), 201)
 
 

@@ -7,7 +7,7 @@ import asyncio
 from msgspec import structs
 
 from turnwire.core.times import iso
-from turnwire.ports import Conflict, Store, Ticket, Token
+from turnwire.ports import Conflict, OverQuota, Store, Ticket, Token
 from turnwire.testing.expect import expect, expect_raises
 from turnwire.testing.store_samples import NOW, at
 
@@ -79,10 +79,26 @@ async def a_blob_knows_whose_it_is(store: Store) -> None:
     expect(await store.blob("b-3") is None, "an unknown one is none")
 
 
+async def a_quota_holds_however_many_come_at_once(store: Store) -> None:
+    many = [
+        store.put_blob(f"b-{number}", b"12345", "text/plain", at=at(), user="ann", quota=12)
+        for number in range(5)
+    ]
+    refused = [each for each in await asyncio.gather(*many, return_exceptions=True) if each]
+    expect(len(refused) == 3, "two of five bytes fit into twelve")
+    over = [each for each in refused if isinstance(each, OverQuota)]
+    expect(len(over) == 3, "the others are over the quota")
+    expect(over[0].data == {"kept": 10, "quota": 12}, "which says what is kept")
+    await store.put_blob("b-9", b"12345", "text/plain", at=at(), user="bob", quota=12)
+    await store.put_blob("b-8", b"12345", "text/plain", at=at(), user="ann")
+    expect(await store.blob("b-8") is not None, "without a quota nothing is counted")
+
+
 ACCESS_CHECKS = [
     a_token_is_found_by_its_digest,
     a_token_is_revoked_once,
     what_opens_nothing_for_long_is_deleted,
     a_ticket_is_good_once,
     a_blob_knows_whose_it_is,
+    a_quota_holds_however_many_come_at_once,
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from turnwire.agents.claude import ClaudeAgent
+from tests.agents.claude.wire import Tapped, Wire
 from turnwire.core.conversation.state import Options
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.stores.sqlite import SqliteStore
@@ -28,9 +28,9 @@ async def show(talk: Talk) -> None:
 async def serve(place: Path, url: str, hold: float) -> None:
     store = await SqliteStore.open(place / "turnwire.db")
     options = {"model": "claude-sonnet-4-5"}
-    agent = ClaudeAgent(
-        options, env=claude_environment(url, place / "home"), hold=hold, titles=False
-    )
+    wire = Wire(lambda direction, line: say(frame="wire", payload={direction: line.decode()}))
+    env = claude_environment(url, place / "home")
+    agent = Tapped(wire, options, env=env, hold=hold, titles=False)
     settings = EngineSettings(lease=1.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
         rules = Options(on_disconnect="continue")

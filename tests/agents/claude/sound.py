@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,27 +48,29 @@ def check_view(there: View, afterwards: View) -> None:
     assert (there.cursor, there.behind) == (afterwards.cursor, False)
 
 
-def check_said(api: ModelApi, views: list[View], *, all_of_it: bool) -> None:
+def check_said(
+    api: ModelApi, views: list[View], *, all_of_it: bool, refused: Sequence[str] = ()
+) -> None:
     """Nothing of what the model said was changed; nothing is missing, unless it was broken off.
 
     Of a sub-agent the program tells what it does; its last words are its tool's result. A summary
-    is for the model alone.
+    is for the model alone. `refused` are questions beside another one, which nobody was shown.
     """
     shown = {message.id: message for view in views for message in _all(view.messages)}
     ends = [turn.end for view in views for turn in view.turns]
     broken_off = not all_of_it or any(end.interrupted or end.is_error for end in ends)
     for message_id, said in api.said.items():
         if message_id in shown:
-            _check_message(shown[message_id], said)
+            _check_message(shown[message_id], said, refused)
         else:
             for_nobody = said.lane or "<summary>" in str(said.message.blocks)
             assert for_nobody or broken_off or not said.whole, f"{said.message} is not there"
 
 
-def _check_message(message: MessageView, said: Said) -> None:
+def _check_message(message: MessageView, said: Said, refused: Sequence[str]) -> None:
     """Block for block. Of a message that was broken off the last one may be cut."""
     told = [_told(block) for block in message.blocks]
-    scripted = list(_scripted(said.message, told))
+    scripted = list(_scripted(said.message, told, refused))
     if said.whole and not any(block.status == "aborted" for block in message.blocks):
         assert told == scripted
         return
@@ -93,9 +95,12 @@ def _told(block: BlockView) -> tuple[str, Any]:
             return "other", block
 
 
-def _scripted(say: Say, told: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+def _scripted(
+    say: Say, told: list[tuple[str, Any]], refused: Sequence[str]
+) -> Iterator[tuple[str, Any]]:
     """The same of what was to be said. A call without an id was given one when it was said."""
     blocks = [block for block in say.blocks if not isinstance(block, Hold | Raw)]
+    blocks = [each for each in blocks if not (isinstance(each, ToolUse) and each.id in refused)]
     for number, block in enumerate(blocks):
         match block:
             case str(text) | Text(text=text):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.agents.claude.sound import check_log, check_said, check_view, later_view
+from tests.agents.claude.wire import Tapped, Wire
 from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
@@ -65,6 +66,19 @@ def kill_claude() -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+async def until(holds: Callable[[], object]) -> None:
+    """For what tells nobody that it has come about: processes, and what an engine has in mind."""
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def until_it_runs(name: str) -> int:
+    """Until the agent has started a process of this name. Returns its pid."""
+    await until(lambda: name in programs().values())
+    return next(pid for pid, each in programs().items() if each == name)
+
+
 class Stage:
     """One conversation; the engine under it can be stopped and started again."""
 
@@ -96,6 +110,7 @@ class Stage:
             lease=1.0, agent_idle=idle, budget_usd_per_user=per_user, budget_period="ever"
         )
         self.all_is_heard = True  # false: the model may have said something to nobody
+        self.wire = Wire()
 
     def make_agent(self) -> ClaudeAgent:
         settings = dict(self._agent)
@@ -103,7 +118,8 @@ class Stage:
         if "TURNWIRE_RECORD_CLAUDE" in os.environ:  # see tools/record_claude.py
             name = os.environ["PYTEST_CURRENT_TEST"].partition("::")[2].removesuffix(" (call)")
             settings["record"] = Path(os.environ["TURNWIRE_RECORD_CLAUDE"]) / name
-        return ClaudeAgent(
+        return Tapped(
+            self.wire,
             settings.pop("options", {"model": "claude-sonnet-4-5"}),
             titles=settings.pop("titles", False),
             env={**claude_environment(self.api.url, self.home), **more},
@@ -143,7 +159,12 @@ class Stage:
         await self.store.close()
         check_log(self.place / "turnwire.db")
         check_view(self.seen.view(), views[TALK])
-        check_said(self.api, list(views.values()), all_of_it=self.all_is_heard)
+        check_said(
+            self.api,
+            list(views.values()),
+            all_of_it=self.all_is_heard,
+            refused=[str(data["tool_use_id"]) for data in self.news("question_refused")],
+        )
         assert not programs(), "no process is left"
 
     # --- what tests do ------------------------------------------------------------------------
@@ -176,9 +197,17 @@ class Stage:
 
     async def held(self, call: str) -> None:
         """Until the program itself waits for the answer to a question, which no frame tells."""
-        async with asyncio.timeout(60):
-            while call not in self.engine._live[TALK].state.asked.values():  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await until(lambda: call in self.engine._live[TALK].state.asked.values())
+
+    async def rests(self) -> None:
+        """Until nothing runs, if something does."""
+        if (await self.talk.status()).running:
+            await self.seen.until(f.SessionState, lambda frame: not frame.payload.running)
+
+    def news(self, subtype: str) -> list[dict[str, Any]]:
+        """What was told about the session."""
+        told: list[p.SystemNews] = [frame.payload for frame in self.seen.of(f.SessionSystemEvent)]
+        return [each.data for each in told if each.subtype == subtype]
 
     @property
     def text(self) -> list[str]:

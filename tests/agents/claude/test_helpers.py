@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-from tests.agents.claude.stage import ask, bash, programs, stage, touch
+from tests.agents.claude.stage import ask, bash, stage, touch, until_it_runs
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Hold, Say, ToolUse
 from turnwire.testing.model_api.server import Answer
@@ -101,7 +100,5 @@ async def test_a_command_in_the_background_ends_with_its_conversation(tmp_path: 
     sleep = bash("sh -c 'sleep 600'", run_in_background=True)
     async with stage(tmp_path, Say([sleep]), "It sleeps.", options=options) as it:
         await it.says("sleep in the background")
-        async with asyncio.timeout(60):
-            while "sleep" not in programs().values():  # noqa: ASYNC110  # processes tell nobody
-                await asyncio.sleep(0.02)
+        await until_it_runs("sleep")
         assert (await it.talk.status()).background_tasks

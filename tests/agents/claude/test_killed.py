@@ -22,7 +22,9 @@ from tests.agents.claude.stage import (
     programs,
     stage,
     touch,
+    until_it_runs,
 )
+from tests.agents.claude.wire import Moment
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
@@ -36,12 +38,6 @@ RUNS = Say([bash("sh -c 'sleep 600'")])
 WAITS = Say([touch("a")])
 QUESTION = Say([ask()])
 INPUT = Say([ToolUse("mcp__turnwire__request_input", {"question": "Which?"}, id="ask_1")])
-
-
-async def until_it_runs(it: Any) -> None:
-    async with asyncio.timeout(60):
-        while "sleep" not in programs().values():  # noqa: ASYNC110  # processes tell nobody
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +54,7 @@ async def test_the_program_is_killed(tmp_path: Path, script: Say, where: str) ->
             asked = await it.wants()
             if where == "tool":
                 await it.talk.decide(asked.request_id, "allow")
-                await until_it_runs(it)
+                await until_it_runs("sleep")
         before = list(programs())
         kill_claude()
         end = await it.ends()
@@ -94,6 +90,12 @@ class Server:
                 if said["frame"] == kind and wanted.items() <= payload.items():
                     return payload
         raise AssertionError("the server has ended")
+
+    async def says(self, moment: Moment) -> None:
+        """Until a line with this word has gone between it and Claude."""
+        direction, word = moment
+        while word.decode() not in (await self.until("wire")).get(direction, ""):
+            pass
 
     async def kill(self) -> None:
         """Everything at once: the server; what it had started has to go by itself."""
@@ -150,7 +152,7 @@ async def test_the_server_is_killed(tmp_path: Path, where: str) -> None:
             asked = await server.until("assistant.permission_request")
             if where == "tool":
                 server.tell("allow", asked["request_id"])
-                await until_it_runs(it)
+                await until_it_runs("sleep")
         await server.kill()
         await start_again(it)
         status = await it.talk.status()

@@ -14,6 +14,8 @@ from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.second import SecondQuestions
+from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.content import (
     Blob,
     Content,
@@ -23,7 +25,13 @@ from turnwire.core.content import (
     TextContent,
 )
 from turnwire.core.conversation.state import Reply
-from turnwire.core.events import TurnFailed
+from turnwire.core.events import (
+    AssistantMessage,
+    SystemEvent,
+    TurnCompleted,
+    TurnFailed,
+    UserMessage,
+)
 from turnwire.ports import AgentGone, SessionStart
 
 ASKED = {"questions": [{"question": "Which?"}, {"question": "When?"}]}
@@ -34,6 +42,35 @@ def answered(answer: Any, call: str = "q") -> Reply:
 
 
 # --- questions ----------------------------------------------------------------------------------
+
+
+def called(call: str, tool: str = "AskUserQuestion", voice: str | None = None) -> AssistantMessage:
+    block = ToolUseBlock(call, tool, "CLAUDE", ASKED, "completed")
+    return AssistantMessage("claude", "s", voice, None, "m", 0, [block])
+
+
+def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_it() -> None:
+    second = SecondQuestions()
+    first, later, work = called("q1"), called("q2"), called("t", "Bash")
+    assert second.follow(first) == [first]
+    assert second.is_open
+    assert second.follow(first) == [first], "it may be told again"
+    assert second.follow(work) == [work]
+    assert second.follow(later) == []
+    result = UserMessage(
+        "claude", "s", None, None, [ToolResultBlock("q1", "x", False, "completed")], "tool"
+    )
+    assert second.follow(result) == [result]
+    assert second.admitted("q2") == [later], "the first one has its answer"
+    assert second.admitted("q2") == second.refused("q2") == []
+    helper = called("q3", voice="t")
+    assert second.follow(helper) == []
+    end = TurnCompleted("claude", "s", None, None)
+    [news, told] = second.follow(end)
+    assert isinstance(news, SystemEvent)
+    assert (news.subtype, told) == ("question_refused", end)
+    assert second.follow(helper) == [helper], "nobody else asks any more"
+    assert not second.is_open, "and a helper keeps nobody from asking"
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,28 @@
 """What the real Claude Code once said to the tests beside this one, played again, without it.
 
 The agent is the real one; the program is a player of the recording. Whatever the host had said must
-be said again, word for word, and what becomes of the program's lines has to be in order. Those that
-begin at the beginning go through an engine as well: log, frames and view are checked as they are
-with the real program.
+be said again, word for word, and what becomes of the program's lines has to be in order. All go
+through an engine as well, those that go on with a question after the process that asked it: log,
+frames and view are checked as they are with the real program.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import pytest
 
 from tests.agents.claude.sound import check_log, check_view, later_view
+from tests.agents.claude.stage import programs
 from tests.agents.hearing import talking
+from tests.agents.processes import wait_until_gone
 from tests.engine.watching import Watcher
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
@@ -26,8 +31,9 @@ from turnwire.core import events as ev
 from turnwire.core.content import Content, ImageContent, TextContent
 from turnwire.core.conversation.state import Options, Reply
 from turnwire.core.view import BlockView, TextView, View
+from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
-from turnwire.ports import AgentGone, SessionStart
+from turnwire.ports import AgentGone, AgentSession, SessionStart
 from turnwire.stores.sqlite import SqliteStore
 
 Frame = dict[str, Any]
@@ -41,6 +47,17 @@ WHOLE = [
     for path in TAPES
     if IN_WORDS not in (text := path.read_text()) and '"session_state": "running"' not in text
 ]
+# The others, each after what was said before it.
+LATER = [path for path in TAPES if path not in WHOLE]
+# The process that asked had a server of its own, which was killed: another one asked the same.
+_ASKED = "a_question_is_answered_when_its_process_is_gone"
+_LOST = "a_question_whose_process_was_lost_while_it_was_held_is_answered_in_words"
+_KILLED = "the_server_is_killed_at_a_question_and_the_answer_is_that_tools_result"
+FIRST = {
+    f"{_KILLED}_AskUserQuestion_1": f"{_ASKED}_AskUserQuestion_1",
+    f"{_KILLED}_request_input_1": f"{_ASKED}_request_input_1",
+    "the_server_is_killed_while_a_question_is_held_and_the_answer_goes_in_words_1": f"{_LOST}_1",
+}
 SECONDS = 60.0
 
 
@@ -201,7 +218,7 @@ class Counter:
     """Counts the lines in both directions, so that a host knows when it is its turn."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.heard = self.said = 0
+        self.begin()
         self._news = asyncio.Event()
         hear, send = ClaudeSession._heard, GuardedTransport.send
 
@@ -220,6 +237,10 @@ class Counter:
         monkeypatch.setattr(ClaudeSession, "_heard", counting)
         monkeypatch.setattr(GuardedTransport, "send", counting_sent)
 
+    def begin(self) -> None:
+        """From the first line of a process."""
+        self.heard = self.said = 0
+
     async def until(self, heard: int, said: int = 0) -> None:
         async with asyncio.timeout(SECONDS):
             while self.heard < heard or self.said < said:
@@ -235,6 +256,7 @@ def agent_of(tape: Tape, path: Path, place: Path) -> ClaudeAgent:
         cli_path=player(place),
         hold=0.0 if tape.defers else 60.0,
         record=place / "again",
+        models=["claude-opus-4-5"],
     )
 
 
@@ -288,11 +310,15 @@ class Person(Host):
 
     async def _prompted(self, said: list[Content]) -> None:
         self.has_begun = True
+        turn_id = (await self.talk.status()).turn_id
+        if self.tape.resumes and turn_id is not None:  # a question that was put aside
+            await self.talk.interrupt(turn_id)
         await self.talk.send(said)
 
     async def _deliver(self, reply: Reply, *, resumed: bool) -> None:
         if reply.kind == "question" and reply.decision == "deny":
             return  # whoever stops a turn denies its question
+        self.has_begun = True
         request_id = await self._until_asked(reply.request_id)
         if reply.kind == "permission":
             assert reply.decision is not None
@@ -348,6 +374,73 @@ async def test_a_recording_goes_through_an_engine_and_its_log_frames_and_view_ar
     check_log(tmp_path / "turnwire.db")
     check_view(seen.view(), afterwards)
     check_tape(tape, afterwards)
+
+
+class Changing:
+    """An agent whose program is another one the next time."""
+
+    name = "claude"
+    capabilities = ClaudeAgent.capabilities
+
+    def __init__(self, agent: ClaudeAgent) -> None:
+        self.agent = agent
+
+    def unavailable(self) -> str | None:
+        return self.agent.unavailable()
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        return await self.agent.open(start)
+
+
+def story_of(path: Path, place: Path) -> list[Path]:
+    """A recording of a process that goes on with a question, after those before it."""
+    name, _, number = name_of(path).rpartition("_")
+    if name_of(path) in FIRST:  # of another conversation, whose messages have the same names
+        first = place / "first.io.jsonl"
+        text = path.with_name(f"{FIRST[name_of(path)]}.io.jsonl").read_text()
+        first.write_text(text.replace("msg_scripted", "msg_first"))
+        return [first, path]
+    before = [f"{name}_{each}" for each in range(1, int(number))]
+    return [*(path.with_name(f"{each}.io.jsonl") for each in before), path]
+
+
+@pytest.mark.parametrize("path", LATER, ids=name_of)
+async def test_a_recording_that_goes_on_with_a_question_goes_through_an_engine_as_well(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tapes = [(each, Tape(each)) for each in story_of(path, tmp_path)]
+    counter = Counter(monkeypatch)
+    store = await SqliteStore.open(tmp_path / "turnwire.db")
+    agent = Changing(agent_of(tapes[0][1], tapes[0][0], tmp_path))
+    async with Engine(store, {"claude": agent}) as engine:
+        rules = Options(on_disconnect="continue")
+        talk = await engine.create("claude", conversation_id="talk", cwd=str(tmp_path), rules=rules)
+        seen = await Watcher(talk).__aenter__()
+        for each, tape in tapes:
+            agent.agent = agent_of(tape, each, tmp_path)
+            counter.begin()
+            await play(tape, Person(tape, talk, seen), counter)
+            if each != path:
+                if not tape.defers:
+                    kill_everything()
+                await seen.until(f.SessionState, lambda state: not state.payload.running)
+                assert not await asyncio.to_thread(wait_until_gone, list(programs()))
+        again = sorted((tmp_path / "again").iterdir(), key=lambda file: file.name)
+        for (_, tape), file in zip(tapes, again, strict=True):
+            assert canonical(Tape(file).said) == canonical(tape.said)
+    await seen.ends()
+    afterwards = await later_view(store, "talk")
+    await store.close()
+    check_log(tmp_path / "turnwire.db")
+    check_view(seen.view(), afterwards)
+    for _, tape in tapes:
+        check_tape(tape, afterwards)
+
+
+def kill_everything() -> None:
+    for pid in programs():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def check_tape(tape: Tape, view: View) -> None:

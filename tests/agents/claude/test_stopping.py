@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
+from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch, until_it_runs
 from tests.agents.processes import wait_until_gone
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
@@ -38,16 +37,6 @@ async def test_a_stop_in_the_middle_of_a_text_keeps_what_was_said(tmp_path: Path
         assert it.text[-1] == "Again."
 
 
-async def sleeper(it: Stage) -> int:
-    """The process of a `sleep` that Claude runs."""
-    async with asyncio.timeout(60):
-        while True:
-            for pid, name in programs().items():
-                if name == "sleep":
-                    return pid
-            await asyncio.sleep(0.02)
-
-
 SLEEP = bash("sh -c 'sleep 600'")  # a plain `sleep` is refused
 FREE = {"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]}
 
@@ -55,7 +44,7 @@ FREE = {"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]}
 async def test_a_stop_in_a_tool_ends_what_the_tool_runs(tmp_path: Path) -> None:
     async with stage(tmp_path, Say([SLEEP]), "Again.", options=FREE) as it:
         await it.talk.send("sleep")
-        pid = await sleeper(it)
+        pid = await until_it_runs("sleep")
         receipt = await stop(it)
         assert (receipt.acknowledged, receipt.forced) == (True, False)
         assert not wait_until_gone([pid]), "the sleep is really dead"
@@ -130,7 +119,7 @@ async def test_a_program_that_does_not_stop_is_ended_and_the_receipt_names_what_
     how = {"rules": rules, "options": FREE, "cli_path": str(deaf)}
     async with stage(tmp_path, Say([SLEEP]), "Again.", **how) as it:  # type: ignore[arg-type]
         await it.talk.send("sleep")
-        pid = await sleeper(it)
+        pid = await until_it_runs("sleep")
         before = programs()
         receipt = await stop(it)
         assert (receipt.acknowledged, receipt.forced) == (False, True)

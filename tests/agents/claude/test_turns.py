@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.agents.claude.stage import bash, programs, stage, touch
+from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import RedactedThinking, Say, Text, Thinking, ToolUse
 
@@ -80,8 +83,11 @@ async def test_another_model_and_another_permission_mode_at_once_and_after_a_res
     tmp_path: Path,
 ) -> None:
     made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
-    async with stage(tmp_path, "Hello.", made[0], "Done.", made[1], "Done.") as it:
+    replies = ("Hello.", made[0], "Done.", made[1], "Done.")
+    async with stage(tmp_path, *replies, models=["claude-opus-4-5"]) as it:
         await it.says("hi")
+        with pytest.raises(Refused, match=r"no model 'opus'. There is: default, claude-opus-4-5"):
+            await it.talk.set_model("opus")
         answer = await it.talk.set_model("claude-opus-4-5", user="ann")
         assert answer.ack.model == "claude-opus-4-5"
         await it.talk.set_permission_mode("acceptEdits")

@@ -166,17 +166,18 @@ class Model:
             assert waits >= before.options.max_queue, "a queue that is not full refuses nothing"
 
     def check_answers(self, before: Conversation, happened: i.Input, after: Conversation) -> None:
-        """An answer stays until the agent shows that it has it, or says that the turn went well;
-        one that a running turn's agent died with is given to another one at once, the first time.
+        """An answer stays until the agent shows that it has it; one that a running turn's agent
+        died with is given to another one at once, the first time. What another turn has left is
+        for the next prompt.
         """
         turn = before.turn
         kept = {reply.request_id for reply in after.replies}
-        went_well = turn is not None and turn.ending is not None and not turn.ending.is_error
-        if not isinstance(happened, i.AgentSaid) and not went_well:
+        if not isinstance(happened, i.AgentSaid):
             assert {reply.request_id for reply in before.replies} <= kept, "an answer is not lost"
         if not isinstance(happened, i.AgentLost) or turn is None or turn.phase != "running":
             return
-        answers = {reply.request_id for reply in before.replies}
+        own = [r for r in before.replies if turn.origin == "resume" or not r.in_words]
+        answers = {reply.request_id for reply in own}
         if turn.ending is None and answers - self.died_with:
             assert after.turn is not None
             assert after.turn.turn_id == turn.turn_id, "its turn goes on"

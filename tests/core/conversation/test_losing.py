@@ -128,12 +128,23 @@ def test_but_not_if_it_has_it() -> None:
     assert talk.state.replies == []
 
 
+def test_unless_it_was_killed_for_then_nobody_knows_what_it_has() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer()
+    talk.stop()
+    talk.gets("q1", "blue").lose_agent(forced=True)
+    talk.forget().say("Go on")
+    assert "My answer: blue" in talk.commands[0]
+
+
 def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
     talk = asking(questions_survive=True)
     talk.answer()
     talk.stop()
     talk.lose_agent(forced=True).starts().ends()
     assert talk.state.last_turn_id == 2
+    talk.starts().speaks("And more.").lose_agent()
+    assert talk.state.last_turn_id == 3, "it is no answer to a question of this turn"
     talk.forget().say("Go on")
     assert "My answer: blue" in talk.commands[0]
 
@@ -146,7 +157,38 @@ def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
     given = ["result q1: blue"] if how == "prompt" else []
     assert talk.told == ["news: answer_delivered", *given]
     talk.news("answer_delivered", request_id="q9", delivered_as="prompt").starts()
-    assert bool(talk.state.replies) is (how != "prompt"), "in words it has it with its first sign"
+    assert talk.state.replies, "it may die before it has taken it in"
+    talk.speaks()
+    assert bool(talk.state.replies) is (how != "prompt"), "in words it has it when it goes on"
+
+
+def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_until_it_shows() -> (
+    None
+):
+    talk = suspended()
+    talk.answer()
+    for call in ("q1", "q9"):
+        talk.news("answer_delivered", request_id=call, delivered_as="tool_result")
+    assert talk.starts().speaks().state.replies
+    assert talk.gets("q1", "blue").speaks().state.replies == []
+
+
+def test_of_two_answers_that_of_a_sub_agent_is_told_in_words_beside_the_result() -> None:
+    talk = asking().calls("t1", "Agent").asks("q2", "t1").ends(deferred_tool_use_id="q1")
+    assert talk.answer("q2", "red").delivered_as == "prompt"
+    assert talk.answer("q1", "blue").delivered_as == "tool_result"
+    assert talk.commands[-1] == "resume q2=red q1=blue"
+    talk.starts().gets("q1", "blue")
+    assert len(talk.state.replies) == 2, "the agent may die with both"
+    assert talk.speaks().state.replies == []
+
+
+def test_an_answer_that_a_sub_agent_has_gone_on_with_is_not_given_again() -> None:
+    talk = running().calls("t1", "Agent").asks("q1", "t1")
+    talk.answer("q1", "blue")
+    talk.gets("q1", "blue", "t1").speaks()
+    assert talk.state.replies, "somebody else has spoken"
+    assert talk.speaks("I see.", "t1").state.replies == []
 
 
 def test_an_answer_that_the_agent_died_with_reaches_another_one() -> None:
@@ -164,7 +206,7 @@ def test_where_it_cannot_be_a_result_there_it_is_told_in_words() -> None:
     talk = asking()
     talk.answer()
     talk.forget().lose_agent()
-    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.told == ["result q1: blue", "news: answer_delivered", "turn 1 begins: resume"]
     assert talk.commands == ["resume q1=blue"]
 
 

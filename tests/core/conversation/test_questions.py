@@ -333,7 +333,7 @@ def test_an_answer_that_the_lost_agent_did_not_use_is_told_again_with_the_others
     talk = asking().asks("q2")
     talk.answer("q1", "blue")
     talk.forget().lose_agent()
-    assert talk.told == ["result q1: blue"]
+    assert talk.told == ["result q1: blue", "news: answer_delivered"]
     talk.answer("q2", "red")
     assert talk.commands == ["resume q1=blue q2=red"]
 

@@ -146,7 +146,7 @@ def test_an_answer_that_the_agent_may_not_have_had_is_given_again() -> None:
     talk = asking()
     talk.answer("q1", "blue")
     talk.forget().restart()
-    assert talk.told == ["result q1: blue", "turn 1 begins: resume"]
+    assert talk.told == ["result q1: blue", "news: answer_delivered", "turn 1 begins: resume"]
     assert talk.commands == ["resume q1=blue"]
 
 
@@ -162,16 +162,29 @@ def test_as_the_calls_result_where_the_agent_can() -> None:
 def test_an_answer_that_the_agent_has_used_is_not_given_again() -> None:
     talk = asking()
     talk.answer()
-    talk.gets("q1", "blue").forget().restart()
+    talk.gets("q1", "blue").speaks().forget().restart()
     assert talk.told == ["stopped: server_restart", "turn 1 failed: server_restart"]
 
 
-def test_an_answer_in_words_is_given_again_until_the_agent_shows_a_sign() -> None:
+def test_an_answer_whose_result_the_agent_may_not_have_written_down_is_given_again() -> None:
+    talk = asking(questions_survive=True)
+    talk.answer("q1", "blue")
+    talk.gets("q1", "blue").forget().restart()
+    assert (talk.told, talk.commands) == (["turn 1 begins: resume"], ["resume q1=blue"])
+    talk.forget().starts().gets("q1", "blue")
+    assert talk.told == [], "the log has the one result"
+    talk.speaks("Blue it is.").lose_agent()
+    assert talk.told[-1] == "turn 1 failed: agent_lost"
+    assert talk.state.replies == []
+
+
+def test_an_answer_in_words_is_given_again_until_the_agent_goes_on() -> None:
     talk = suspended()
     talk.answer()
     assert talk.forget().restart().commands == ["resume q1=blue"]
     assert talk.restart().commands == ["resume q1=blue"]
-    talk.starts().forget().restart()
+    assert talk.starts().restart().commands[-1] == "resume q1=blue"
+    talk.starts().speaks().forget().restart()
     assert talk.told == ["stopped: server_restart", "turn 1 failed: server_restart"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.core.conversation.driver import RESULT, Talk, running, suspended, whose
+from tests.core.conversation.driver import RESULT, Talk, asking, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.content import FileContent, TextContent
@@ -168,7 +168,17 @@ def test_a_turn_that_a_person_began_ends_as_usual(origin: str | None) -> None:
 def test_a_turn_that_goes_on_in_a_process_of_its_own_ends_as_usual() -> None:
     talk = suspended()
     talk.answer()
-    assert talk.starts().ends(origin="task-notification").told[-1] == "turn 1 completed"
+    talk.starts().speaks().ends(origin="task-notification")
+    assert talk.told[-1] == "turn 1 completed"
+
+
+def test_one_that_waits_for_its_answers_does_not_end_with_something_else() -> None:
+    talk = asking().ends(deferred_tool_use_id="q1")
+    talk.answer()
+    talk.starts().gets("q1", "blue").ends(origin="task-notification")
+    assert talk.told[-1] == "result q1: blue"
+    assert talk.starts().speaks("Blue it is.").ends().told[-1] == "turn 1 completed"
+    assert talk.state.replies == []
 
 
 def test_a_turn_of_the_agents_own_ends_as_usual() -> None:

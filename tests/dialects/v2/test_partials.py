@@ -103,7 +103,9 @@ def test_pieces_of_a_block_are_counted() -> None:
 def test_what_grows_is_known_as_far_as_it_has_grown() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi ", "there"), begins(1, THINKING))
-    found = [(block.message_id, block.index, block.text) for block in growing.partials.open_blocks()]
+    found = [
+        (block.message_id, block.index, block.text) for block in growing.partials.open_blocks()
+    ]
     assert found == [("msg_1", 0, "Hi there"), ("msg_1", 1, "")]
 
 

@@ -39,7 +39,7 @@ class ClaudeAgent:
     (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
     put aside; with `titles` Claude names each conversation, which takes a short request of its own;
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
-    machine. Raises ValueError for hooks, tools and servers that are none.
+    machine; `models` the names that one may choose from, beside `default`. Raises ValueError for hooks, tools and servers that are none.
     """
 
     name = "claude"
@@ -76,11 +76,14 @@ class ClaudeAgent:
         start_seconds: float = 60.0,
         grace: float = 3.0,
         record: Path | str | None = None,
+        models: Sequence[str] | None = None,
     ) -> None:
         self._given = options
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
         self._registry = Registry(ours, read_servers(mcp_servers), roots)
+        if models is not None:
+            self.capabilities = structs.replace(self.capabilities, models=["default", *models])
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")

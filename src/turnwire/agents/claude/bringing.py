@@ -86,6 +86,7 @@ async def bring(
         claim = await _claim(store, name, owner, has_died)
     except Owned:
         return _left(row, session, "another process works on it; import again when it has ended")
+    is_done = False
     try:
         row = await store.conversation(name) or row  # as it is now that nobody else can change it
         if row.state.turn is not None or row.state.queue or needs_recovery(row.state):
@@ -96,8 +97,11 @@ async def bring(
             await store.commit(
                 Commit(claim, batch.state, batch.writes, batch.at, native_session_id=native)
             )
+        is_done = True
     finally:
         await store.release(claim)
+        if is_new and not is_done:  # stopped by Ctrl-C, as it may be: half of it is worth nothing
+            await store.delete(name)
     state = retelling.state
     return Brought(name, session.session_id, state.head - row.head, is_new, state.title)
 

@@ -141,15 +141,19 @@ class Gate:
 # --- what the hook says -------------------------------------------------------------------------
 
 
-def allow(reply: Reply, tool_input: Any) -> dict[str, Any]:
-    """The tool may run: AskUserQuestion finds the answers in its input."""
+def allow(reply: Reply, tool_input: Any, beside: str | None = None) -> dict[str, Any]:
+    """The tool may run: AskUserQuestion finds the answers in its input.
+
+    What stands beside it the model gets together with the tool's result.
+    """
+    more = {} if beside is None else {"additionalContext": beside}
     if not isinstance(tool_input, dict) or "questions" not in tool_input:
-        return _decision("allow")
+        return _decision("allow", **more)
     answers = {
         question.question: as_text(_part(reply.answer, question.id))
         for question in questions_of(tool_input)
     }
-    return _decision("allow", updatedInput={**tool_input, "answers": answers})
+    return _decision("allow", updatedInput={**tool_input, "answers": answers}, **more)
 
 
 def deny(why: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.second import ONE_AT_A_TIME, SecondQuestions
 from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.tool_host import ToolHost
 from turnwire.agents.claude.tools import Tool
@@ -47,7 +48,6 @@ _MOST = 2048  # events that may wait for the reader before the program waits for
 _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 _FORGOTTEN = "No conversation found"  # so the program says it
 _NAMED_BY = 2000  # characters of the first message
-_ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
 class Forgotten(AgentGone):
@@ -88,7 +88,9 @@ class ClaudeSession(LocalSession):
         self._thinks = max_thinking_tokens
         self._is_nameless = names_itself  # until it has a first message to be named by
         self._gate = questions.Gate(hold)
+        self._second = SecondQuestions()
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
+        self._beside: str | None = None  # what the model is to hear with the next answer
         self._adapter = claude.ClaudeStreamAdapter()
         self._transport: GuardedTransport | None = None
         self._client: Any = None  # claude_agent_sdk.ClaudeSDKClient
@@ -99,6 +101,7 @@ class ClaudeSession(LocalSession):
         # What waits until it is known who died of a stop.
         self._late: list[NormalizedStreamEvent] | None = None
         self._closing = False
+        self._has_background = False
         self._resumes = False  # the program goes on by itself with a question that was put aside
         self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
         self._muted.set()
@@ -163,25 +166,30 @@ class ClaudeSession(LocalSession):
         """A person's answers and decisions."""
         self._check_open()
         words: list[Reply] = []
+        as_results: list[Reply] = []
         for reply in replies:
             if reply.kind == "permission":
                 self._decide(reply)
                 continue
             if self._answer_server(reply):
                 continue
-            if in_words := resumed and not self._resumes:
-                words.append(reply)  # the process that asked was lost before it put it aside
-            else:
-                self._gate.give(reply)
+            # Of a process that is gone only its own question comes back, and if it was put aside.
+            lost = not self._resumes or reply.parent_tool_use_id is not None
+            in_words = resumed and lost
+            (words if in_words else as_results).append(reply)
             if resumed and in_words != reply.in_words:
                 self._tell_delivery(reply, "prompt" if in_words else "tool_result")
         self._resumes = False
-        if words:
+        given = [reply.answer for reply in words if reply.decision != "deny"]
+        if words and not as_results:
             names = ":".join(reply.request_id for reply in words)
-            given = [reply.answer for reply in words if reply.decision != "deny"]
             said: list[Content] = [TextContent(answers.in_words(given))]
             self._turn.prompt = prompt_uuid(f"answer:{names}")
             self._write(prompt_line(said, self._turn.prompt))
+        elif given:
+            self._beside = answers.in_words(given)
+        for reply in as_results:
+            self._gate.give(reply)
 
     def _answer_server(self, reply: Reply) -> bool:
         """Whether it was an MCP server that asked: then the program is told, and the log."""
@@ -255,7 +263,9 @@ class ClaudeSession(LocalSession):
         ended: list[EndedProcess] = []
         process = self._transport.process if self._transport else None
         if process is not None:
-            idle = not self._turn.is_busy and not self._resumes
+            # What works in the background would speak of its end, in the place of the answer to a
+            # question that was put aside.
+            idle = not (self._turn.is_busy or self._resumes or self._has_background)
             if idle:
                 process.hang_up()
             ended = await process.end(leave=_LEAVE if idle else 0.0)
@@ -349,7 +359,10 @@ class ClaudeSession(LocalSession):
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
             if type(line.message) is messages.StreamEvent and self._muted.is_set():
-                events += self._adapter.feed(line)  # most lines are these
+                fed = self._adapter.feed(line)  # most lines are these
+                if self._second.is_open:
+                    fed = [each for event in fed for each in self._second.follow(event)]
+                events += fed
                 continue
             if is_for_sdk(line.message, self._tools.has):
                 for_sdk.append(line.raw)
@@ -415,7 +428,8 @@ class ClaudeSession(LocalSession):
         if ends:
             self._gate.turn_ended()
         if self._muted.is_set():
-            return [self._turn.follow(event) for event in events]
+            told = [each for event in events for each in self._second.follow(event)]
+            return [self._turn.follow(event) for event in told]
         if ends:
             self._muted.set()  # that was the end of the turn that nobody wanted
         return []
@@ -432,7 +446,8 @@ class ClaudeSession(LocalSession):
             case system.StatusChanged(permissionMode=str(mode)):
                 self._chosen["permission_mode"] = mode
             case system.BackgroundTasksChanged(tasks=tasks):
-                self._gate.set_background(working=bool(tasks))
+                self._has_background = bool(tasks)
+                self._gate.set_background(working=self._has_background)
             case control.ControlCancelRequest(request_id):
                 self._tools.cancel(request_id)
             case _:
@@ -464,7 +479,9 @@ class ClaudeSession(LocalSession):
             if refused is not None:
                 return refused
         if not self._gate.admits(call):
-            return questions.deny(_ONE_AT_A_TIME)
+            self._say(*self._second.refused(call))
+            return questions.deny(ONE_AT_A_TIME)
+        self._say(*(self._turn.follow(event) for event in self._second.admitted(call)))
         if not self._resumes and self._turn.runs:
             self._say(self._question(call, str(asked.get("tool_name")), tool_input, agent_id))
         reply = await self._gate.wait(call, can_defer=agent_id is None and not self._resumes)
@@ -474,7 +491,8 @@ class ClaudeSession(LocalSession):
             return questions.deny(reply.reason or "The question was cancelled.")
         if asked.get("tool_name") == questions.TOOL:  # it asks for the answer when it runs
             self._answered[call] = reply
-        return questions.allow(reply, tool_input)
+        beside, self._beside = self._beside, None
+        return questions.allow(reply, tool_input, beside)
 
     def _question(
         self, call: str, tool: str, tool_input: Any, agent_id: str | None

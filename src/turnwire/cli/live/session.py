@@ -24,7 +24,7 @@ __all__ = ["Left", "Session"]
 
 T = TypeVar("T")
 
-_REPORT = 1.0  # seconds in which an agent begins to speak of background work that has ended
+_REPORT = 2.0  # seconds in which an agent begins to speak of background work that has ended
 
 
 class Left(Exception):
@@ -45,6 +45,8 @@ class Session:
         self._status: Status | None = None
         self._ends: dict[int, TurnEnd] = {}
         self._turn_of_item: dict[str, int] = {}
+        self._unreported = False  # there was background work, and no turn about it since
+        self._report: int | None = None  # the newest turn that the agent began by itself
         self._cursor = 0
         self._news = asyncio.Event()
         self._stops = 0  # how often the person wanted to stop
@@ -116,27 +118,29 @@ class Session:
 
     async def see_background(self) -> TurnEnd | None:
         """Work that goes on after the turn, and what the agent says of it, if it says anything."""
-        end: TurnEnd | None = None
+        before = len(self._ends)
         while True:
             turn_id = self.status.turn_id
             tasks = self._background()
             if turn_id is not None:
-                end = await self.see(turn_id)
+                await self.see(turn_id)
             elif tasks:
                 self._view.status(plain(f"In the background: {some(tasks, 2)}"), "Ctrl-C ends it")
                 await self._until(partial(self._moved_on, tasks))
-            else:
-                try:
+            elif self._unreported:
+                with suppress(TimeoutError):
                     async with asyncio.timeout(_REPORT):
-                        await self._until(lambda: self.status.turn_id is not None)
-                except TimeoutError:
-                    self._view.status(None)
-                    return end
+                        await self._until(self._speaks_of_it)
+                        continue
+                self._unreported = False  # it has nothing to say
+            else:
+                self._view.status(None)
+                return [*self._ends.values()][-1] if len(self._ends) > before else None
 
     @property
     def has_background(self) -> bool:
-        """Whether work goes on."""
-        return bool(self._background())
+        """Whether work goes on, or has just ended and the agent may still speak of it."""
+        return bool(self._background()) or self._unreported
 
     def _is_over(self, turn_id: int) -> bool:
         return turn_id in self._ends and self.status.turn_id != turn_id
@@ -147,6 +151,9 @@ class Session:
 
     def _moved_on(self, before: list[str]) -> bool:
         return self._background() != before or self.status.turn_id is not None
+
+    def _speaks_of_it(self) -> bool:
+        return self.status.turn_id is not None or not self._unreported
 
     # --- asking -------------------------------------------------------------------------------
 
@@ -237,11 +244,16 @@ class Session:
         match event:
             case f.SessionState(payload=status):
                 self._status = status
+                self._unreported = self._unreported or bool(status.background_tasks)
             case f.TurnStarted(payload=start):
+                if start.origin == "agent":
+                    self._report = start.turn_id
                 if start.queue_id is not None:
                     self._turn_of_item[start.queue_id] = start.turn_id
             case f.AssistantComplete(turn_id=int(turn_id), payload=end):
                 self._ends[turn_id] = end
+                if turn_id == self._report or end.interrupted:
+                    self._unreported = False  # the state that follows says what still goes on
             case _:
                 pass
         self._news.set()

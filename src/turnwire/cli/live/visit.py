@@ -23,21 +23,28 @@ from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.engine import Engine
 
 if TYPE_CHECKING:
-    from turnwire.ports import Store
+    from turnwire.ports import Agent, Store
 
-__all__ = ["open_engine", "tell_open", "visit"]
+__all__ = ["known_agent", "open_engine", "tell_open", "visit"]
 
 _PATIENCE = 2.0  # seconds that somebody who leaves waits for the agent to end
 
 Work = Callable[[Session], Awaitable[TurnEnd | None]]
 
 
-@asynccontextmanager
-async def open_engine(store: Store, agent: str) -> AsyncIterator[Engine]:
-    """An engine for one conversation with one agent. Nothing that it started outlives it."""
+def known_agent(name: str, *given: str) -> Agent:
+    """The agent of a conversation: of those that were named here or are in the settings, or ours."""
     from turnwire.agents import registry
+    from turnwire.settings import read_settings
 
-    engine = Engine(store, {agent: registry.make(agent)})
+    settings, _ = read_settings()
+    return registry.find(name, [*given, settings.agent, *settings.agents])
+
+
+@asynccontextmanager
+async def open_engine(store: Store, name: str, agent: Agent) -> AsyncIterator[Engine]:
+    """An engine for one conversation with one agent. Nothing that it started outlives it."""
+    engine = Engine(store, {name: agent})
     try:
         yield engine
     finally:

@@ -120,10 +120,7 @@ def _notice(d: Draft, event: ev.NormalizedStreamEvent, trace_id: str) -> None:
         if isinstance(event, ev.TurnStarted):
             d.begin_turn("agent", trace_id)
     elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
-        # It has all that it was told in words. What is a call's result shows when that comes.
-        d.replies = [reply for reply in d.replies if reply.request_id in d.tools]
-        deferred = turn.deferred and bool(d.replies)
-        d.turn = structs.replace(turn, phase="running", deferred=deferred, meanwhile=None)
+        d.turn = structs.replace(turn, phase="running", meanwhile=None)
     elif turn.meanwhile is not None and says_idle(event):
         d.turn = structs.replace(turn, ending=turn.meanwhile)  # it did both in one
 
@@ -157,9 +154,10 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
     turn = d.turn
     if turn is None:
         return
-    if event.origin not in _BY_A_PERSON and turn.origin == "user":
+    waits = turn.origin == "user" or (turn.origin == "resume" and bool(d.replies))
+    if event.origin not in _BY_A_PERSON and waits:
         # The agent was at something of its own when it was handed this turn, which comes now.
-        close_work(d, _end_of(event))
+        close_work(d, _end_of(event), goes_on=turn.stopping is None)
         d.turn = structs.replace(turn, meanwhile=_end_of(event))
         if turn.stopping is None:
             d.phase("starting")
@@ -174,6 +172,7 @@ def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
         d.commands.append(CloseAgent())
         wake(d)  # if the answer was faster
     else:
+        _goes_on(d, None)
         processes = event.processes if isinstance(event, ev.TurnCompleted) else []
         d.turn = structs.replace(turn, ending=_end_of(event), processes=processes)
 
@@ -216,6 +215,8 @@ def _finish(d: Draft, end: TurnEnd) -> None:
 
 def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: Raw | None) -> None:
     voice = said.event.parent_tool_use_id
+    if entry.role == "assistant":
+        _goes_on(d, voice)
     match entry.role, entry.parts:
         case "assistant", [ToolCallPart(payload=call)]:
             if was_called(d, call.tool_call_id):
@@ -227,11 +228,11 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
                 return
         case "tool", [ToolResultPart(payload=result)]:
             tool = d.tools.get(result.tool_call_id)
+            _show_answer(d, result)
             if tool is None:
                 return  # it has its one result already
             settled(d, tool.tool_use_id)
             del d.tools[tool.tool_use_id]
-            _has_answer(d, result)
             if tool.parent_tool_use_id is not None:  # it is its caller's, whoever tells it
                 whose = {"parentToolUseId": tool.parent_tool_use_id, "agentId": tool.agent_id}
                 entry = structs.replace(entry, meta={**entry.meta, **whose})
@@ -246,14 +247,32 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
     d.add(_in_turn(d, entry, turn_id), turn_id, raw)
 
 
-def _has_answer(d: Draft, result: ToolResultPayload) -> None:
-    """The result of a question shows that the agent has the answer, unless a stop took it away."""
-    turn = d.turn
-    if turn is None or (turn.stopping is not None and result.is_error):
+def _show_answer(d: Draft, result: ToolResultPayload) -> None:
+    """The result of a question shows that the agent has the answer, unless a stop took it away.
+
+    It may die before it has written the result down, and then it does not know it: so the answer is
+    kept until it goes on.
+    """
+    if d.turn is None or (d.turn.stopping is not None and result.is_error):
         return
-    d.replies = [r for r in d.replies if r.request_id != result.tool_call_id]
-    if turn.deferred and not d.replies:
-        d.turn = structs.replace(turn, deferred=False)
+    for place, reply in enumerate(d.replies):
+        if reply.request_id == result.tool_call_id:
+            d.replies[place] = structs.replace(reply, shown=True)
+
+
+def _goes_on(d: Draft, voice: str | None) -> None:
+    """Whoever asked speaks after the result, or after the words: it has the answer."""
+    turn = d.turn
+    if turn is None or not d.replies:
+        return
+    was_told = voice is None and turn.origin != "agent"  # a turn of its own began without words
+    d.replies = [
+        reply
+        for reply in d.replies
+        if not (reply.shown and reply.parent_tool_use_id == voice)
+        and not (reply.in_words and was_told)
+    ]
+    d.turn = structs.replace(turn, deferred=turn.deferred and bool(d.replies))
 
 
 def _in_turn(d: Draft, entry: Message, turn_id: int | None) -> Message:

@@ -7,7 +7,7 @@ from msgspec import structs
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.requests import questions_of_turn
-from turnwire.core.conversation.state import Turn
+from turnwire.core.conversation.state import Reply, Turn
 from turnwire.core.conversation.turns import (
     agent_gone,
     finish_turn,
@@ -35,7 +35,7 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
         hand_over(d, turn)  # it was ended for the sake of an earlier turn
     elif _goes_on(turn) and _is_given_up(d, turn):
         _wait_for_a_person(d, gone)
-    elif _goes_on(turn) and turn.phase != "starting" and (questions_of_turn(d) or d.replies):
+    elif _goes_on(turn) and turn.phase != "starting" and (questions_of_turn(d) or _own(d, turn)):
         died_with = [reply.request_id for reply in d.replies]
         d.turn = structs.replace(turn, died_with=died_with)
         suspend_turn(d, gone.reason)
@@ -52,8 +52,13 @@ def _is_given_up(d: Draft, turn: Turn) -> bool:
     """Whether no agent was there to take the answers, or a second one has died with them."""
     if turn.phase == "starting":
         return turn.origin == "resume"
-    answers = {reply.request_id for reply in d.replies}
+    answers = {reply.request_id for reply in _own(d, turn)}
     return bool(answers) and answers <= set(turn.died_with) and not questions_of_turn(d)
+
+
+def _own(d: Draft, turn: Turn) -> list[Reply]:
+    """The answers that a turn goes on with; others were left by one before it, for a prompt."""
+    return [reply for reply in d.replies if turn.origin == "resume" or not reply.in_words]
 
 
 def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
@@ -77,7 +82,7 @@ def recovered(d: Draft, back: i.Recovered) -> None:
         d.turn = structs.replace(turn, phase="suspended", unheard=True, meanwhile=None)
         d.move("turn_suspended", back.reason)
     elif turn is not None and not is_suspended(d):
-        if _goes_on(turn) and (questions_of_turn(d) or d.replies):
+        if _goes_on(turn) and (questions_of_turn(d) or _own(d, turn)):
             suspend_turn(d, back.reason)
         else:
             finish_turn(d, _end(turn, back.reason, "The server stopped."), gone=back.reason)

@@ -110,10 +110,19 @@ def hear_of_tasks(d: Draft, event: ev.SystemEvent) -> int | None:
 
 
 def hear_of_delivery(d: Draft, event: ev.SystemEvent) -> None:
-    """The agent could not take an answer as its call's result: then that is ours to tell."""
+    """The agent could not take an answer as its call's result: then that is ours to tell.
+
+    Or it could, although nobody had thought so: then it has it when it shows the result.
+    """
     news = _read(event, _Delivery)
-    if news is not None and news.delivered_as == "prompt":
+    if news is None:
+        return
+    if news.delivered_as == "prompt":
         tell_in_words(d, lambda reply: reply.request_id == news.request_id)
+        return
+    for place, reply in enumerate(d.replies):
+        if reply.request_id == news.request_id:
+            d.replies[place] = structs.replace(reply, in_words=False)
 
 
 def hear_of_hook(d: Draft, event: ev.SystemEvent) -> None:

@@ -41,10 +41,17 @@ def give_answer(
     d: Draft, request: OpenRequest, answer: object, by: str | None, *, resume: bool = True
 ) -> str:
     """End a question with an answer, and let the agent have it as soon as it can."""
-    in_words = is_suspended(d) and not survives(d)
+    in_words = is_suspended(d) and not survives(d, request.parent_tool_use_id)
     delivered_as = "prompt" if in_words else "tool_result"
     end_request(d, request, "answered", by, answer=answer, delivered_as=delivered_as)
-    reply = Reply(request.request_id, "question", answer, wake=resume, in_words=in_words)
+    reply = Reply(
+        request.request_id,
+        "question",
+        answer,
+        wake=resume,
+        in_words=in_words,
+        parent_tool_use_id=request.parent_tool_use_id,
+    )
     if is_waited_for(d, request):
         d.replies.append(reply)
     if in_words:

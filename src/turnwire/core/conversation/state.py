@@ -142,6 +142,8 @@ class Reply(_State, frozen=True):
     remember: list[Any] = []
     wake: bool = True  # the agent is to be woken up for it
     in_words: bool = False  # its call has its result in the log: the agent is told it in words
+    parent_tool_use_id: str | None = None  # the sub-agent that asked
+    shown: bool = False  # the agent has told the call's result, and has not gone on since
 
 
 class Conversation(_State, frozen=True):
@@ -158,8 +160,8 @@ class Conversation(_State, frozen=True):
     queue: list[Waiting] = []
     held: bool = False
     requests: list[OpenRequest] = []  # open ones, oldest first
-    # To this turn's questions, until the agent shows that it has them; those of a turn that has ended
-    # without that go with the next prompt, in words.
+    # To this turn's questions, until the agent shows that it has them: it has gone on after their
+    # results. Those of a turn that has ended without that go with the next prompt, in words.
     replies: list[Reply] = []
     asked: dict[str, str] = {}  # by the agent's own id of a request: our request_id
     tools: dict[str, OpenTool] = {}

@@ -95,18 +95,23 @@ def is_suspended(d: Draft) -> bool:
     return d.turn is not None and d.turn.phase == "suspended"
 
 
-def survives(d: Draft) -> bool:
-    """Whether the turn's questions can get their answers as results from another process."""
+def survives(d: Draft, voice: str | None) -> bool:
+    """Whether a question can get its answer as a result from another process.
+
+    What an agent puts aside is its own question: that of a sub-agent is gone with it.
+    """
     assert d.turn is not None
-    return d.turn.deferred or d.options.questions_survive
+    return d.options.questions_survive or (d.turn.deferred and voice is None)
 
 
 def suspend_turn(d: Draft, by: str) -> None:
     """The agent is gone and a question is open: it stays open, everything else ends."""
     assert d.turn is not None
     agent_gone(d, by)
-    if not survives(d):
-        tell_in_words(d, lambda reply: True)
+    lost = [r for r in d.replies if not r.in_words and not survives(d, r.parent_tool_use_id)]
+    tell_in_words(d, lambda reply: reply in lost)
+    for reply in lost:
+        d.tell_delivery(reply)  # when it was accepted its agent was still there
     close_tools(d, f"interrupted: {by}", background=True)
     d.turn = structs.replace(d.turn, phase="suspended", ending=None)
     d.move("turn_suspended")
@@ -134,6 +139,7 @@ def wake(d: Draft, *, anyway: bool = False) -> None:
         return
     if d.before.turn is None or d.before.turn.phase != "suspended":
         d.tell()  # it was suspended in this very step
+    d.replies = [structs.replace(reply, shown=False) for reply in d.replies]
     turn = structs.replace(d.turn, origin="resume", phase="starting", unheard=False)
     d.writes.append(BeginTurn(turn))
     # What the agent never heard of is still what a person began.
@@ -176,17 +182,26 @@ def close_agent(d: Draft, by: str) -> None:
 # --- the end ------------------------------------------------------------------------------------
 
 
-def close_work(d: Draft, end: TurnEnd, gone: str | None = None) -> None:
-    """Nothing that was asked or called stays open, but for background work with a live agent."""
+def close_work(d: Draft, end: TurnEnd, gone: str | None = None, *, goes_on: bool = False) -> None:
+    """Nothing that was asked or called stays open, but for background work with a live agent.
+
+    What was answered stays with a turn that goes on.
+    """
     cancel_requests(d, gone or "agent", lambda r: gone is not None or of_turn(d, r))
     turn = d.turn
     assert turn is not None
-    if turn.stopping is not None or end.is_error or (gone is not None and turn.ending is None):
-        keep_answers(d)
-    else:
-        d.replies = [reply for reply in d.replies if reply.in_words]
+    if not goes_on:
+        _close_answers(d, turn, end, gone)
     why = "interrupted" if end.interrupted else "no result: the turn ended"
     close_tools(d, f"interrupted: {gone}" if gone else why, background=gone is not None)
+
+
+def _close_answers(d: Draft, turn: Turn, end: TurnEnd, gone: str | None) -> None:
+    if turn.stopping is not None or end.is_error or gone is not None:
+        keep_answers(d)
+    else:
+        # A turn of the agent's own began without the words that a turn before it has left.
+        d.replies = [reply for reply in d.replies if reply.in_words and turn.origin == "agent"]
 
 
 def finish_turn(

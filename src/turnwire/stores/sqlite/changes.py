@@ -10,7 +10,7 @@ from msgspec import structs
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
-from turnwire.ports import Claim, Conflict, NewConversation, Owned
+from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
 from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row, is_unsettled, opened
 from turnwire.stores.text import clean, json_text
 
@@ -165,6 +165,15 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 # --- blobs --------------------------------------------------------------------------------------
 
 
+def _check_quota(db: apsw.Cursor, user: str | None, more: int, quota: int) -> None:
+    """The length of a blob stands before its bytes: they are not read for this."""
+    found = "SELECT coalesce(sum(length(data)), 0) FROM blobs WHERE user IS ?"
+    [[kept]] = db.execute(found, (clean(user),))
+    if kept + more > quota:
+        said = f"With these {more:,} bytes there would be more than {quota:,}."
+        raise OverQuota(said, kept=kept, quota=quota)
+
+
 def put_blob(
     db: apsw.Cursor,
     blob_id: str,
@@ -173,8 +182,11 @@ def put_blob(
     at: str,
     user: str | None,
     conversation_id: str | None,
+    quota: int | None = None,
 ) -> None:
     """Keep it. The same again changes nothing; something else under its name is refused."""
+    if quota is not None:
+        _check_quota(db, user, len(data), quota)
     db.execute(
         "INSERT INTO blobs (blob_id, mime_type, data, created_at, user, conversation_id, sha256)"
         " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",

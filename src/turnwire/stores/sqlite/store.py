@@ -269,8 +269,9 @@ class SqliteStore:
         at: str,
         user: str | None = None,
         conversation_id: str | None = None,
+        quota: int | None = None,
     ) -> None:
-        row = (blob_id, data, mime_type, at, user, conversation_id)
+        row = (blob_id, data, mime_type, at, user, conversation_id, quota)
         await self._writer.call(lambda db: changes.put_blob(db, *row))
 
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None:

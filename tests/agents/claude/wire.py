@@ -1,0 +1,65 @@
+"""What goes between Turnwire and the real program, for a test that waits for a word of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from turnwire.agents.claude import ClaudeAgent
+from turnwire.agents.claude.transport import Recorder
+from turnwire.ports import SessionStart
+
+# Moments of a question, by the direction and a word of the line: `in` to the program.
+ASKS = ("out", b'"hook_callback"')
+PUTS_ASIDE = ("in", b'"defer"')
+IS_ASIDE = ("out", b'"tool_deferred"')
+HAS_RESULT = ("out", b'"tool_result"')
+Moment = tuple[str, bytes]
+
+
+class Wire(Recorder):
+    """Every line, of whichever process; what a recorder would write down is written down too."""
+
+    def __init__(self, noted: Callable[[str, bytes], None] = lambda direction, line: None) -> None:
+        self.also: Recorder | None = None
+        self._noted = noted
+        self._lines: list[tuple[str, bytes]] = []
+        self._more = asyncio.Event()
+
+    def note(self, direction: str, lines: Iterable[bytes]) -> None:
+        noted = list(lines)
+        if self.also is not None:
+            self.also.note(direction, noted)
+        for line in noted:
+            self._lines.append((direction, line))
+            self._noted(direction, line)
+        self._more.set()
+
+    def close(self) -> None:
+        if self.also is not None:
+            self.also.close()
+
+    def forget(self) -> None:
+        """What was said so far is not waited for."""
+        self._lines.clear()
+
+    async def until(self, moment: Moment) -> None:
+        """Until a line with this word goes in this direction, or has gone."""
+        direction, word = moment
+        async with asyncio.timeout(60):
+            while not any(d == direction and word in line for d, line in self._lines):
+                self._more.clear()
+                await self._more.wait()
+
+
+class Tapped(ClaudeAgent):
+    """The agent, with its wire to be looked at."""
+
+    def __init__(self, wire: Wire, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        self._wire = wire
+
+    def _recorder(self, start: SessionStart) -> Recorder:
+        self._wire.also = super()._recorder(start)
+        return self._wire
