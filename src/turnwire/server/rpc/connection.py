@@ -214,9 +214,8 @@ class RpcConnection(Client):
             if hello is not None:
                 await self._greet(stay, hello, None)
                 hello = None
-            for line in feed.lines([each]):
-                for frame in stay.tell(line):
-                    await self.outlet.send_first(frame)
+            for frame in stay.tell(feed.lines([each])):
+                await self.outlet.send_first(frame)
 
     async def _greet(
         self, stay: Stay, hello: f.SessionConnected | f.SessionResumed, reset: str | None

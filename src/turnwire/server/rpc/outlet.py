@@ -38,7 +38,7 @@ class RpcOutlet(Listener, Outlet):
         super().__init__(*given, **options)
         self._held = False  # there is no conversation yet, and calls are answered without one
         self.feed: Feed | None = None
-        self.tell: Callable[[Line], list[Written]] = lambda line: []  # the frames of a line
+        self.tell: Callable[[list[Line]], list[Sent]] = lambda lines: []  # their frames
         self._opening = False
         self._early: list[Line] = []
 
@@ -57,7 +57,7 @@ class RpcOutlet(Listener, Outlet):
             if len(self._early) * _LINE > self._most_bytes:
                 self.finish(partial(SlowReader, "You read too slowly; come again from your place."))
         else:
-            self.receive([frame for line in lines for frame in self.tell(line)])
+            self.receive(self.tell(lines))
 
     def begin(self) -> None:
         """From this moment on: what came before is in what is sent first."""
@@ -76,4 +76,4 @@ class RpcOutlet(Listener, Outlet):
         """It is open: whatever came meanwhile follows, and then all else."""
         self._opening = False
         lines, self._early = self._early, []
-        self.receive([frame for line in lines for frame in self.tell(line)])
+        self.receive(self.tell(lines))

@@ -10,7 +10,8 @@ from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.messages import RpcErrorMessage
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Answer, Talk
-from turnwire.server.rpc.feed import Kind, Line
+from turnwire.engine.channel import Sent
+from turnwire.server.rpc.feed import Kind, Line, News
 from turnwire.server.rpc.outlet import Written
 
 __all__ = ["Stay"]
@@ -88,13 +89,19 @@ class Stay:
 
     # --- what happens -----------------------------------------------------------------------------
 
-    def tell(self, line: Line) -> list[Written]:
-        """The frames of a line: its message under the right id, if it is wanted, and what follows."""
-        news = line.news
-        if news is None:
-            if line.kind not in self._wanted:
-                return []
-            return [self._message(line)]
+    def tell(self, lines: list[Line]) -> list[Sent]:
+        """The frames of these lines: each message under the right id, if it is wanted, and what
+        follows from news.
+        """
+        out: list[Sent] = []
+        for line in lines:
+            if line.news is not None:
+                out += self._news(line.news, line)
+            elif line.kind in self._wanted:
+                out.append(self._message(line))
+        return out
+
+    def _news(self, news: News, line: Line) -> list[Written]:
         match news:
             case f.AssistantComplete():
                 return self._ended(line)
