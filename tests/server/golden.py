@@ -99,7 +99,7 @@ class GoldenSession(LocalSession):
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         self._answered.set()
 
-    async def choose(self, *, model: str | None, permission_mode: str | None) -> None:
+    async def choose(self, **_: Any) -> None:
         pass
 
     async def interrupt(self) -> None:

@@ -35,7 +35,7 @@ def command(*, home: Home, conversation: str, at: int | None, title: str | None)
 async def _fork(
     home: Home, conversation: str, at: int | None, title: str | None
 ) -> tuple[str, int]:
-    from turnwire.cli.live.visit import open_engine
+    from turnwire.cli.live.visit import known_agent, open_engine
     from turnwire.cli.remote import client_of
     from turnwire.server.place import find_server
 
@@ -45,7 +45,7 @@ async def _fork(
         if find_server(home.path) is not None:  # whoever looks at its list sees the new one
             name = await client_of(home).fork(row.conversation_id, at, title=wanted)
         else:
-            async with open_engine(store, row.agent) as engine:
+            async with open_engine(store, row.agent, known_agent(row.agent)) as engine:
                 talk = await engine.fork(
                     row.conversation_id, at, new_conversation_id=new_id(), title=wanted
                 )
