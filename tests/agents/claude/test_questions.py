@@ -52,6 +52,8 @@ async def test_a_question_is_answered_while_its_process_is_there(
         await it.ends()
         assert "Red" in it.told["ask_1"]
         assert len(it.seen.of(f.TurnStarted)) == 1, "nothing was resumed"
+        offered = [each["name"] for each in it.api.requests[0].body["tools"]]
+        assert tool.name in offered, "the model need not look for it"
 
 
 async def test_several_questions_several_choices_and_own_words(tmp_path: Path) -> None:

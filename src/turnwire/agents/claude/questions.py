@@ -59,6 +59,7 @@ _TOOL = {
         },
         "required": ["question"],
     },
+    "_meta": {"anthropic/alwaysLoad": True},  # else the model has to look for it first
 }
 
 
