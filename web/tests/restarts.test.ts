@@ -1,9 +1,10 @@
 // The server is killed with the page open.
-import { onTestFinished, test } from "vitest";
+import { type TestContext, test } from "vitest";
 import { openBrowser, Person, say, state } from "./browser";
 import { Server } from "./server";
 
-async function opened() {
+/** Each kills a server of its own. */
+async function opened({ onTestFinished }: TestContext) {
   const [browser, server] = await Promise.all([openBrowser(), Server.start()]);
   onTestFinished(async () => {
     await browser.close();
