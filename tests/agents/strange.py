@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.agents.processes import STUBBORN, program
 from turnwire.agents.local import LocalSession
+from turnwire.core import controls as c
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolResultBlock
 from turnwire.core.content import Content
@@ -29,13 +30,17 @@ class StrangeAgent:
     """Answers every prompt with the batches that it was given; some ways to be worse."""
 
     name = "strange"
-    capabilities = AgentCapabilities()
+    capabilities = AgentCapabilities(controls=["mcp_status"])
 
     def __init__(
         self, batches: list[list[NormalizedStreamEvent]] | None = None, how: str = ""
     ) -> None:
         self._batches = batches or [[STARTED, SAID, ENDED, FIGURES]]
         self._how = how
+        if how == "modest":
+            self.capabilities = AgentCapabilities()
+        if how == "boasts":
+            self.capabilities = AgentCapabilities(controls=["mcp_status", "models"])
 
     def unavailable(self) -> str | None:
         return "It is on strike." if self._how == "on strike" else None
@@ -52,6 +57,19 @@ class StrangeSession(LocalSession):
     """See StrangeAgent."""
 
     native_session_id = "s-1"
+
+    async def control(self, control: c.Control) -> c.ControlResult:
+        match control:
+            case c.McpStatus():
+                return c.McpServers([c.McpServer("files", "connected")])
+            case c.McpReconnect(server="broken"):
+                raise ValueError("a mistake")
+            case c.McpReconnect(server="gone"):
+                raise AgentGone("It has left.")
+            case c.McpReconnect():
+                os._exit(3)
+            case _:
+                return await super().control(control)
 
     def __init__(self, batches: list[list[NormalizedStreamEvent]], how: str) -> None:
         super().__init__()

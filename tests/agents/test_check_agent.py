@@ -32,12 +32,12 @@ COMPLETED = ev.MessageCompleted(*WHOSE, "m-1")
 
 def test_the_demo_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: DemoAgent(delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (11, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (12, [], [])
 
 
 def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: ChildAgent("demo", delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (11, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (12, [], [])
 
 
 def test_a_recording_keeps_what_it_can() -> None:
@@ -144,6 +144,11 @@ def test_a_plain_agent_passes() -> None:
         (StrangeAgent(how="breaks"), "events() ended before end of turn 1: The agent broke"),
         (StrangeAgent(how="never closes"), "close() took more than 0.3 seconds"),
         (StrangeAgent(how="immortal"), "prompt() after close() did not raise AgentGone"),
+        (
+            StrangeAgent(how="modest"),
+            "mcp_status is not among its capabilities, and was answered",
+        ),
+        (StrangeAgent(how="boasts"), "models was refused: NOT_SUPPORTED"),
         (StrangeAgent([[STARTED]]), "no end of turn 1 after 0.3 seconds"),
         (StrangeAgent([[STARTED, ENDED, FIGURES]]), "the turn said nothing"),
         (

@@ -19,11 +19,13 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.agents.process import plain_environment
 from turnwire.agents.wire import LineSplitter
+from turnwire.core import controls as c
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
-from turnwire.ports import Agent, AgentGone, SessionStart
+from turnwire.core.error_codes import Refused
+from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 
 ROOT = Path(__file__).parent.parent.parent
 STRANGE = "tests.agents.strange:make"
@@ -145,6 +147,28 @@ def test_its_last_words_are_told() -> None:
             assert ear.gone.message == (
                 "The agent's process has ended with exit code 7. It said last: I have had enough."
             )
+
+    asyncio.run(run())
+
+
+def test_what_is_asked_of_it_beside_the_talk_comes_back_and_its_death_is_told() -> None:
+    async def refusal(session: AgentSession, control: c.Control) -> tuple[str, str]:
+        with pytest.raises((Refused, AgentGone)) as told:
+            await session.control(control)
+        return told.value.code, told.value.message
+
+    async def run() -> None:
+        async with talking(child(STRANGE)) as ear:
+            servers = [c.McpServer("files", "connected")]
+            assert await ear.session.control(c.McpStatus()) == c.McpServers(servers)
+            said = "This agent has no models."
+            assert await refusal(ear.session, c.ListModels()) == ("NOT_SUPPORTED", said)
+            said = "The agent broke: ValueError: a mistake"
+            assert await refusal(ear.session, c.McpReconnect("broken")) == ("AGENT_ERROR", said)
+            gone = ("AGENT_UNAVAILABLE", "It has left.")
+            assert await refusal(ear.session, c.McpReconnect("gone")) == gone
+            code, _ = await refusal(ear.session, c.McpReconnect("dies"))
+            assert code == "AGENT_UNAVAILABLE"
 
     asyncio.run(run())
 

@@ -14,6 +14,7 @@ from msgspec.inspect import CollectionType, DictType, StructType, UnionType
 
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.content import Content
+from turnwire.core.controls import ControlResult
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
 from turnwire.core.message import Message, MessageDelta
@@ -110,6 +111,12 @@ def _v2_schema() -> Schema:
     schema = _schema("Protocol v2: one of these per frame of the server.", ServerFrame)
     for union in (ServerFrame, Content):
         _open(union, schema["$defs"])
+    # What a control is answered with goes by its name; a later version may know more of them.
+    results = get_args(ControlResult)
+    refs, defs = msgspec.json.schema_components(results, ref_template=_REF)
+    _describe_fields(defs, *results)
+    schema["$defs"] |= defs
+    schema["$defs"]["Accepted"]["properties"]["result"]["anyOf"] = [*refs, {}]
     opened: Schema = _without_discriminators(schema)
     return opened
 

@@ -24,13 +24,14 @@ from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.asks import Answer, Ask
 from turnwire.engine.channel import Channel, FollowAgain, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
 from turnwire.engine.forking import check_place, fork_of
-from turnwire.engine.live import Answer, Ask, Live
+from turnwire.engine.live import Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is

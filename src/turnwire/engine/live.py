@@ -11,9 +11,8 @@ from functools import partial
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
-from turnwire.core.controls import ControlResult, only_asks
+from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
@@ -21,10 +20,10 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.status import Outcome
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance
+from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
@@ -44,37 +43,10 @@ from turnwire.ports import (
     Timer,
 )
 
-__all__ = ["Answer", "Ask", "Live"]
+__all__ = ["Live"]
 
 _log = logging.getLogger("turnwire")
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
-
-
-class Answer(Struct, frozen=True):
-    """What somebody who asked for something is told."""
-
-    ack: e.Ack
-    duplicate: bool = False
-
-
-class Ask(Struct, frozen=True):
-    """Something that a person asks for."""
-
-    make: Callable[[int, Outcome | None], i.Input]  # the input, given the time and what is known
-    done: asyncio.Future[Answer]
-    user: str
-    client_message_id: str | None = None
-    body: bytes = b""
-    request_id: str | None = None  # what it answers
-    accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
-
-
-class _Pending(Struct):
-    """A control on its way, and everybody who waits for what comes of it."""
-
-    asked: i.Controls
-    waiting: list[Ask]
-    receipt: Receipt | None
 
 
 _Item: TypeAlias = Ask | i.Input | list[NormalizedStreamEvent] | Fenced
@@ -125,7 +97,7 @@ class Live:
             store.get_blob,
             self._controlled,
         )
-        self._controls: dict[str, _Pending] = {}  # that the agent has not answered yet
+        self._controls = Controls()
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
         self.dead = False  # the server stops, or another owner has taken over
@@ -239,11 +211,9 @@ class Live:
         """A defect. Nothing of this step has happened; a turn must not seem to run for ever."""
         _log.exception("conversation %s: a step failed", self.row.conversation_id)
         if isinstance(item, Ask):
-            if not item.done.done():
-                item.done.set_exception(Refused("INTERNAL_ERROR"))
+            refuse(item, Refused("INTERNAL_ERROR"))
         elif isinstance(item, i.Controlled):
-            for ask in self._controls.pop(item.control_id).waiting:
-                _refuse(ask, Refused("INTERNAL_ERROR"))
+            self._controls.fail(item.control_id, Refused("INTERNAL_ERROR"))
         elif not isinstance(item, i.AgentLost) and self.state.turn is not None:
             self._runner.tell(e.StopAgent(self.state.turn.turn_id, True))
 
@@ -265,11 +235,9 @@ class Live:
         try:
             await self._take(ask)
         except (Refused, StorageUnavailable) as refused:
-            if not ask.done.done():
-                ask.done.set_exception(refused)
+            refuse(ask, refused)
         except Fenced:
-            if not ask.done.done():
-                ask.done.set_exception(Refused("STORAGE_UNAVAILABLE"))
+            refuse(ask, Refused("STORAGE_UNAVAILABLE"))
             raise
 
     async def _take(self, ask: Ask) -> None:
@@ -280,7 +248,9 @@ class Live:
             if before is not None:
                 if before.body != ask.body:
                     raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
-                _accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                accept(ask, Answer(msgspec.json.decode(before.ack, type=e.Ack), True))
+                return
+            if self._controls.joins(ask):
                 return
             receipt = Receipt(ask.user, ask.client_message_id, ask.body, b"")
         ended = None
@@ -302,7 +272,7 @@ class Live:
         reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
         reach(CrashPoint.ASK_WRITTEN)
-        _accept(ask, Answer(ack))
+        accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
         self._publish(after, frames)
         self._do(effects)
@@ -310,51 +280,27 @@ class Live:
     # --- controls: the agent answers, so they end in a step of their own ------------------------
 
     async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
-        for pending in self._controls.values():
-            before = pending.receipt
-            if receipt is not None and before is not None and _is_same_id(receipt, before):
-                if receipt.body != before.body:
-                    raise Refused("IDEMPOTENCY_CONFLICT", client_message_id=ask.client_message_id)
-                pending.waiting.append(ask)
-                return
         after, effects = step(self.state, asked)
         frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
         reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, asked.at))
         reach(CrashPoint.ASK_WRITTEN)
-        kept = None if only_asks(asked.control) else receipt
-        self._controls[asked.control_id] = _Pending(asked, [ask], kept)
+        self._controls.begin(ask, asked, receipt)
         self._publish(after, frames)
         self._do(effects)
 
     def _controlled(self, control_id: str, came: ControlResult | Refused) -> None:
-        pending = self._controls.get(control_id)
-        if pending is None:
-            return
-        asked = pending.asked
-        ended = i.Controlled(
-            at=self._clock.now(), control_id=control_id, control=asked.control, by=asked.by
-        )
-        if isinstance(came, Refused):
-            ended = msgspec.structs.replace(ended, code=came.code, message=came.message)
-        else:
-            ended = msgspec.structs.replace(ended, result=came)
-        self.post(ended)
+        ended = self._controls.came(control_id, came, self._clock.now())
+        if ended is not None:
+            self.post(ended)
 
     async def _end_control(self, ended: i.Controlled) -> None:
         after, effects = step(self.state, ended)
-        pending, answer = self._controls[ended.control_id], Answer(effects.ack or e.Ack())
-        receipt = pending.receipt if ended.code is None else None  # refusals are not remembered
-        if receipt is not None:
-            receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(answer.ack))
+        ack = effects.ack or e.Ack()
         frames = self.channel.step(self.state, after, effects.writes, iso(ended.at))
+        receipt = self._controls.receipt(ended, ack)
         await self._write(after, effects.writes, ended.at, receipt)
-        del self._controls[ended.control_id]
-        for place, ask in enumerate(pending.waiting):
-            if ended.code is not None:
-                _refuse(ask, Refused(ended.code, ended.message))
-            else:
-                _accept(ask, msgspec.structs.replace(answer, duplicate=place > 0))
+        self._controls.end(ended, ack)
         self._publish(after, frames)
         self._do(effects)
 
@@ -419,8 +365,7 @@ class Live:
         """Nobody is left hanging while the disk is full."""
         for item in [item for item in self._inbox if isinstance(item, Ask)]:
             self._inbox.remove(item)
-            if not item.done.done():
-                item.done.set_exception(down)
+            refuse(item, down)
 
     async def _pause(self, milliseconds: int) -> None:
         """A while, or until the server stops."""
@@ -546,24 +491,5 @@ class Live:
         while self._inbox:
             item = self._inbox.popleft()
             if isinstance(item, Ask):
-                _refuse(item, Refused("STORAGE_UNAVAILABLE"))
-        for pending in self._controls.values():
-            for ask in pending.waiting:
-                _refuse(ask, Refused("STORAGE_UNAVAILABLE"))
-        self._controls.clear()
-
-
-def _is_same_id(one: Receipt, other: Receipt) -> bool:
-    return (one.user, one.client_message_id) == (other.user, other.client_message_id)
-
-
-def _refuse(ask: Ask, refused: Refused) -> None:
-    if not ask.done.done():  # whoever asked may have gone
-        ask.done.set_exception(refused)
-
-
-def _accept(ask: Ask, answer: Answer) -> None:
-    if ask.accepted is not None:
-        ask.accepted(answer)
-    if not ask.done.done():  # whoever asked may have gone
-        ask.done.set_result(answer)
+                refuse(item, Refused("STORAGE_UNAVAILABLE"))
+        self._controls.fail(None, Refused("STORAGE_UNAVAILABLE"))

@@ -16,9 +16,9 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta, split_run_id
 from turnwire.core.status import Outcome, Status
 from turnwire.dialects.v2.frames import Frame
+from turnwire.engine.asks import Answer
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
-from turnwire.engine.live import Answer
 from turnwire.engine.valid import check_mode, valid
 from turnwire.ports import ConversationRow
 

@@ -31,6 +31,7 @@ class RewindJson(Struct, frozen=True, forbid_unknown_fields=True):
 
 async def control(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations/{id}/control"""
+    await service.talk(request.path_params["id"], who)  # before anything is said about the body
     asked: AgentControl = await read_json(
         request,
         AgentControl,  # type: ignore[arg-type]  # a union is no type, but msgspec reads it

@@ -12,7 +12,9 @@ from msgspec import Struct
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import TextContent
+from turnwire.core.controls import ContextUsage, ListCommands, ListModels, McpStatus, name_of
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 from turnwire.testing.agent_listener import (
@@ -190,6 +192,21 @@ class AgentChecks:
         if asked is None:
             raise AgentBroken(f"no {kind.__name__}")
         return asked
+
+    async def a_control_is_answered_or_refused(self) -> None:
+        able = self.make().capabilities.controls
+        async with self.session() as heard:
+            for control in (McpStatus(), ContextUsage(), ListModels(), ListCommands()):
+                name = name_of(control)
+                try:
+                    async with asyncio.timeout(self.seconds):
+                        await heard.session.control(control)
+                except Refused as refused:
+                    if name in able or refused.code != "NOT_SUPPORTED":
+                        raise AgentBroken(f"{name} was refused: {refused.code}") from refused
+                else:
+                    if name not in able:
+                        raise AgentBroken(f"{name} is not among its capabilities, and was answered")
 
     async def closing_ends_everything(self) -> None:
         """In the middle of a turn, twice, with every process that there was."""

@@ -51,6 +51,7 @@ async def check_agent(
         checker.a_question_is_answered,
         checker.a_question_survives_its_process,
         checker.a_permission_is_allowed_or_denied,
+        checker.a_control_is_answered_or_refused,
         checker.closing_ends_everything,
         checker.an_idle_session_closes,
     ]

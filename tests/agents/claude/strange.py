@@ -28,6 +28,11 @@ for line in sys.stdin:
     if frame["type"] == "control_request":
         answer = {"subtype": "success", "request_id": frame["request_id"], "response": {}}
         say({"type": "control_response", "response": answer})
+    elif frame["type"] == "control_response":  # what became of our dialog
+        turn(json.dumps(frame["response"]))
+    elif "dialog" in str(frame):
+        dialog = {"subtype": "request_user_dialog", "dialog_kind": "mirror", "payload": {}}
+        say({"type": "control_request", "request_id": "d-1", "request": dialog})
     elif frame["type"] == "user":
         turn("x" * 3_000_000 if "long" in str(frame) else "Hello from the future.")
     sys.stdout.flush()

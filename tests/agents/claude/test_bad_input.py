@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,15 @@ async def test_another_version_says_what_this_one_does_not_know_and_it_passes_th
             for event in events
             if isinstance(event.data, dict) and "originalType" in event.data
         }
+
+
+async def test_a_dialog_that_nobody_can_see_is_dismissed_and_told(tmp_path: Path) -> None:
+    async with stage(tmp_path, cli_path=strange(tmp_path)) as it:
+        assert not (await it.says("show me a dialog")).is_error
+        [said] = it.text
+        assert json.loads(said)["response"] == {"behavior": "cancelled"}
+        events = {frame.payload.subtype for frame in it.seen.of(f.SessionSystemEvent)}
+        assert "request_user_dialog" in events
 
 
 async def test_a_very_long_line_is_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.agents.claude.stage import Stage, bash, programs, stage
+from tests.agents.claude.stage import ask as ask_a_person
 from tests.agents.processes import wait_until_gone
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
@@ -175,3 +176,19 @@ async def test_context_models_commands_thinking_and_work_in_the_background(
         assert await ask(it, c.StopTask(task.task_id)) == c.Done()
         await it.seen.until(f.SessionState, lambda frame: not frame.payload.background_tasks)
         assert not await asyncio.to_thread(wait_until_gone, [sleep])
+
+
+async def test_a_question_that_nobody_will_answer_is_in_no_controls_way(tmp_path: Path) -> None:
+    async with stage(tmp_path, Say([ask_a_person()]), "Never mind.") as it:
+        turn = (await it.talk.send("which colour?")).ack.turn_id
+        assert turn is not None
+        await it.asked()
+        await it.sleeps()
+        with pytest.raises(Refused, match="sleeps until its question is answered"):
+            await ask(it, c.McpStatus())
+        await it.talk.interrupt(turn)
+        await it.ends()
+        assert (await ask(it, c.McpStatus())).servers
+        assert (await it.talk.status()).state == "interrupted", "no turn came of it"
+        await it.says("forget it")
+        assert it.text == ["Never mind."]

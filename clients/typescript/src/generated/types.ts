@@ -24,7 +24,7 @@ export interface Accepted {
   /** an answer: what it answers */
   request_id?: string;
   /** session.control: a ControlResult */
-  result?: unknown;
+  result?: Done | McpServers | ContextUsed | Models | Commands | Rewound | unknown;
   /** user.message: the turn that it started; user.interrupt: the turn */
   turn_id?: number;
 }
@@ -275,6 +275,32 @@ export interface Chunk {
   snapshot?: boolean;
 }
 
+/** The slash commands that there are. */
+export interface Commands {
+  control: "commands";
+  commands: Array<SlashCommand>;
+}
+
+/** What takes up a part of the context. */
+export interface ContextPart {
+  /** for a person */
+  name: string;
+  tokens: number;
+  /** the agent's word: `used`, `free`, `deferred` */
+  kind?: string;
+}
+
+/** How full the context is. */
+export interface ContextUsed {
+  control: "context_usage";
+  total_tokens: number;
+  max_tokens?: number;
+  model?: string;
+  parts?: Array<ContextPart>;
+  /** of max_tokens */
+  percentage?: number;
+}
+
 /** The agent has done it, and this is what it says. */
 export interface ControlAck {
   type: "session.control.ack";
@@ -336,6 +362,11 @@ export interface Discarded {
   parent_tool_use_id?: string;
   /** abandoned, restarted, replaced, turn_ended, stream_ended */
   reason?: string;
+}
+
+/** It was done, and there is nothing more to say. */
+export interface Done {
+  control: "done";
 }
 
 /** A client frame was refused, or the connection cannot go on. */
@@ -437,6 +468,24 @@ export interface Limits {
   heartbeat_seconds: number;
 }
 
+/** An MCP server, as the agent sees it. */
+export interface McpServer {
+  name: string;
+  /** the agent's word: `connected`, `failed`, `disabled`, `pending`, `needs-auth`, ... */
+  status: string;
+  /** why it failed */
+  error?: string;
+  tools?: Array<string>;
+  /** `stdio`, `http`, `sdk`, ... */
+  transport?: string;
+}
+
+/** How the MCP servers are. */
+export interface McpServers {
+  control: "mcp_status";
+  servers: Array<McpServer>;
+}
+
 /** The message is in the log, or in the queue. */
 export interface MessageAck {
   type: "user.message.ack";
@@ -465,6 +514,23 @@ export interface MessageReplay {
   /** 32 hex digits, one for each turn; null: not about a turn */
   trace_id: string | null;
   payload: Replay;
+}
+
+/** A model that may be chosen. */
+export interface Model {
+  /** for `session.set_model` */
+  model: string;
+  description?: string;
+  /** for a person */
+  name?: string;
+  /** which one it is now, where `model` is an alias */
+  resolved?: string;
+}
+
+/** The models that may be chosen. */
+export interface Models {
+  control: "models";
+  models: Array<Model>;
 }
 
 /** A question or a permission that waits for a person. */
@@ -737,6 +803,12 @@ export interface RewindAck {
   payload: Accepted;
 }
 
+/** The files that were put back, or would be. */
+export interface Rewound {
+  control: "rewind";
+  files: Array<string>;
+}
+
 /** The first frame: this connection starts without a place in the log. */
 export interface SessionConnected {
   type: "session.connected";
@@ -916,6 +988,14 @@ export interface SetPermissionModeAck {
   /** 32 hex digits, one for each turn; null: not about a turn */
   trace_id: string | null;
   payload: Accepted;
+}
+
+/** A slash command: a message that begins with it is one for the agent's program. */
+export interface SlashCommand {
+  /** without the slash */
+  name: string;
+  argument_hint?: string;
+  description?: string;
 }
 
 /** All of it, small enough to be sent whole whenever it changes. */

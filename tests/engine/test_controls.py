@@ -1,0 +1,143 @@
+"""What is asked of an agent that dies, hangs or is stopped meanwhile: whoever asked is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from tests.engine.scripted import ScriptedAgent, ScriptedSession
+from tests.engine.watching import PATIENCE, Watcher, engine_on
+from turnwire.core import controls as c
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Answer, Engine, Talk
+from turnwire.ports import AgentSession, SessionStart
+from turnwire.testing.clock import ManualClock
+
+SLOW = c.McpReconnect("slow")
+
+
+class _Asked(ScriptedAgent):
+    def __init__(self) -> None:
+        super().__init__()
+        self.capabilities = structs.replace(
+            self.capabilities,
+            commands=["session.control", "user.rewind"],
+            controls=["mcp_status", "mcp_reconnect"],
+        )
+        self.go_on = asyncio.Event()
+        self.is_asked = asyncio.Event()
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        session = await super().open(start)
+        assert isinstance(session, ScriptedSession)
+        session.control = self.control  # type: ignore[method-assign]
+        return session
+
+    async def control(self, control: c.Control) -> c.ControlResult:
+        if isinstance(control, c.McpStatus):
+            return c.McpServers([])
+        self.is_asked.set()
+        await self.go_on.wait()
+        return c.Rewound(["a"]) if isinstance(control, c.RewindFiles) else c.Done()
+
+
+@asynccontextmanager
+async def asked(path: Path) -> AsyncIterator[tuple[Engine, Talk, _Asked, ManualClock]]:
+    agent, clock = _Asked(), ManualClock()
+    async with engine_on(path / "turnwire.db", agent=agent, clock=clock) as engine:
+        yield engine, await engine.create("demo"), agent, clock
+
+
+async def refusal(asking: asyncio.Task[Answer]) -> tuple[str, str]:
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(Refused) as refused:
+            await asking
+    return refused.value.code, refused.value.message
+
+
+def test_an_agent_that_dies_while_it_is_asked(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (_, talk, agent, _):
+            asking = asyncio.create_task(talk.control(SLOW))
+            await agent.is_asked.wait()
+            agent.live[-1]._die("It fell.")
+            assert (await refusal(asking))[0] == "AGENT_UNAVAILABLE"
+            result = (await talk.control(c.McpStatus())).ack.result
+            assert result == c.McpServers([]), "another one is opened for it"
+            assert (await talk.status()).state == "active"
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_cannot_be_opened_for_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (_, talk, agent, _):
+            agent.refuses = True
+            asking = asyncio.create_task(talk.control(c.McpStatus()))
+            assert await refusal(asking) == ("AGENT_UNAVAILABLE", "It does not want to.")
+
+    asyncio.run(scene())
+
+
+def test_a_stop_takes_what_waits_to_be_asked_with_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (_, talk, agent, _):
+            agent.hangs = True  # so that it waits behind the message
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                asking = asyncio.create_task(talk.control(c.McpStatus()))
+                await asyncio.sleep(0)  # it is asked before the stop is
+                await talk.interrupt(1)
+                assert (await refusal(asking))[0] == "AGENT_UNAVAILABLE"
+                await seen.state("interrupted")
+
+    asyncio.run(scene())
+
+
+def test_an_engine_that_stops_while_it_is_asked(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (engine, talk, agent, _):
+            asking = asyncio.create_task(talk.control(SLOW))
+            await agent.is_asked.wait()
+            await engine.stop()
+            code, _ = await refusal(asking)
+            assert code in ("AGENT_UNAVAILABLE", "STORAGE_UNAVAILABLE")
+
+    asyncio.run(scene())
+
+
+def test_nothing_is_said_to_the_agent_while_it_puts_files_back(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (_, talk, agent, _), Watcher(talk) as seen:
+            await talk.send("first")
+            session = await agent.opened()
+            session.begins()
+            session.ends()
+            await seen.until(f.AssistantComplete)
+            rewinding = asyncio.create_task(talk.rewind_files(1, user="ann"))
+            await agent.is_asked.wait()
+            await talk.send("second")
+            assert session.waits is None, "the second message waits for the files"
+            agent.go_on.set()
+            assert (await rewinding).ack.files == ["a"]
+            assert (await agent.opened()).waits is not None
+
+    asyncio.run(scene())
+
+
+def test_a_process_that_was_opened_for_it_is_closed_when_nobody_needs_it(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (_, talk, agent, clock):
+            await talk.control(c.McpStatus())
+            [session] = agent.sessions
+            clock.forward(121)
+            async with asyncio.timeout(PATIENCE):
+                await session.closed.wait()
+
+    asyncio.run(scene())
