@@ -19,9 +19,9 @@ async function paste(page: Page): Promise<void> {
   });
 }
 
-test("Claude writes a file, runs a command, asks, is killed, goes on, and is shown a picture", async ({
-  expect,
-}) => {
+test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", {
+  timeout: 240_000,
+}, async ({ expect }) => {
   const { browser, server } = here;
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
@@ -34,6 +34,7 @@ test("Claude writes a file, runs a command, asks, is killed, goes on, and is sho
   await bar.getByRole("button", { name: /^Allow/ }).click();
   const other = second.getByRole("region", { name: "Permission" });
   await other.locator(".command-line", { hasText: "touch made" }).waitFor();
+  await other.locator(".raw", { hasText: '"timeout": 60000' }).waitFor();
   await other.getByRole("button", { name: /^Allow/ }).click();
   const form = page.getByRole("region", { name: "Question" });
   await form.getByLabel("Blue").check();
@@ -77,6 +78,9 @@ test("Claude writes a file, runs a command, asks, is killed, goes on, and is sho
   await paste(page);
   await page.locator(".attached li:not(.loading) img").waitFor();
   await say(page, "What is this?");
+  // Who speaks sees the end; who reads further up stays there.
+  await page.getByText("I see a picture.").waitFor();
+  await second.getByRole("button", { name: "To the newest message" }).click();
   await second.getByText("I see a picture.").waitFor();
   await state(second, "Ready");
   const picture = second.locator(".row.said .pictures img");

@@ -23,7 +23,7 @@ async function violations(page: Page): Promise<string[]> {
 }
 
 for (const colorScheme of ["light", "dark"] as const) {
-  test(`no view has a fault that axe knows, ${colorScheme}`, async ({ expect }) => {
+  test(`no view has a fault that axe knows, ${colorScheme}`, { timeout: 240_000 }, async ({ expect }) => {
     const person = await Person.enter(here.browser, here.server, { colorScheme });
     const { page } = person;
     const faults: Record<string, string[]> = {};

@@ -80,6 +80,9 @@ describe("a diff", () => {
   test("shows what goes and what comes, between what stays", () => {
     expect(shown("a\nb\nc", "a\nB\nc")).toEqual([" a", "-b", "+B", " c"]);
     expect(shown("", "new")).toEqual(["+new"]);
+    expect(shown("", "new\n")).toEqual(["+new"]);
+    expect(shown("a\nb\n", "a\n")).toEqual([" a", "-b"]);
+    expect(shown("a\n", "a")).toEqual([" a", "-"]);
     expect(shown("old", "")).toEqual(["-old"]);
     expect(shown("a\nb\nc\nd", "a\nc\nd\ne")).toEqual([" a", "-b", " c", " d", "+e"]);
   });

@@ -1,9 +1,10 @@
 // The server is killed with the page open.
-import { onTestFinished, test } from "vitest";
+import { type TestContext, test } from "vitest";
 import { openBrowser, Person, say, state } from "./browser";
 import { Server } from "./server";
 
-async function opened() {
+/** Each kills a server of its own. */
+async function opened(onTestFinished: TestContext["onTestFinished"]) {
   const [browser, server] = await Promise.all([openBrowser(), Server.start()]);
   onTestFinished(async () => {
     await browser.close();
@@ -14,8 +15,9 @@ async function opened() {
 
 test("the first five minutes: start, question, permission, second tab, kill and restart, export", async ({
   expect,
+  onTestFinished,
 }) => {
-  const { browser, server } = await opened();
+  const { browser, server } = await opened(onTestFinished);
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
   const id = await person.begin("think, use a tool, ask me a question, delete something");
@@ -58,8 +60,9 @@ test("the first five minutes: start, question, permission, second tab, kill and 
 
 test("a kill in mid-answer leaves a truth, and what was typed while the server was gone is sent once", async ({
   expect,
+  onTestFinished,
 }) => {
-  const { browser, server } = await opened();
+  const { browser, server } = await opened(onTestFinished);
   const person = await Person.enter(browser, server);
   const { page } = person;
   await person.quick("a long answer", 0.05);

@@ -18,6 +18,7 @@ export class Server {
   private beside: ChildProcess | undefined;
   private program: string | undefined;
   private agent = "demo";
+  private cwd: string | undefined;
   private entered: Promise<{ name: string; value: string; url: string }[]> | undefined;
 
   private constructor(
@@ -25,9 +26,10 @@ export class Server {
     private readonly environment: Record<string, string>,
   ) {}
 
-  /** `turnwire serve` with a data directory of its own, on a free port. */
-  static async start(environment: Record<string, string> = {}): Promise<Server> {
+  /** `turnwire serve` with a data directory of its own, on a free port; it works in `cwd`. */
+  static async start(environment: Record<string, string> = {}, cwd?: string): Promise<Server> {
     const server = new Server(mkdtempSync(join(tmpdir(), "turnwire-page-")), environment);
+    server.cwd = cwd;
     await server.serve(0);
     return server;
   }
@@ -132,7 +134,7 @@ export class Server {
       ? [`${BIN}python`, [`${ROOT}web/tests/python/${this.program}.py`, this.dataDir]]
       : [`${BIN}turnwire`, args];
     const child = spawn(command, given, {
-      cwd: this.dataDir,
+      cwd: this.cwd ?? this.dataDir,
       env: { ...process.env, ...this.environment },
       stdio: ["ignore", "pipe", "inherit"],
     });

@@ -128,8 +128,8 @@ test("Escape stops the agent, and a receipt says what it did", async ({ person }
 
 test("messages that wait can be seen, moved, edited, removed and continued", async ({ person, expect }) => {
   const { page } = person;
-  const id = await person.quick("a long answer", 0.05);
-  await state(page, "Working");
+  const id = await person.quick("ask me a question");
+  await state(page, "Waits for you");
   for (const words of ["first", "second", "third"]) await say(page, words);
   const queue = page.getByRole("region", { name: "Waiting messages" });
   await queue.getByText("3 messages wait").waitFor();
@@ -157,7 +157,7 @@ test("messages that wait can be seen, moved, edited, removed and continued", asy
   const said = messages.flatMap(({ event }) =>
     event.type === "user.message" ? event.payload.content.map(({ text }) => text) : [],
   );
-  expect(said).toEqual(["a long answer", "third", "the other one"]);
+  expect(said).toEqual(["ask me a question", "third", "the other one"]);
 });
 
 test("two tabs are in step, and what is answered in one is gone from the other", async ({
@@ -180,7 +180,7 @@ test("two tabs are in step, and what is answered in one is gone from the other",
 
 test("a reload in mid-answer shows everything once, and goes on", async ({ person, expect }) => {
   const { page } = person;
-  await person.quick("a long answer", 0.01);
+  await person.quick("a long answer", 0.005);
   await page.locator(".markdown").getByText("2", { exact: false }).first().waitFor();
   await page.reload();
   await state(page, "Working");
@@ -190,6 +190,20 @@ test("a reload in mid-answer shows everything once, and goes on", async ({ perso
   await state(page, "Ready");
   await expect.poll(() => page.locator(".markdown").allInnerTexts()).toEqual(whole);
   expect(await page.locator(".row.said").count()).toBeLessThanOrEqual(1);
+});
+
+test("who scrolls up a little while the answer grows stays there", async ({ person, expect }) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await person.quick("a long answer", 0.03);
+  const left = () =>
+    page.locator(".scroller").evaluate((each) => each.scrollHeight - each.clientHeight - each.scrollTop);
+  await page.locator(".markdown").getByText("4.", { exact: false }).first().waitFor();
+  await page.locator(".timeline").hover();
+  await page.mouse.wheel(0, -25);
+  await page.getByRole("button", { name: "To the newest message" }).click();
+  await expect.poll(left).toBeLessThan(3);
+  await page.getByRole("button", { name: "Stop" }).click();
 });
 
 test("a draft is kept, and arrow up brings back what was said", async ({ person, expect }) => {

@@ -1,23 +1,31 @@
 // Takes the pictures in docs/images: every view, in both themes, on a phone, in Chinese.
 import { spawnSync } from "node:child_process";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, test } from "vitest";
 import { openBrowser, Person, state } from "../tests/browser";
 import { ROOT, Server } from "../tests/server";
 
 const FOLDER = `${ROOT}docs/images/`;
-const WORDS = "think, use a tool, make a plan, send a helper, ask me a question, delete something";
+const WORDS = "Think, use a tool, plan, send a helper, ask me a question, delete something";
+/** Where the agent works: a name that says nothing about this machine. */
+const WORK = join(tmpdir(), "greeter");
+const VIEWPORT = { width: 1180, height: 800 };
 let browser: Browser;
 let server: Server;
 
 beforeAll(async () => {
-  mkdirSync(FOLDER, { recursive: true });
-  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+  for (const folder of [FOLDER, WORK]) mkdirSync(folder, { recursive: true });
+  // With a credential Claude is ready; nobody talks to it here.
+  const start = Server.start({ ANTHROPIC_API_KEY: "none" }, WORK);
+  [browser, server] = await Promise.all([openBrowser(), start]);
 });
 afterAll(async () => {
   await browser.close();
   await server.stop();
+  rmSync(WORK, { recursive: true });
 });
 
 /** Without a font there would be only boxes. */
@@ -26,7 +34,7 @@ function hasChinese(): boolean {
 }
 
 async function walk(name: string, options: Parameters<typeof Person.enter>[2]): Promise<void> {
-  const person = await Person.enter(browser, server, options);
+  const person = await Person.enter(browser, server, { viewport: VIEWPORT, ...options });
   const { page } = person;
   await page.emulateMedia({ reducedMotion: "reduce" });
   const take = async (view: string) => {
@@ -63,10 +71,15 @@ async function walk(name: string, options: Parameters<typeof Person.enter>[2]): 
 test("light", () => walk("light", { colorScheme: "light" }));
 test("dark", () => walk("dark", { colorScheme: "dark" }));
 test("a phone", () =>
-  walk("phone", { colorScheme: "light", viewport: { width: 390, height: 800 }, deviceScaleFactor: 2 }));
+  walk("phone", {
+    colorScheme: "light",
+    viewport: { width: 390, height: 800 },
+    hasTouch: true,
+    isMobile: true,
+  }));
 
 test("the inspector", async () => {
-  const person = await Person.enter(browser, server, { colorScheme: "light" });
+  const person = await Person.enter(browser, server, { colorScheme: "light", viewport: VIEWPORT });
   const { page } = person;
   await person.quick("use a tool");
   await state(page, "Ready");
@@ -80,9 +93,15 @@ test("the inspector", async () => {
 });
 
 test.skipIf(!hasChinese())("Chinese", async () => {
-  const person = await Person.enter(browser, server, { locale: "zh-CN", colorScheme: "light" });
+  const person = await Person.enter(browser, server, {
+    locale: "zh-CN",
+    colorScheme: "light",
+    viewport: VIEWPORT,
+  });
   const { page } = person;
   await page.goto(`${server.url}/new`);
+  await page.getByLabel("智能体").waitFor();
+  await page.screenshot({ path: `${FOLDER}chinese-new.png` });
   await page.getByLabel("您想说什么？").fill("思考一下，使用工具，再问我一个问题");
   await page.getByRole("button", { name: "开始" }).click();
   await page.getByRole("region", { name: "提问" }).waitFor();

@@ -8,7 +8,7 @@ import { hasUnseen, Unseen } from "../markdown/Unseen";
 import { changesOf } from "../tools/changes";
 import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
-import { pretty, textIn } from "../tools/reading";
+import { isObject, pretty, textIn } from "../tools/reading";
 import { TimeLeft } from "./TimeLeft";
 
 export type Decide = (
@@ -19,6 +19,8 @@ export type Decide = (
 interface Props {
   request: OpenRequest;
   decide: Decide;
+  /** A `group` where there are several: landmarks have to be told apart. */
+  role?: "group";
   /** Whether the keys y, n and a are for this one. */
   hasKeys: boolean;
 }
@@ -46,7 +48,7 @@ function leaving(back: () => void) {
   };
 }
 
-export function Permission({ request, decide, hasKeys }: Props) {
+export function Permission({ request, decide, role, hasKeys }: Props) {
   const words = useWords();
   const [mode, setMode] = useState<Mode>("plain");
   const [isBusy, setBusy] = useState(false);
@@ -64,7 +66,7 @@ export function Permission({ request, decide, hasKeys }: Props) {
   const isOn = useAfter(NOT_BLINDLY) && hasKeys && mode === "plain" && !isBusy;
   useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
   return (
-    <section className="request permission" aria-label={words.permission}>
+    <section role={role} className="request permission" aria-label={words.permission}>
       <header>
         <Icon name="shield" />
         <h2>
@@ -126,10 +128,42 @@ export function Permission({ request, decide, hasKeys }: Props) {
 function Wanted({ request }: { request: OpenRequest }) {
   const kind = kindOf(request.tool_name);
   const command = textIn(request.input, "command", "cmd");
-  if (command !== undefined) return <CommandLine command={command} />;
+  if (command !== undefined)
+    return (
+      <>
+        <CommandLine command={command} />
+        <Rest input={request.input} shown={["command", "cmd", "description"]} />
+      </>
+    );
   if (kind === "change")
-    return changesOf(request.input, undefined).map((change) => <Diff key={change.path} change={change} />);
+    return (
+      <>
+        {changesOf(request.input, undefined).map((change) => (
+          <Diff key={change.path} change={change} />
+        ))}
+        <Rest input={request.input} shown={CHANGE} />
+      </>
+    );
   return <Raw value={request.input} />;
+}
+
+/** The arguments that a diff shows. */
+const CHANGE = [
+  "file_path",
+  "path",
+  "notebook_path",
+  "old_string",
+  "new_string",
+  "content",
+  "new_source",
+  "edits",
+  "changes",
+];
+
+/** Every other argument: whoever decides has to see all of them. */
+function Rest({ input, shown }: { input: unknown; shown: readonly string[] }) {
+  const rest = Object.entries(isObject(input) ? input : {}).filter(([name]) => !shown.includes(name));
+  return rest.length ? <Raw value={Object.fromEntries(rest)} /> : null;
 }
 
 function Why({ tell, back }: { tell: Decide; back: () => void }) {

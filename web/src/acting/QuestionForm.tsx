@@ -11,6 +11,8 @@ export type Answer = string | Record<string, string | string[]>;
 
 interface Props {
   request: OpenRequest;
+  /** A `group` where there are several: landmarks have to be told apart. */
+  role?: "group";
   answer: (answer: Answer) => Promise<unknown>;
 }
 
@@ -19,7 +21,7 @@ interface Chosen {
   own: string;
 }
 
-export function QuestionForm({ request, answer }: Props) {
+export function QuestionForm({ request, role, answer }: Props) {
   const words = useWords();
   const questions = questionsOf(request);
   const isRequired = request.required !== false;
@@ -47,7 +49,7 @@ export function QuestionForm({ request, answer }: Props) {
     void submit(typeof only === "string" ? only : Object.fromEntries(values));
   };
   return (
-    <section className="request question" aria-label={words.question}>
+    <section role={role} className="request question" aria-label={words.question}>
       <header>
         <Icon name="question" />
         <h2>{words.asks}</h2>

@@ -6,7 +6,7 @@ export function Entry({ retry }: { retry: () => void }) {
   const words = useWords();
   return (
     <main className="entry-page" id="main">
-      <Empty title={words.notKnown} text={words.notKnownHint}>
+      <Empty isAll title={words.notKnown} text={words.notKnownHint}>
         <pre>turnwire token link</pre>
         <button type="button" onClick={retry}>
           {words.tryAgain}

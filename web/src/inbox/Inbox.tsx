@@ -53,10 +53,11 @@ function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys:
         {item.created_at && <span className="muted">· {ago(item.created_at, words)}</span>}
       </p>
       {request.kind === "question" ? (
-        <QuestionForm request={request} answer={(answer) => done(inbox.answer(item, answer))} />
+        <QuestionForm request={request} role="group" answer={(answer) => done(inbox.answer(item, answer))} />
       ) : (
         <Permission
           request={request}
+          role="group"
           decide={(decision, more) => done(inbox.decide(item, decision, more))}
           hasKeys={hasKeys}
         />

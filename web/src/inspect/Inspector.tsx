@@ -71,7 +71,7 @@ export function Inspector({ id, subject, close }: Props) {
         <div className="columns">
           <Layer title={words.layers.raw} value={layers.raw} none={words.layers.noRaw} />
           <Layer
-            title={words.layers.event}
+            title={layers.events?.length ? words.layers.event : words.layers.entry}
             value={layers.events?.length ? layers.events : layers.entry}
             none={words.layers.none}
           />

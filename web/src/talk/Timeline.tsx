@@ -30,6 +30,7 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
   const pending = pendingOf(unanswered, view.messages);
   const list = useRef<VListHandle>(null);
   const isStuck = useRef(at === undefined);
+  const isFound = useRef(at === undefined);
   const [isAway, setAway] = useState(false);
   const first = view.first ?? 1;
 
@@ -44,26 +45,39 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
     const handle = list.current;
     if (handle) handle.scrollTo(handle.scrollSize);
   }, []);
+  /** The newest stays in sight until somebody scrolls up, however little, and again from the end on. */
+  const offset = useRef(0);
+  const look = useCallback((now: number, left: number) => {
+    if (left <= 2 || (left < NEAR_END && now > offset.current)) isStuck.current = true;
+    else if (now < offset.current - 2 || left >= NEAR_END) isStuck.current = false;
+    offset.current = now;
+    setAway(!isStuck.current && left >= NEAR_END);
+  }, []);
+  const section = useRef<HTMLElement>(null);
+  const sent = useRef(0);
   useLayoutEffect(() => {
+    const scroller = section.current?.querySelector(".scroller");
+    // Somebody may have scrolled whose event is still to come; or the end moves away from who has.
+    if (scroller && isFound.current && (!isStuck.current || scroller.scrollTop < offset.current - 2))
+      look(scroller.scrollTop, scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop);
+    if (pending.length > sent.current) isStuck.current = true; // who speaks wants to see it
+    sent.current = pending.length;
     if (isStuck.current) toEnd();
-  }, [rows, pending.length, toEnd]);
+  }, [rows, pending.length, toEnd, look]);
 
   const older = useCallback(() => {
     if (first > 1) void conversation.loadOlder().catch(() => {}); // the next scroll tries again
   }, [conversation, first]);
 
-  const scrolled = (offset: number) => {
+  const scrolled = (to: number) => {
     const handle = list.current;
     if (!handle) return;
-    const isNear = handle.scrollSize - handle.viewportSize - offset < NEAR_END;
-    isStuck.current = isNear;
-    setAway(!isNear);
-    if (offset < NEAR_BEGINNING) older();
+    look(to, handle.scrollSize - handle.viewportSize - to);
+    if (to < NEAR_BEGINNING) older();
   };
 
   // What is searched for may be far back: fetch until it is here.
   const soughtAt = useMemo(() => (at === undefined || first > at ? -1 : rowAt(rows, at)), [rows, at, first]);
-  const isFound = useRef(false);
   useEffect(() => {
     if (at === undefined || isFound.current || !rows.length) return;
     if (first > at) return older();
@@ -98,7 +112,7 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
     [rows, pending.length],
   );
   return (
-    <section className="timeline" aria-label={words.messages}>
+    <section ref={section} className="timeline" aria-label={words.messages}>
       {first > 1 && (
         <p className="older muted" aria-live="polite">
           {words.loadingOlder}

@@ -9,8 +9,10 @@ export interface DiffLine {
 const MOST = 4_000_000;
 
 export function diffOf(before: string, after: string): DiffLine[] {
-  const old = before ? before.split("\n") : [];
-  const now = after ? after.split("\n") : [];
+  // Where both end with a line, there is no empty one behind it; where only one does, that is a change.
+  const isEnded = [before, after].every((text) => !text || text.endsWith("\n"));
+  const linesOf = (text: string) => (text ? (isEnded ? text.slice(0, -1) : text).split("\n") : []);
+  const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
@@ -56,10 +58,13 @@ function compare(old: string[], now: string[]): DiffLine[] {
 
 /** A unified diff, as lines. */
 export function readDiff(diff: string): DiffLine[] {
-  return diff.split("\n").flatMap((line): DiffLine[] => {
-    if (/^(---|\+\+\+|diff |index )/.test(line)) return [];
-    if (line.startsWith("@@")) return [{ sign: "@", text: line }];
-    const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
-    return [{ sign, text: line.slice(1) }];
-  });
+  return diff
+    .replace(/\n$/, "")
+    .split("\n")
+    .flatMap((line): DiffLine[] => {
+      if (/^(---|\+\+\+|diff |index )/.test(line)) return [];
+      if (line.startsWith("@@")) return [{ sign: "@", text: line }];
+      const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
+      return [{ sign, text: line.slice(1) }];
+    });
 }

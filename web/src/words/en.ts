@@ -261,6 +261,7 @@ export const en = {
     noRaw: "The agent told nothing of its own here.",
     raw: "The agent's own event",
     event: "Normalized",
+    entry: "Normalized, as it is in the log",
     frame: "Frame",
     shown: "Shown",
     loading: "Loading",

@@ -232,6 +232,7 @@ export const zh: Words = {
     noRaw: "智能体在此没有自己的原始事件。",
     raw: "智能体原始事件",
     event: "规范化",
+    entry: "规范化（日志条目）",
     frame: "帧",
     shown: "显示",
     loading: "加载中",

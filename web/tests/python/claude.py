@@ -34,6 +34,7 @@ async def main() -> None:
     place = Path(sys.argv[1])
     (place / "home").mkdir()
     file = {"file_path": str(place / "greet.py"), "content": "def greet():\n    return 1\n"}
+    command = {"command": "touch made; echo made it; exit 3", "timeout": 60_000}
     script = [
         Say(
             [
@@ -42,7 +43,7 @@ async def main() -> None:
                 ToolUse("Write", file, id="write_1"),
             ]
         ),
-        Say([ToolUse("Bash", {"command": "touch made; echo made it; exit 3"}, id="bash_1")]),
+        Say([ToolUse("Bash", command, id="bash_1")]),
         Say([ToolUse("AskUserQuestion", {"questions": [QUESTION]}, id="ask_1")]),
         ANSWER,
         "I see a picture.",
