@@ -12,11 +12,14 @@ import pytest
 
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on
+from turnwire.cli.restore import Restorer
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
 from turnwire.core.times import ms_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.engine.record import HeadLine, lines_of
+from turnwire.ports import AgentCapabilities
 from turnwire.testing.clock import ManualClock
 
 PER_USER = EngineSettings(budget_usd_per_user=1.0, budget_period="month")
@@ -138,6 +141,36 @@ def test_an_answer_that_would_wake_the_agent_waits_for_the_next_period(path: Pat
                 await talk.answer(asked, "Blue")
             assert refusal.value.code == "BUDGET_EXCEEDED"
             assert (await talk.status()).requests, "it can still be answered"
+
+    asyncio.run(scene())
+
+
+def test_a_fork_and_an_import_spend_nothing_again(path: Path) -> None:
+    class Forking(ScriptedAgent):
+        def __init__(self) -> None:
+            super().__init__()
+            self.capabilities = AgentCapabilities(forks=True)
+            self.cost = 0.5
+
+    async def scene() -> None:
+        agent = Forking()
+        async with engine_on(path, agent=agent) as engine:
+            limits = {"max_budget_usd": 0.8}
+            talk = await engine.create("demo", user="ann", options=limits)
+            await says(talk, agent, "one")
+            fork = await talk.fork()
+            assert (await fork.status()).budget == Budget(0.0, 0.8)
+            row = (await engine.open(talk.id)).row
+            first, *rest = [line async for line in lines_of(engine.store, row)]
+            assert isinstance(first, HeadLine)
+            restorer = await Restorer.begin(engine.store, "copy", first)
+            for line in rest:
+                await restorer.take(line)
+            assert (await (await engine.open("copy")).status()).budget == Budget(0.5, 0.8)
+            assert await engine.store.spent("ann") == 0.5
+            assert await engine.store.spent(None) == 0.0
+            await says(fork, agent, "two")
+            assert await engine.store.spent("ann") == 1.0
 
     asyncio.run(scene())
 

@@ -56,7 +56,7 @@ READS = {
         "receipt",
         "request",
     ),
-    *("inbox", "inbox_item", "raw_event"),
+    *("inbox", "inbox_item", "raw_event", "fork_place", "spent"),
     *("audit", "search", "get_blob", "blob", "token", "tokens", "connections"),
 }
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
@@ -79,6 +79,8 @@ def needs_a_point(call: ast.Call, *, stores: bool = True) -> bool:
         return stores
     if name in OF_AN_AGENT and whose in ("agent", "_agent", "session", "_session"):
         return True
+    if name == "fork":  # conversations do that, too
+        return whose == "os"
     return name == "publish" or name in SPAWNS
 
 

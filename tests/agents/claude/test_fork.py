@@ -96,6 +96,30 @@ async def _goes_on_after_a_restart(it: Stage, fork: str, told: list[str]) -> Non
     assert heard(it.api.requests[-1]) == [*told, "again?"]
 
 
+def test_a_fork_puts_files_back_as_they_were_before_what_was_said_in_the_other(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        change = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
+        replies: list[Reply] = [
+            Say([ToolUse("Write", {"file_path": "a.txt", "content": "one"})]),
+            "Written.",
+            Say([ToolUse("Edit", {**change, "replace_all": False})]),
+            "Changed.",
+        ]
+        mode = {"permission_mode": "acceptEdits"}
+        async with stage(tmp_path, *replies, conversation=mode) as it:
+            await it.says("write it")
+            place = (await it.says("change it")).after_sequence
+            assert (it.work / "a.txt").read_text() == "two"
+            fork = await it.talk.fork(place)
+            second = it.seen.of(f.UserMessage)[-1].payload.message_sequence
+            assert (await fork.rewind_files(second)).ack.files == [str(it.work / "a.txt")]
+            assert (it.work / "a.txt").read_text() == "one"
+
+    asyncio.run(scene())
+
+
 def test_a_session_that_is_not_there_is_forked_nowhere(tmp_path: Path) -> None:
     for session in ("gone", "../escape"):
         assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]))) is None

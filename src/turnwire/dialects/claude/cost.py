@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import fsum
-
 from turnwire.core.usage import ModelUsage
 from turnwire.dialects.claude.messages import ModelFigures, ResultMessage
 
@@ -26,7 +24,7 @@ class CostMeter:
         total, since = result.total_cost_usd, result.model_usage_since_last_result
         if since is not None and total is not None:
             self._cost, self._models = total, result.modelUsage or {}
-            spent = round(fsum(figures.cost_usd for figures in since.values()), 12)
+            spent = round(sum((figures.cost_usd for figures in since.values()), 0.0), 12)
             return spent, {model: _difference(figures, None) for model, figures in since.items()}
         if result.result_index == 0 or (total is not None and total < self._cost):
             self._cost, self._models = 0.0, {}
