@@ -133,14 +133,14 @@ async def dies(server: Process) -> None:
     assert code == EXIT_CODE
 
 
-async def follow(talk: ClientConversation, done: Callable[[f.Frame], bool]) -> None:
+async def follow(talk: ClientConversation, done: Callable[[f.ServerFrame], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
         async for frame in talk:
             if done(frame):
                 return
 
 
-def ends(turn_id: int) -> Callable[[f.Frame], bool]:
+def ends(turn_id: int) -> Callable[[f.ServerFrame], bool]:
     return lambda frame: isinstance(frame, f.AssistantComplete) and frame.turn_id == turn_id
 
 
@@ -165,15 +165,17 @@ def test_one_server_after_the_other_dies_when_nothing_is_to_be_done(tmp_path: Pa
         name, port = await begin(tmp_path), free_port()
         async with AsyncExitStack() as stack:
             talk: ClientConversation | None = None
+            client: Client | None = None
             for turn_id, (point, settings) in enumerate(AT_REST, 1):
                 with process(tmp_path, port=port, **settings, **{VARIABLE: point}) as server:
-                    if talk is None:
+                    if client is None or talk is None:
                         client = Client(server.url, server.token)
                         talk = await stack.enter_async_context(client.conversation(name))
                     await talk.send("hello", f"m-{turn_id}")
                     await follow(talk, ends(turn_id))
                     await dies(server)
             with process(tmp_path, port=port):
+                assert client is not None
                 assert talk is not None
                 await check_same(client, name, talk, [f"m-{n}" for n in range(1, len(AT_REST) + 1)])
 
