@@ -473,6 +473,7 @@ def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
     tell: Tell, history: History, home: Path
 ) -> None:
     sessions = [f"5e55-000{number}" for number in range(3)]
+    content = b""
     for number, session in enumerate(sessions):
         told = [user("u", None, "hello"), model("a", "u", "hi")]
         path = history.write(*told, session=session)

@@ -132,7 +132,8 @@ class GoldenSession(LocalSession):
             return said > turn[0][0] and said == next(
                 n for n, f in turn if f["type"] == "conversation.interrupted"
             )
-        return frame["type"] == "assistant.request_resolved"
+        kind: str = frame["type"]
+        return kind == "assistant.request_resolved"
 
     async def _until_said(self, number: int) -> None:
         while not (self._gates / str(number)).exists():  # noqa: ASYNC110  # in another process

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 
 
 def make() -> DemoAgent:
     return DemoAgent(delay=0)
+
+
+def make_child() -> ChildAgent:
+    return ChildAgent("demo", delay=0)

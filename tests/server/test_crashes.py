@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.engine.watching import engine_on
 from tests.server.clients import PATIENCE
-from tests.server.serving import process
+from tests.server.serving import Process, process
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
 from turnwire.client.conversation import ClientConversation
 from turnwire.core.conversation.state import Options
-from turnwire.crash_points import EXIT_CODE, VARIABLE
+from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
+from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
+from turnwire.errors import TurnwireError
 
 POINTS = [
+    "claims:1",
     "claimed:1",
+    "spawns:1",
+    "spawned:1",
     "ask_stepped:1",
     "ask_written:1",
     "ask_written:2",
@@ -43,16 +51,37 @@ POINTS = [
 ]
 
 
+CHILD = {"TURNWIRE_AGENTS": "tests.server.quick:make_child"}
+IDLE = {"TURNWIRE_AGENT_IDLE": "0.1"}
+# Nothing is under way there: so one server after the other may die in the same conversation.
+AT_REST: list[tuple[str, dict[str, str]]] = [
+    *[(f"{name}:1", IDLE) for name in ("closes", "closed")],
+    *[(f"{name}:1", {}) for name in ("renews", "renewed")],
+]
+STOPPED = ["releases:1", "released:1"]  # a server that is told to go lets go of what it has
+ELSEWHERE = ["catch_up_publishes:1", "catch_up_published:1"]
+CREATING = ["creates:1", "created:1"]
+STOPPING = ["interrupts:1", "interrupted:1"]
+CHOOSING = ["chooses:1", "chosen:1"]
+
+
+def test_no_point_is_left_out() -> None:
+    others = [*STOPPED, *ELSEWHERE, *CREATING, *STOPPING, *CHOOSING]
+    tried = {*POINTS, *others, *(point for point, _ in AT_REST)}
+    names = {point.partition(":")[0] for point in tried}
+    assert names == {point.name.lower() for point in CrashPoint}
+
+
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
-async def begin(path: Path) -> str:
+async def begin(path: Path, delay: float = 0) -> str:
     async with engine_on(path / "turnwire.db", agent=DemoAgent()) as engine:
         rules = Options(on_disconnect="continue")
-        return (await engine.create("demo", options={"delay": 0}, rules=rules)).id
+        return (await engine.create("demo", options={"delay": delay}, rules=rules)).id
 
 
 async def hold(talk: ClientConversation) -> None:
@@ -77,7 +106,8 @@ async def hold(talk: ClientConversation) -> None:
 def test_a_client_notices_nothing_but_a_pause(tmp_path: Path, point: str) -> None:
     async def run() -> None:
         name, port = await begin(tmp_path), free_port()
-        with process(tmp_path, port=port, **{VARIABLE: point}) as first:
+        agents = CHILD if point.startswith("spawn") else {}
+        with process(tmp_path, port=port, **agents, **{VARIABLE: point}) as first:
             client = Client(first.url, first.token)
             async with client.conversation(name) as talk:
                 held = asyncio.create_task(hold(talk))
@@ -94,5 +124,163 @@ def test_a_client_notices_nothing_but_a_pause(tmp_path: Path, point: str) -> Non
         assert talk.cursor == newcomer.cursor
         said = [each.client_message_id for each in fresh.messages if each.role == "user"]
         assert said == ["m-1", "m-2"], "each took effect once, in order"
+
+    asyncio.run(run())
+
+
+async def dies(server: Process) -> None:
+    code = await asyncio.to_thread(server.popen.wait, PATIENCE)
+    assert code == EXIT_CODE
+
+
+async def follow(talk: ClientConversation, done: Callable[[f.ServerFrame], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        async for frame in talk:
+            if done(frame):
+                return
+
+
+def ends(turn_id: int) -> Callable[[f.ServerFrame], bool]:
+    return lambda frame: isinstance(frame, f.AssistantComplete) and frame.turn_id == turn_id
+
+
+async def set_model(talk: ClientConversation, model: str) -> None:
+    await talk._ask(c.SetModel(payload=c.ModelChoice(model)))
+
+
+async def check_same(client: Client, name: str, talk: ClientConversation, said: list[str]) -> None:
+    """Who comes now sees what they see who were there all the time."""
+    async with client.conversation(name) as newcomer, asyncio.timeout(PATIENCE):
+        await newcomer.connected.wait()
+        while talk.cursor < newcomer.cursor:
+            await anext(aiter(talk))
+        assert talk.view().messages == newcomer.view().messages
+        assert talk.view().turns == newcomer.view().turns
+        own = [m.client_message_id for m in newcomer.view().messages if m.role == "user"]
+        assert own == said, "each took effect once, in order"
+
+
+def test_one_server_after_the_other_dies_when_nothing_is_to_be_done(tmp_path: Path) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path), free_port()
+        async with AsyncExitStack() as stack:
+            talk: ClientConversation | None = None
+            client: Client | None = None
+            for turn_id, (point, settings) in enumerate(AT_REST, 1):
+                with process(tmp_path, port=port, **settings, **{VARIABLE: point}) as server:
+                    if client is None or talk is None:
+                        client = Client(server.url, server.token)
+                        talk = await stack.enter_async_context(client.conversation(name))
+                    await talk.send("hello", f"m-{turn_id}")
+                    await follow(talk, ends(turn_id))
+                    await dies(server)
+            with process(tmp_path, port=port):
+                assert client is not None
+                assert talk is not None
+                await check_same(client, name, talk, [f"m-{n}" for n in range(1, len(AT_REST) + 1)])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", STOPPED)
+def test_a_server_dies_while_it_stops(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path), free_port()
+        with process(tmp_path, port=port, **{VARIABLE: point}) as server:
+            client = Client(server.url, server.token)
+            async with client.conversation(name) as talk:
+                await talk.send("hello", "m-1")
+                await follow(talk, ends(1))
+                server.popen.send_signal(signal.SIGINT)
+                await dies(server)
+                with process(tmp_path, port=port):
+                    await talk.send("hello", "m-2")
+                    await follow(talk, ends(2))
+                    await check_same(client, name, talk, ["m-1", "m-2"])
+
+    asyncio.run(run())
+
+
+def test_a_conversation_is_there_or_it_is_not(tmp_path: Path) -> None:
+    async def run() -> None:
+        port = free_port()
+        for there, point in enumerate(CREATING):
+            with process(tmp_path, port=port, **{VARIABLE: point}) as server:
+                with pytest.raises(TurnwireError):
+                    await Client(server.url, server.token).create("demo")
+                await dies(server)
+            async with engine_on(tmp_path / "turnwire.db", agent=DemoAgent()) as engine:
+                assert len(await engine.store.conversations()) == there
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", STOPPING)
+def test_a_turn_that_was_to_stop_has_stopped(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path, delay=0.02), free_port()
+        with process(tmp_path, port=port, **{VARIABLE: point}) as server:
+            client = Client(server.url, server.token)
+            async with client.conversation(name) as talk:
+                await talk.send("long", "m-1")
+                await follow(talk, lambda frame: isinstance(frame, f.AssistantChunk))
+                stopping = asyncio.create_task(talk.interrupt(1))
+                await dies(server)
+                with process(tmp_path, port=port):
+                    await follow(talk, ends(1))
+                    await stopping
+                    [turn] = talk.view().turns
+                    assert turn.end.interrupted
+                    await talk.send("hello", "m-2")
+                    await follow(talk, ends(2))
+                    await check_same(client, name, talk, ["m-1", "m-2"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", CHOOSING)
+def test_a_model_that_was_chosen_stays_chosen(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        able = {"TURNWIRE_AGENTS": "tests.server.scenes:Able"}
+        name, port = await begin(tmp_path), free_port()
+        with process(tmp_path, port=port, **able, **{VARIABLE: point}) as server:
+            client = Client(server.url, server.token)
+            async with client.conversation(name) as talk:
+                await talk.send("hello", "m-1")
+                await follow(talk, ends(1))
+                choice = asyncio.create_task(set_model(talk, "m-1"))
+                await dies(server)
+                with process(tmp_path, port=port, **able):
+                    await choice
+                    async with client.conversation(name) as newcomer:
+                        await newcomer.connected.wait()
+                        status = newcomer.view().status
+                    assert status is not None
+                    assert status.model == "m-1"
+                    await talk.send("hello", "m-2")
+                    await follow(talk, ends(2))
+                    await check_same(client, name, talk, ["m-1", "m-2"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", ELSEWHERE)
+def test_one_that_follows_what_another_process_writes(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        port = free_port()
+        async with engine_on(tmp_path / "turnwire.db", agent=DemoAgent(delay=0)) as engine:
+            rules = Options(on_disconnect="continue")
+            here = await engine.create("demo", rules=rules)
+            name = here.id
+            await here.send("hello", client_message_id="m-1")
+            with process(tmp_path, port=port, **{VARIABLE: point}) as server:
+                client = Client(server.url, server.token)
+                async with client.conversation(name) as talk:
+                    await talk.connected.wait()
+                    await here.send("hello", client_message_id="m-2")
+                    await dies(server)
+                    with process(tmp_path, port=port):
+                        await follow(talk, ends(2))
+                        await check_same(client, name, talk, ["m-1", "m-2"])
 
     asyncio.run(run())

@@ -149,7 +149,11 @@ def _texts(frames: list[Frame]) -> list[Any]:
 def test_a_drop_at_every_frame_of_every_transcript(tmp_path: Path, transcripts: list[str]) -> None:
     gates = tmp_path / "gates"
     gates.mkdir()
-    settings = {"TURNWIRE_AGENT": AGENT, "TURNWIRE_MAX_QUEUE": "2", GATES: str(gates)}
+    settings: dict[str, Any] = {
+        "TURNWIRE_AGENT": AGENT,
+        "TURNWIRE_MAX_QUEUE": "2",
+        GATES: str(gates),
+    }
     if EXPIRES in transcripts:
         settings["TURNWIRE_QUESTION_SECONDS"] = "1"
 
