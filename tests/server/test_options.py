@@ -100,7 +100,7 @@ async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_p
             async with server.rpc() as later:
                 await later.join(name)
                 again = await later.said("result")
-                assert again["structured_output"] == beans
+                assert again["data"]["structured_output"] == beans
             async with server.client(name) as client:
                 [turn] = client.view().turns
                 assert turn.end.structured_output == beans
