@@ -34,7 +34,12 @@ test("of ten thousand messages the newest are shown, and all can be reached, in 
   });
   expect(most).toBeLessThanOrEqual(200);
   expect(isInOrder).toBe(true);
-  await page.locator(".row.said", { hasText: /^Question 1$/ }).waitFor();
+  const beginning = page.locator(".row.said", { hasText: /^Question 1$/ });
+  const isShown = async () => {
+    await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
+    return beginning.isVisible();
+  };
+  await expect.poll(isShown).toBe(true);
 });
 
 test("a message far back is found, and shown where it is", async ({ person }) => {
