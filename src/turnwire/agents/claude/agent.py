@@ -164,7 +164,7 @@ class ClaudeAgent:
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told.command, cwd, options),
+                    partial(self._start, told.command, cwd),
                     partial(sdk.ClaudeSDKClient, told.client),
                     self._recorder(start),
                 )
@@ -187,7 +187,7 @@ class ClaudeAgent:
     def _environment(self) -> dict[str, str]:
         return environment(plain_environment(), self._env)
 
-    async def _start(self, command: list[str], cwd: str, options: Any) -> GuardedProcess:
+    async def _start(self, command: list[str], cwd: str) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentGone(
@@ -198,10 +198,9 @@ class ClaudeAgent:
             **self._environment(),
             "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
             "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+            "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true",
             "PWD": cwd,
         }
-        if options.enable_file_checkpointing:
-            env["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
         self._starting += 1
         try:
             process = await GuardedProcess.start(

@@ -175,10 +175,7 @@ def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
     for name in ("system_prompt", "output_format", "thinking", "sandbox"):
         value = getattr(chosen, name)
         _set(changes, name, msgspec.to_builtins(value) if isinstance(value, Struct) else value)
-    for name in (
-        *("strict_mcp_config", "include_hook_events", "forward_subagent_text"),
-        "enable_file_checkpointing",
-    ):
+    for name in ("strict_mcp_config", "include_hook_events", "forward_subagent_text"):
         _set(changes, name, getattr(chosen, name) or None)
     for name in ("max_turns", "max_budget_usd", "max_thinking_tokens"):
         _set(changes, name, _least(getattr(options, name), getattr(chosen, name)))

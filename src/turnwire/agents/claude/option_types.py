@@ -132,7 +132,6 @@ class ClaudeOptions(_Typed, frozen=True):
     setting_sources: list[Literal["user", "project", "local"]] | None = None
     strict_mcp_config: bool = False
     include_hook_events: bool = False
-    enable_file_checkpointing: bool = False
     extra_args: dict[str, str | None] = {}  # only some: see `EXTRA_ARGS`
 
 
