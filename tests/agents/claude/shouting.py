@@ -7,11 +7,12 @@ from mcp.server.mcpserver import MCPServer
 server = MCPServer("shouting")
 
 
-@server.tool()
 async def shout(words: str) -> str:
     """Say it louder."""
     return words.upper()
 
+
+server.add_tool(shout)
 
 if __name__ == "__main__":
     server.run()
