@@ -19,6 +19,7 @@ class Reader:
     """One front end, over any number of connections."""
 
     patience = PATIENCE
+    ahead: int | None = None  # messages that it takes without reading them; none: all
 
     def __init__(self, token: str) -> None:
         self.token = token
@@ -46,7 +47,7 @@ class Reader:
             address,
             additional_headers={"Authorization": f"Bearer {self.token}"},
             max_size=None,
-            max_queue=None,  # a client that does not read for a while still answers pings
+            max_queue=self.ahead,
             proxy=None,
             compression=None,
         )

@@ -14,9 +14,11 @@ import pytest
 from tests.engine.watching import engine_on
 from tests.server.clients import PATIENCE
 from tests.server.serving import Process, process
+from tests.server.test_controls import FILES
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
 from turnwire.client.conversation import ClientConversation
+from turnwire.core.controls import McpServers, McpStatus
 from turnwire.core.conversation.state import Options
 from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
 from turnwire.dialects.v2 import commands as c
@@ -63,10 +65,11 @@ ELSEWHERE = ["catch_up_publishes:1", "catch_up_published:1"]
 CREATING = ["creates:1", "created:1"]
 STOPPING = ["interrupts:1", "interrupted:1"]
 CHOOSING = ["chooses:1", "chosen:1"]
+ASKING = ["controls:1", "controlled:1"]  # something beside the talk
 
 
 def test_no_point_is_left_out() -> None:
-    others = [*STOPPED, *ELSEWHERE, *CREATING, *STOPPING, *CHOOSING]
+    others = [*STOPPED, *ELSEWHERE, *CREATING, *STOPPING, *CHOOSING, *ASKING]
     tried = {*POINTS, *others, *(point for point, _ in AT_REST)}
     names = {point.partition(":")[0] for point in tried}
     assert names == {point.name.lower() for point in CrashPoint}
@@ -260,6 +263,25 @@ def test_a_model_that_was_chosen_stays_chosen(tmp_path: Path, point: str) -> Non
                     await talk.send("hello", "m-2")
                     await follow(talk, ends(2))
                     await check_same(client, name, talk, ["m-1", "m-2"])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", ASKING)
+def test_what_is_asked_beside_the_talk_is_asked_again(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        obliging = {"TURNWIRE_AGENTS": "tests.server.test_controls:Obliging"}
+        name, port = await begin(tmp_path), free_port()
+        with process(tmp_path, port=port, **obliging, **{VARIABLE: point}) as server:
+            client = Client(server.url, server.token)
+            async with client.conversation(name) as talk:
+                asking = asyncio.create_task(talk.control(McpStatus()))
+                await dies(server)
+                with process(tmp_path, port=port, **obliging):
+                    assert await asking == McpServers([FILES])
+                    await talk.send("hello", "m-1")
+                    await follow(talk, ends(1))
+                    await check_same(client, name, talk, ["m-1"])
 
     asyncio.run(run())
 

@@ -249,7 +249,9 @@ def test_a_slow_reader_is_cut_off_and_comes_back(tmp_path: Path) -> None:
 
     async def scene(server: Serving) -> None:
         name = (await server.service.engine.create("demo")).id
-        slow: RpcClient = await server.rpc().come()
+        slow: RpcClient = server.rpc()
+        slow.ahead = 1
+        await slow.come()
         await slow.join(name)
         async with server.rpc() as client:
             await client.join(name)

@@ -133,7 +133,9 @@ def test_who_was_cut_off_comes_back_and_has_everything(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path, agents={"demo": agent}, buffer_bytes=10_000) as server:
             name = (await server.service.engine.create("demo")).id
-            slow = await server.client(name).come()
+            slow = server.client(name)
+            slow.ahead = 1
+            await slow.come()
             async with server.client(name) as client:
                 await client.say("hello", "m-1")
                 await client.end_of(1)

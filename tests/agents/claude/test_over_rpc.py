@@ -22,7 +22,10 @@ async def test_a_system_prompt_a_permission_and_a_session_that_is_taken_up_again
     home.mkdir()
     async with ModelApi(Say([touch("ann.txt")]), "Hello Ann.", "You are Ann.") as api:
         agent = ClaudeAgent(
-            {"model": "claude-sonnet-4-5"}, env=claude_environment(api.url, home), hold=60
+            {"model": "claude-sonnet-4-5"},
+            env=claude_environment(api.url, home),
+            hold=60,
+            titles=False,
         )
         async with serving(
             tmp_path / "data", agents={"claude": agent}, agent="claude", roots=[str(work)]

@@ -193,9 +193,15 @@ class Host:
 
 
 def canonical(frames: list[Frame]) -> list[str]:
-    """What was said, without the names that are new each time, whatever the order."""
+    """What was said, without the names that are new each time, whatever the order.
+
+    How our own tool is described may change; that it is offered may not.
+    """
     kept: list[str] = []
     for frame in frames:
+        if '"tools": [' in json.dumps(frame):
+            kept.append("our tool")
+            continue
         without = {k: v for k, v in frame.items() if k not in ("uuid", "session_id")}
         if frame["type"] == "control_request":
             without.pop("request_id")
