@@ -48,7 +48,7 @@ def tells_before_it_writes() -> None:
 
     async def later(self: SqliteStore, commit: Commit) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(0.05, lambda: _forget(asyncio.ensure_future(real(self, commit))))
+        loop.call_later(0.1, lambda: _forget(asyncio.ensure_future(real(self, commit))))
 
     SqliteStore.commit = later  # type: ignore[method-assign]
 

@@ -285,8 +285,10 @@ test("everything can be reached by keys, and ? says how", async ({ person, expec
   await page.keyboard.press("g");
   await page.waitForURL(/inbox$/);
   await page.keyboard.press("c");
-  await page.getByLabel("What do you want to say?").fill("hello");
-  await page.keyboard.press("Enter");
+  const words = page.getByLabel("What do you want to say?");
+  await words.fill("hello");
+  await words.press("Enter");
+  await page.waitForURL(/\/c\/\w+$/);
   await state(page, "Ready");
   await page.keyboard.press("Escape");
   await page.keyboard.press("t");

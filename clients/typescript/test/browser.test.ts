@@ -169,7 +169,7 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
   test("the example holds a conversation, answers, stops, and is the same after a reload", async () => {
     const lines = readFileSync(`${ROOT}examples/react-chat/main.jsx`, "utf8").trimEnd().split("\n");
     expect(lines.length).toBeLessThan(100);
-    server.newLink();
+    server.link = server.newLink();
     const pages = await serving("examples/react-chat", server.url);
     const tab = await enter(pages.url);
     const talk = async (words: string) => {

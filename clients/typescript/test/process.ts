@@ -38,8 +38,7 @@ export class ServerProcess {
   /** Another link for a browser: each is good once. */
   newLink(): string {
     const told = execFileSync(`${BIN}turnwire`, ["token", "link", "--data-dir", this.dataDir]);
-    this.link = /http\S+link=\S+/.exec(told.toString())?.[0] ?? "";
-    return this.link;
+    return /http\S+link=\S+/.exec(told.toString())?.[0] ?? "";
   }
 
   /** Begins again, at the same address. */
