@@ -175,7 +175,7 @@ async def test_the_way_is_true_if_the_server_was_killed_as_it_asked(
     async with killed_server(tmp_path, QUESTION, *["Teal."] * 3) as (server, it):
         it.all_is_heard = False  # the program may still have made a request on its way out
         server.tell("send", "ask me")
-        await server.says(moment)
+        await server.asks(moment)
         await server.kill()
         await start_again(it)
         await check_delivery(it)

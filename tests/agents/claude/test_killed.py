@@ -91,11 +91,20 @@ class Server:
                     return payload
         raise AssertionError("the server has ended")
 
-    async def says(self, moment: Moment) -> None:
-        """Until a line with this word has gone between it and Claude."""
+    async def asks(self, moment: Moment) -> None:
+        """Until a line with this word has gone between it and Claude, and the log has the question:
+        before that there is none that anybody could answer.
+        """
+        assert self.process.stdout is not None
         direction, word = moment
-        while word.decode() not in (await self.until("wire")).get(direction, ""):
-            pass
+        has_come = is_written = False
+        async with asyncio.timeout(90):
+            while not (has_come and is_written):
+                said = msgspec.json.decode(await self.process.stdout.readline())
+                is_written = is_written or said["frame"] == "assistant.request_input"
+                has_come = has_come or (
+                    said["frame"] == "wire" and word.decode() in said["payload"].get(direction, "")
+                )
 
     async def kill(self) -> None:
         """Everything at once: the server; what it had started has to go by itself."""
