@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.store import judged
+from benchmarks.measuring import judged
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
 from turnwire.agents.guard import descendants_of, memory_of, running

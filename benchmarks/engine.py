@@ -10,14 +10,13 @@ import asyncio
 import gc
 import statistics
 import sys
-import tempfile
 import time
 import tracemalloc
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
 
-from benchmarks.store import judged
+from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.local import LocalSession
 from turnwire.core import events as ev
@@ -156,18 +155,8 @@ async def delta(folder: Path) -> bool:
     return True
 
 
-MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {"idle": idle, "delta": delta}
-
-
-async def run(names: list[str]) -> int:
-    """Those that were named, or all; 1 if a target is missed."""
-    met = []
-    for name in [name for name in MEASURES if not names or name in names]:
-        print(f"{name}:")
-        with tempfile.TemporaryDirectory() as folder:
-            met.append(await MEASURES[name](Path(folder)))
-    return 0 if all(met) else 1
+MEASURES: Measures = {"idle": idle, "delta": delta}
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(sys.argv[1:])))
+    sys.exit(asyncio.run(run(MEASURES, sys.argv[1:])))

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import apsw
 
-from benchmarks.store import AT, TRACE, judged
+from benchmarks.measuring import judged
+from benchmarks.store import AT, TRACE
 from turnwire.agents.demo import DemoAgent
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolUseBlock

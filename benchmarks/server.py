@@ -17,7 +17,6 @@ import json
 import socket
 import statistics
 import sys
-import tempfile
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -29,7 +28,7 @@ import uvloop
 from websockets.asyncio.server import ServerConnection, serve
 
 from benchmarks.engine import DELTAS, WHOSE, Talker, turn_of
-from benchmarks.store import judged
+from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.local import LocalSession
@@ -520,7 +519,7 @@ async def first_frames(server: Serving, conversation_id: str) -> AsyncIterator[b
                 return
 
 
-MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
+MEASURES: Measures = {
     "delta": delta,
     "fanout": fanout,
     "idle": idle,
@@ -530,15 +529,5 @@ MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
 }
 
 
-async def run(names: list[str]) -> int:
-    """Those that were named, or all; 1 if a target is missed."""
-    met = []
-    for name in [name for name in MEASURES if not names or name in names]:
-        print(f"{name}:")
-        with tempfile.TemporaryDirectory() as folder:
-            met.append(await MEASURES[name](Path(folder)))
-    return 0 if all(met) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(uvloop.run(run(sys.argv[1:])))
+    sys.exit(uvloop.run(run(MEASURES, sys.argv[1:])))

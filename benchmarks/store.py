@@ -14,7 +14,6 @@ import gc
 import random
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ import apsw
 import msgspec
 from msgspec import Raw, structs
 
+from benchmarks.measuring import Measures, judged, run
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.conversation.state import Conversation, Turn
 from turnwire.core.message import Message, TextPart, TextPayload, meta_of, run_id
@@ -69,14 +69,6 @@ def sample(conversation_id: str, number: int, words: int) -> AddEntry:
 def ratio_of(ours: list[float], theirs: list[float]) -> float:
     """The median of the rounds' ratios."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-
-
-def judged(what: str, value: float, target: float, *, at_least: bool = False) -> bool:
-    """Print a ratio beside its target; say whether it is met."""
-    met = value >= target if at_least else value <= target
-    wanted = "at least" if at_least else "at most"
-    print(f"  {what:<34}{value:7.2f}   (target {wanted} {target:.2f}){'' if met else '  MISSED'}")
-    return met
 
 
 # --- appends ------------------------------------------------------------------------------------
@@ -302,22 +294,12 @@ async def tail(folder: Path) -> bool:
     return met
 
 
-MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
+MEASURES: Measures = {
     "appends": appends,
     "replay": replay,
     "tail": tail,
 }
 
 
-async def run(names: list[str]) -> int:
-    """Those that were named, or all; 1 if a target is missed."""
-    met = []
-    for name in [name for name in MEASURES if not names or name in names]:
-        print(f"{name}: median of {ROUNDS} interleaved rounds")
-        with tempfile.TemporaryDirectory() as folder:
-            met.append(await MEASURES[name](Path(folder)))
-    return 0 if all(met) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(asyncio.run(run(sys.argv[1:])))
+    sys.exit(asyncio.run(run(MEASURES, sys.argv[1:], f" median of {ROUNDS} interleaved rounds")))
