@@ -22,6 +22,7 @@ NOT_SEEN_ELSEWHERE = {
     "wrong_queue",
     "wrong_requests",
     "wrong_state",
+    "wrong_words",  # it saw a message wait, and not that it was replaced
 }
 
 
