@@ -20,7 +20,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.content import Content
 from turnwire.core.conversation.state import Reply
+from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
+from turnwire.engine.follow import Place
 from turnwire.ports import Agent, AgentSession, SessionStart
 from turnwire.server.app import create_app
 from turnwire.server.keys import owner_file
@@ -268,18 +270,13 @@ async def _rpc(folder: Path, what: str, agent: Agent, pieces: int) -> bool:
 
 # --- fanout --------------------------------------------------------------------------------------
 
-_FRAMES = 100
+_SPOKEN = 100  # pieces
+_PAUSE = 0.02  # seconds between them
+_LAST = '"assistant.complete"'
 
 
-class Speaker(Talker):
-    """Says a few pieces, each by itself."""
-
-    def __init__(self) -> None:
-        super().__init__(1, _FRAMES, 0.02)
-
-
-async def raw_writes() -> float:
-    """Processor time for one frame to one of 500 sockets."""
+async def raw_writes(frames: list[bytes]) -> float:
+    """Processor time for the same frames to 500 sockets, in the same rhythm."""
     clients: list[asyncio.StreamWriter] = []
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -288,42 +285,58 @@ async def raw_writes() -> float:
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, backlog=1000)
     port = server.sockets[0].getsockname()[1]
-    words = '{"type":"assistant.chunk",' + "x" * 340 + "}"
-    async with (
-        server,
-        sinks(f"http://127.0.0.1:{port}/?", "", CLIENTS, "assistant.chunk", _FRAMES) as told,
-    ):
+    async with server, sinks(f"http://127.0.0.1:{port}/?", "", CLIENTS, _LAST) as told:
         assert await told() == "there"
-        frame = ws_frame(words.encode())
         began = time.process_time()
-        for _ in range(_FRAMES):
+        for frame in frames:
+            written = ws_frame(frame)
             for client in clients:
-                client.transport.write(frame)
-            await asyncio.sleep(0)
-        taken = time.process_time() - began
+                client.transport.write(written)
+            await asyncio.sleep(_PAUSE)
         assert await told() == "seen"
+        taken = time.process_time() - began
         for client in clients:
             client.close()
-    return taken / _FRAMES / CLIENTS
+    return taken
 
 
 async def fanout(folder: Path) -> bool:
-    """100 frames to 500 clients."""
+    """A turn of 100 pieces to 500 clients."""
     ours, floor = [], []
-    async with serving(folder, {"talker": Speaker()}) as server:
-        for _ in range(3):
+    async with serving(folder, {"talker": Talker(1, _SPOKEN, _PAUSE)}) as server:
+        frames = await _frames_of_a_turn(server)
+        size = sum(map(len, frames)) / len(frames)
+        print(f"  {len(frames)} frames of {size:.0f} bytes to each of {CLIENTS} clients")
+        for _ in range(ROUNDS):
             talk = await server.engine.create("talker")
-            address = server.address(talk.id)
-            async with sinks(address, server.token, CLIENTS, '"assistant.complete"') as told:
+            async with sinks(server.address(talk.id), server.token, CLIENTS, _LAST) as told:
                 assert await told() == "there"
                 began = time.process_time()
                 await talk.send("go")
                 assert await told() == "seen"
-                ours.append((time.process_time() - began) / _FRAMES / CLIENTS)
-            floor.append(await raw_writes())
-    print(f"  a raw write    {statistics.median(floor) * 1e6:6.1f} us")
-    print(f"  a frame        {statistics.median(ours) * 1e6:6.1f} us")
+                ours.append(time.process_time() - began)
+            floor.append(await raw_writes(frames))
+    writes = len(frames) * CLIENTS
+    print(f"  a raw write    {statistics.median(floor) / writes * 1e6:6.1f} us")
+    print(f"  a frame        {statistics.median(ours) / writes * 1e6:6.1f} us")
     return judged("times", statistics.median(ours) / statistics.median(floor), 2.2)
+
+
+async def _frames_of_a_turn(server: Serving) -> list[bytes]:
+    """What somebody who is there gets of it."""
+    talk = await server.engine.create("talker")
+    frames: list[bytes] = []
+    said = False
+    async with aclosing(server.engine.follow(talk.row, Place(), "bench")) as sent:
+        async for each in sent:
+            if said:
+                frames.append(each.at(len(frames)))
+            elif isinstance(each.frame, f.SessionState):
+                await talk.send("go")
+                said = True
+            if isinstance(each.frame, f.AssistantComplete):
+                break
+    return frames
 
 
 # --- idle ----------------------------------------------------------------------------------------
@@ -488,7 +501,7 @@ async def storm(folder: Path) -> bool:
         talk = await server.engine.create("demo")
         while (await server.engine.open(talk.id)).row.head < MESSAGES:
             await turn_of(talk, "hello")
-        frames = [f.decode() async for f in first_frames(server, talk.id)]
+        frames = [each.decode() async for each in first_frames(server, talk.id)]
         print(f"  {len(frames)} frames, {sum(map(len, frames)):,} bytes for each of {STORM}")
         address = server.address(talk.id)
         for _ in range(3):
@@ -504,11 +517,6 @@ async def storm(folder: Path) -> bool:
 
 async def first_frames(server: Serving, conversation_id: str) -> AsyncIterator[bytes]:
     """What a newcomer gets."""
-    from contextlib import aclosing
-
-    from turnwire.dialects.v2 import frames as f
-    from turnwire.engine.follow import Place
-
     row = (await server.engine.open(conversation_id)).row
     number = 0
     async with aclosing(server.engine.follow(row, Place(), "bench")) as sent:

@@ -79,7 +79,9 @@ class Sent:
 
     def at(self, sequence: int) -> bytes:
         """The frame as one connection gets it, as its frame of this number."""
-        return self.encoded.at(sequence)
+        if self._encoded is None:  # as above, without one more call for each client
+            self._encoded = encode(self.frame)
+        return self._encoded.at(sequence)
 
     @property
     def size(self) -> int:

@@ -83,8 +83,11 @@ class Outlet(Subscriber):
             self._waiting += together
             self._size += sum(sent.size for sent in together)
             return
+        wire = self._wire
         for number, sent in enumerate(together):
-            if not self._send_now(sent):
+            if wire is not None and wire.is_open():  # our own server need not be asked by ASGI
+                wire.write(self._numbered(sent))
+            elif not self._send_now(sent):
                 self._waiting += together[number + 1 :]
                 self._size += sum(sent.size for sent in self._waiting)
                 return
@@ -148,13 +151,8 @@ class Outlet(Subscriber):
     def _send_now(self, sent: Sent) -> bool:
         """False: it has to wait, and what follows with it.
 
-        A send that need not wait is over after its first step. So it costs no task. Our own server
-        need not even be asked in the words of ASGI.
+        A send that need not wait is over after its first step. So it costs no task.
         """
-        wire = self._wire
-        if wire is not None and wire.is_open():
-            wire.write(self._numbered(sent))
-            return True
         sending = self._send(self._message(sent))
         try:
             awaited = sending.send(None)
