@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
+
+from tests.server.serving import Process, process
 
 ODD: list[Any] = [
     None,
@@ -48,3 +53,15 @@ def bent(frame: dict[str, Any], chance: random.Random) -> str | bytes:
         place = chance.randrange(len(raw))
         raw = raw[:place] + chance.choice(["", "\0", "{", '"', "\\ud800"]) + raw[place + 1 :]
     return raw
+
+
+@contextmanager
+def unmoved(path: Path) -> Iterator[Process]:
+    """A server that lets nobody wait, and that nothing is to bring into trouble."""
+    errors = path / "errors"
+    limits = {"TURNWIRE_FRAMES_PER_SECOND": "1e6", "TURNWIRE_FRAMES_AT_ONCE": "1000000"}
+    heard = f"import sys; sys.stderr = open({str(errors)!r}, 'w', buffering=1)"
+    with process(path, port=0, first=heard, **limits) as server:
+        yield server
+        assert server.stop() == 0
+    assert "Traceback" not in errors.read_text(), "nothing was unhandled"

@@ -137,9 +137,9 @@ class Process:
 
 
 @contextmanager
-def process(path: Path, *, port: int = 0, **environ: str) -> Iterator[Process]:
-    """`turnwire serve`, gone when the block is left."""
-    code = "from turnwire.cli.main import main; main()"
+def process(path: Path, *, port: int = 0, first: str = "", **environ: str) -> Iterator[Process]:
+    """`turnwire serve`, gone when the block is left. `first`: Python that it runs before."""
+    code = f"{first}\nfrom turnwire.cli.main import main; main()"
     popen = subprocess.Popen(
         [sys.executable, "-c", code, "serve", "--data-dir", str(path), "--port", str(port)],
         cwd=ROOT,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.serving import serving
+from tests.server.serving import Process, process, serving
 
 
 def test_a_question_and_its_answer(tmp_path: Path) -> None:
@@ -51,15 +51,15 @@ def test_what_the_demo_shows_breaks_no_rule(tmp_path: Path, prompt: str) -> None
 
 
 def test_two_clients_are_in_step(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with serving(tmp_path) as server:
-            name = await server.begin()
-            async with server.client(name) as one, server.client(name) as two:
-                await one.say("think and use a tool", "m-1")
-                for client in (one, two):
-                    await client.end_of(1)
-                    await client.state("active")
-                assert one.view().messages == two.view().messages
-                assert one.numbers() == two.numbers() == list(range(1, one.cursor + 1))
+    async def run(server: Process) -> None:
+        name = await server.begin()
+        async with server.client(name) as one, server.client(name) as two:
+            await one.say("think and use a tool", "m-1")
+            for client in (one, two):
+                await client.end_of(1)
+                await client.state("active")
+            assert one.view().messages == two.view().messages
+            assert one.numbers() == two.numbers() == list(range(1, one.cursor + 1))
 
-    asyncio.run(run())
+    with process(tmp_path) as server:
+        asyncio.run(run(server))
