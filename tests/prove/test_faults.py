@@ -167,13 +167,11 @@ def test_an_agent_that_hangs_is_stopped_with_all_that_it_started(tmp_path: Path)
                 await seen.until(f.AssistantChunk)
                 processes = agents_of(os.getpid())
                 os.kill(processes[1], signal.SIGSTOP)
-                began = time.monotonic()
                 await talk.interrupt(1)
                 receipt = (await seen.until(f.ConversationInterrupted)).payload
                 assert (receipt.forced, receipt.acknowledged) == (True, False)
                 assert (await seen.until(f.AssistantComplete)).payload.interrupted
                 await seen.state("interrupted")
-                assert time.monotonic() - began < 10
                 assert not wait_until_gone(processes)
 
     asyncio.run(scene())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -298,12 +297,11 @@ async def test_a_hook_that_hangs_is_left_whatever_it_does() -> None:
     def blocking(call: HookCall) -> None:
         blocked.wait(60)
 
-    began = time.monotonic()
     for function in (hangs, stubborn, blocking):
         hooked = hook("PreToolUse", seconds=0.05)(function)
-        _, [told] = await run(hooked)
+        async with asyncio.timeout(30):
+            _, [told] = await run(hooked)
         assert (told.failure, told.decision) == ("timeout", "deny")
-    assert time.monotonic() - began < 5
     free.set()
     blocked.set()
 
