@@ -1,0 +1,80 @@
+"""The promises that the engine is built on: what an agent, a store, a bus and a clock must do.
+
+Each port says what it promises about order, about all-or-nothing, and about loss. Whoever implements
+one can run the checks in `turnwire.testing` against it.
+"""
+
+from turnwire.ports.agent import (
+    Agent,
+    AgentCapabilities,
+    AgentGone,
+    AgentSession,
+    ChecksOptions,
+    NativeFork,
+    SessionStart,
+)
+from turnwire.ports.bus import Bus
+from turnwire.ports.clock import Clock, Timer
+from turnwire.ports.rows import (
+    AuditRow,
+    BlobRow,
+    Claim,
+    Commit,
+    Connection,
+    ConversationRow,
+    ForkPlace,
+    Hit,
+    InboxItem,
+    NewConversation,
+    Receipt,
+    RequestRow,
+    StoredEntry,
+    StoredTurn,
+    Ticket,
+    Token,
+)
+from turnwire.ports.storage_errors import (
+    Conflict,
+    Damaged,
+    Fenced,
+    OverQuota,
+    Owned,
+    StorageUnavailable,
+)
+from turnwire.ports.store import Store
+
+__all__ = [
+    "Agent",
+    "AgentCapabilities",
+    "AgentGone",
+    "AgentSession",
+    "AuditRow",
+    "BlobRow",
+    "Bus",
+    "ChecksOptions",
+    "Claim",
+    "Clock",
+    "Commit",
+    "Conflict",
+    "Connection",
+    "ConversationRow",
+    "Damaged",
+    "Fenced",
+    "ForkPlace",
+    "Hit",
+    "InboxItem",
+    "NativeFork",
+    "NewConversation",
+    "OverQuota",
+    "Owned",
+    "Receipt",
+    "RequestRow",
+    "SessionStart",
+    "StorageUnavailable",
+    "Store",
+    "StoredEntry",
+    "StoredTurn",
+    "Ticket",
+    "Timer",
+    "Token",
+]

@@ -1,0 +1,168 @@
+"""What an agent promises."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from msgspec import UNSET, Struct, UnsetType
+
+from turnwire.core.content import Content
+from turnwire.core.controls import Control, ControlResult
+from turnwire.core.conversation.inputs import EndedProcess
+from turnwire.core.conversation.state import Reply
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.errors import TurnwireError
+
+__all__ = [
+    "Agent",
+    "AgentCapabilities",
+    "AgentGone",
+    "AgentSession",
+    "ChecksOptions",
+    "NativeFork",
+    "SessionStart",
+]
+
+
+class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
+    """What an agent can do."""
+
+    commands: list[str] = []  # of the v2 client frames, beyond message, answer and interrupt
+    images: bool = False
+    models: list[str] = []
+    permission_modes: list[str] = []
+    options: list[str] = []  # its own options that a client may choose for a conversation
+    owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
+    questions_survive: bool = False  # an answer reaches a new process as the tool's real result
+    controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
+    forks: bool = False  # a new session can begin with a part of another one
+
+
+class NativeFork(Struct, frozen=True, omit_defaults=True):
+    """A place in one of the agent's own sessions, behind which another one is to begin."""
+
+    session_id: str
+    # The ids of the last messages that belong to it, the newest first. Not all that the log knows
+    # is known to the agent: it goes by the first one that is.
+    after: list[str] = []
+    turn_uuid: str | None = None  # of a turn of which nothing but its prompt is known; behind those
+
+
+class SessionStart(Struct, frozen=True, omit_defaults=True):
+    """How a session of an agent is opened."""
+
+    conversation_id: str
+    native_session_id: str | None = None  # resume this one of the agent's own sessions
+    cwd: str | None = None
+    model: str | None = None
+    permission_mode: str | None = None
+    options: dict[str, Any] = {}  # the agent's own
+    max_thinking_tokens: int | None = None  # what a person chose, whatever the options say
+    fork: NativeFork | None = None  # begin one that knows a part of another; where none is resumed
+    # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
+    # cannot tell what it costs need not.
+    max_budget_usd: float | None = None
+
+
+class AgentGone(TurnwireError):
+    """The agent's process has ended, or could not be started. The message says why."""
+
+    code = "AGENT_UNAVAILABLE"
+    retryable = True
+
+
+class Agent(Protocol):
+    """Something that can hold a conversation: Claude, Codex, the demo, a recording."""
+
+    name: str
+
+    @property
+    def capabilities(self) -> AgentCapabilities:
+        """What its sessions can do. Constant."""
+
+    def unavailable(self) -> str | None:
+        """Why it cannot be used on this machine, and what to do about it; none: it is ready."""
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """Start it. Raises AgentGone if it cannot be started.
+
+        A session that was resumed knows what was said before. Opening says nothing to the model.
+        """
+
+
+@runtime_checkable
+class ChecksOptions(Protocol):
+    """An agent that can say of options whether they make sense, before a conversation has them."""
+
+    def check_options(self, options: Any) -> dict[str, Any]:
+        """The options as they are to be kept, in plain JSON. Raises Refused, which names what is wrong."""
+
+
+class AgentSession(Protocol):
+    """One running agent, which belongs to one conversation.
+
+    Order: events come in the order in which they happened; the events of one turn lie between its
+    TurnStarted and its TurnCompleted or TurnFailed, which ResultSummary follows in the same batch.
+    A turn that no prompt asked for is a turn like any other. A sub-agent's events may come at any
+    time, also after the turn that started it.
+
+    Ids: those of messages and tool calls are unique in the conversation, over all processes. Those
+    of requests have to be so in one process only: the engine tells processes apart.
+
+    Loss: what was not handed out when the process dies is lost; the engine ends the turn truthfully.
+    Nothing is said twice.
+    """
+
+    @property
+    def native_session_id(self) -> str | None:
+        """The agent's own name for this session, once it is known: to resume it later."""
+
+    def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
+        """What happens, in batches of what is ready together. Ends when the agent has ended.
+
+        Raises AgentGone if it ended by itself. There is one reader, and it always reads on: an
+        agent never waits for a slow client.
+        """
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Begin a turn. The engine has one prompt in flight, never two.
+
+        `turn_uuid` is the same if the same turn is handed over again after a crash: an agent that
+        can tell a repeat by it works on it once.
+        """
+
+    async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
+        """A person's answers. With `resumed`, this session was opened for them: the question was
+        asked by a process that is gone. Where the agent can, an answer is that tool's result; where
+        it cannot, it is told in words. Either way its turn goes on.
+        """
+
+    async def choose(
+        self,
+        *,
+        model: str | None,
+        permission_mode: str | None,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+    ) -> None:
+        """Go on with another model, or ask or think more, or less; none: as it was, but of thinking:
+        as the session began. It does nothing where the agent has no choice: then its capabilities do
+        not name the command. What it does not take it tells of, with `choice_refused`.
+        """
+
+    async def control(self, control: Control) -> ControlResult:
+        """Do this beside the talk, in the middle of a turn as well, and say what came of it.
+
+        Raises Refused where it cannot be done: NOT_SUPPORTED for what its capabilities do not name,
+        INVALID_PAYLOAD for what is not there. Raises AgentGone if the agent ends meanwhile. Several
+        may be under way at once, but nothing is said to the agent while a `RewindFiles` is.
+        """
+
+    async def interrupt(self) -> None:
+        """Stop the turn. It is a wish: whether it is obeyed shows in the events, or it does not."""
+
+    async def close(self) -> list[EndedProcess]:
+        """End the agent with every process that it started, within seconds, by force if need be.
+
+        Returns what had to be ended. May be called again, and while `events` is being read.
+        """
