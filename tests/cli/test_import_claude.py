@@ -462,7 +462,7 @@ def test_an_import_that_was_killed_goes_on_where_it_was(
     )
     command = [sys.executable, "-c", dies + TURNWIRE[-1], "import", "--from", "claude"]
     env = {**os.environ, "TURNWIRE_DATA_DIR": str(home)}
-    killed = subprocess.run(command, env=env, capture_output=True, timeout=60, check=False)
+    killed = subprocess.run(command, env=env, capture_output=True, timeout=180, check=False)
     assert killed.returncode == -9, killed.stderr
     [one] = bring(tell, home)["conversations"]
     assert (one["entries"], one["refused"]) == (2, None)
@@ -489,7 +489,7 @@ def test_ctrl_c_leaves_nothing_half_imported_and_says_how_to_go_on(
         with pipe.open("wb") as writing:  # when it reads
             ran.send_signal(signal.SIGINT)
             writing.write(content)
-        out, err = ran.communicate(timeout=60)
+        out, err = ran.communicate(timeout=180)
     assert ran.returncode == 130
     assert b"2 conversations imported" in out
     assert err.decode() == (

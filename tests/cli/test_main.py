@@ -202,7 +202,7 @@ def test_control_c_ends_it_quietly() -> None:
 def in_shell(closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command with a stream closed, which only a shell can do."""
     command = f"{shlex.join([*TURNWIRE, *args])} {closed}"
-    return subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, shell=True, capture_output=True, timeout=180, check=False)
 
 
 @pytest.mark.parametrize(

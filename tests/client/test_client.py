@@ -316,7 +316,7 @@ def test_the_bot_of_the_examples(tmp_path: Path) -> None:
         run = subprocess.run(
             [sys.executable, program, server.url, server.token, "a question"],
             capture_output=True,
-            timeout=60,
+            timeout=180,
             check=True,
         )
     assert b"yes" in run.stdout

@@ -26,7 +26,7 @@ from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import EngineSettings, SlowReader
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 CLAIMS = {"fence", "owner", "lease_until"}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.server.clients import Client
+from tests.server.reading import PATIENCE
 from tests.server.rpc_clients import RpcClient
 from turnwire.agents.demo import DemoAgent
 from turnwire.ports import Agent
@@ -54,7 +55,8 @@ class Serving:
 
     def http(self, token: str | None = None, **options: Any) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {token or self.token}"}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, **options)
+        chosen: Any = {"timeout": PATIENCE, "trust_env": False, **options}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, **chosen)
 
     @property
     def owner(self) -> Who:
@@ -123,7 +125,9 @@ class Process:
 
     def http(self) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {self.token}"}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False)
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, timeout=PATIENCE, trust_env=False
+        )
 
     def kill(self) -> None:
         """Without a warning."""

@@ -28,7 +28,7 @@ def turnwire(
         input=said,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         cwd=ROOT,
         env={**os.environ, **environ},
         check=False,
@@ -171,7 +171,7 @@ def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
 ) -> None:
     with process(tmp_path) as running:
         running.popen.send_signal(number)
-        said, _ = running.popen.communicate(timeout=60)
+        said, _ = running.popen.communicate(timeout=180)
         assert running.popen.returncode == 0
     assert said.decode() == f"Stopped. What was said is kept in {tmp_path}\n"
 

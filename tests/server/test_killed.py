@@ -199,7 +199,7 @@ def test_the_client_on_the_page_holds_a_conversation(tmp_path: Path) -> None:
         url = server.url.replace("http", "ws")
         command = [sys.executable, "-c", program, url, server.token, name]
         run = subprocess.run(
-            [*command, "hello", "a question", "think"], capture_output=True, timeout=60, check=True
+            [*command, "hello", "a question", "think"], capture_output=True, timeout=180, check=True
         )
     said = run.stdout.decode()
     assert said.count("user.message ") == 3
@@ -220,7 +220,7 @@ def test_the_client_on_the_page_survives_a_server_that_is_killed(tmp_path: Path)
         client.stdout.readline()  # the agent's first sign
         first.kill()
     with client, process(tmp_path, port=port_of(first)):
-        out, err = client.communicate(timeout=60)
+        out, err = client.communicate(timeout=180)
     assert client.returncode == 0, err.decode()
     said = out.decode()
     assert said.count("user.message ") == 1  # and the first, which was read above
@@ -235,7 +235,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         code = "from turnwire.cli.main import main; main()"
         words = ["serve", "--data-dir", str(tmp_path / "two"), "--port", str(taken)]
         run = subprocess.run(
-            [sys.executable, "-c", code, *words], capture_output=True, timeout=60, check=False
+            [sys.executable, "-c", code, *words], capture_output=True, timeout=180, check=False
         )
     assert run.returncode != 0
     assert f"cannot listen on 127.0.0.1:{taken}".encode() in run.stderr

@@ -63,7 +63,7 @@ def say(server: Process, name: str, *prompts: str) -> str:
     page = (DOCS / "protocol" / "v2.md").read_text()
     [program] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     command = [sys.executable, "-c", program, server.url.replace("http", "ws"), server.token, name]
-    run = subprocess.run([*command, *prompts], capture_output=True, timeout=60, check=True)
+    run = subprocess.run([*command, *prompts], capture_output=True, timeout=180, check=True)
     assert not run.stderr
     return run.stdout.decode()
 
@@ -81,7 +81,7 @@ def test_the_client_on_the_page_takes_what_is_as_large_as_it_may_be(tmp_path: Pa
     async def fill(server: Process) -> str:
         client = Client(server.url, server.token)
         name = await client.create(options={"delay": 0})
-        async with client.conversation(name) as talk, asyncio.timeout(60):
+        async with client.conversation(name) as talk, asyncio.timeout(180):
             await talk.send("x" * ((1 << 20) - 200))
         return name
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from tests.server.reading import PATIENCE
 from tests.server.rpc_clients import Frame, RpcClient
 from tests.server.scenes import check_error, play
 from tests.server.serving import Serving
@@ -608,13 +609,13 @@ def test_who_came_and_went_is_in_the_audit_trail(tmp_path: Path) -> None:
             joined = await client.join(options={"delay": 0})
             store = server.service.store
             following: list[Any] = []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while not following:
                     following = await store.connections(joined["conversation"])
             assert [(each.protocol, each.user) for each in following] == [("rpc", "owner")]
             await client.result("disconnect")
             told: list[Any] = []
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 while len(told) < 2:
                     audit = await server.service.store.audit(conversation_id=joined["conversation"])
                     told = [row for row in audit if row.data.get("protocol") == "rpc"]

@@ -78,7 +78,7 @@ def test_both_doors_show_the_same(tmp_path: Path, path: Path) -> None:
         async with server.rpc() as client, server.rpc() as quiet, server.client(name) as v2:
             await client.join(name, tool_progress="output_delta")
             await quiet.join(name, include_partial_messages=False)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(180):
                 await perform(client, path)
             await everything(v2, client, quiet)
             check_same(client.view(), v2.view())

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.server.reading import PATIENCE
 from tests.server.serving import Serving, serving
 from turnwire.server.page import PAGES
 
@@ -89,7 +90,7 @@ async def told(lines: AsyncIterator[str]) -> Any:
 def test_who_listens_hears_which_conversations_have_changed(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = await server.begin()
-        async with http.stream("GET", "/api/changes", timeout=20) as stream:
+        async with http.stream("GET", "/api/changes", timeout=PATIENCE) as stream:
             assert stream.headers["content-type"].startswith("text/event-stream")
             lines = stream.aiter_lines()
             assert await told(lines) is None
@@ -107,7 +108,7 @@ def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> N
         token = await server.token_of("ann")
         async with (
             server.http(token) as ann,
-            ann.stream("GET", "/api/changes", timeout=20) as stream,
+            ann.stream("GET", "/api/changes", timeout=PATIENCE) as stream,
         ):
             lines = stream.aiter_lines()
             assert await told(lines) is None
@@ -120,7 +121,7 @@ def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> N
 
 def test_a_server_that_stops_does_not_wait_for_who_listens(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
-        async with http.stream("GET", "/api/changes", timeout=20) as stream:
+        async with http.stream("GET", "/api/changes", timeout=PATIENCE) as stream:
             lines = stream.aiter_lines()
             assert await told(lines) is None
             server.service.news.close()

@@ -45,7 +45,7 @@ def body(prompt: str = "hi", **more: Any) -> bytes:
 
 def post(url: str, data: bytes, path: str = "/v1/messages", **headers: str) -> bytes:
     asked = HttpRequest(url + path, data=data, headers=headers, method="POST")
-    with urlopen(asked, timeout=20) as answer:
+    with urlopen(asked, timeout=180) as answer:
         whole: bytes = answer.read()
         return whole
 
@@ -228,7 +228,7 @@ async def test_a_connection_that_is_to_be_closed_is_closed() -> None:
         reader, writer = await api_connection(api)
         head = b"POST /v1/messages HTTP/1.1\r\nConnection: close\r\ncontent-length: %d\r\n\r\n"
         writer.write(head % len(body()) + body())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             assert b"Hello." in await reader.read(), "which waits for the end of the connection"
         writer.close()
 

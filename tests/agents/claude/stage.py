@@ -68,7 +68,7 @@ def kill_claude() -> None:
 
 async def until(holds: Callable[[], object]) -> None:
     """For what tells nobody that it has come about: processes, and what an engine has in mind."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

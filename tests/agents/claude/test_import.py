@@ -29,7 +29,7 @@ async def bring(it: Stage, place: Path, *more: str) -> Any:
     command = [*TURNWIRE, "import", "--from", "claude", "--data-dir", str(place), "--json", *more]
     env = {"CLAUDE_CONFIG_DIR": str(it.home / ".claude"), "PATH": "/usr/bin:/bin"}
     ran = await asyncio.to_thread(
-        subprocess.run, command, env=env, capture_output=True, timeout=60, check=False
+        subprocess.run, command, env=env, capture_output=True, timeout=180, check=False
     )
     assert ran.returncode == 0, ran.stderr
     check_log(place / "turnwire.db")

@@ -83,7 +83,7 @@ class Server:
 
     async def until(self, kind: str, **wanted: Any) -> dict[str, Any]:
         assert self.process.stdout is not None
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(180):
             while line := await self.process.stdout.readline():
                 said = msgspec.json.decode(line)
                 payload: dict[str, Any] = said["payload"]
@@ -98,7 +98,7 @@ class Server:
         assert self.process.stdout is not None
         direction, word = moment
         has_come = is_written = False
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(180):
             while not (has_come and is_written):
                 said = msgspec.json.decode(await self.process.stdout.readline())
                 is_written = is_written or said["frame"] == "assistant.request_input"
@@ -140,7 +140,7 @@ async def killed_server(
 async def start_again(it: Stage) -> None:
     """When the lease of the killed one is over."""
     store = await SqliteStore.open(it.place / "turnwire.db")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         while TALK not in await store.abandoned(now=SystemClock().now()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)  # nobody tells that a lease is over
     await store.close()

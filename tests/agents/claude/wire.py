@@ -47,7 +47,7 @@ class Wire(Recorder):
     async def until(self, moment: Moment) -> None:
         """Until a line with this word goes in this direction, or has gone."""
         direction, word = moment
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             while not any(d == direction and word in line for d, line in self._lines):
                 self._more.clear()
                 await self._more.wait()
