@@ -48,6 +48,8 @@ class Reader:
             additional_headers={"Authorization": f"Bearer {self.token}"},
             max_size=None,
             max_queue=self.ahead,
+            open_timeout=PATIENCE,
+            ping_timeout=PATIENCE,
             proxy=None,
             compression=None,
         )
