@@ -102,6 +102,10 @@ class QueueCheck:
         """conversation.interrupted: what becomes of the queue when its turn ends."""
         self._receipt = receipt
 
+    def hold(self) -> None:
+        """No agent could be given an answer: its turn waits, and so does what is behind it."""
+        self.held = True
+
     def ended(self, end: TurnEnd) -> None:
         """The turn that ran has ended."""
         receipt, self._receipt = self._receipt, None
