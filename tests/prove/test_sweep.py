@@ -22,7 +22,7 @@ PLACES = {
     "ask_acknowledged": 17,
     "step_made": 25,
     "step_written": 20,
-    "publishes": 700,
+    "publishes": 150,
     "published": 90,
     "hints": 40,
     "hinted": 55,

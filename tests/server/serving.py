@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -140,12 +142,31 @@ class Process:
         return self.popen.wait()
 
 
+def free_port() -> int:
+    """One that no client is ever given, so that it is still free when a server comes again."""
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))) as listener:
+                return int(listener.getsockname()[1])
+        except OSError:
+            continue
+
+
 @contextmanager
 def process(path: Path, *, port: int = 0, first: str = "", **environ: str) -> Iterator[Process]:
     """`turnwire serve`, gone when the block is left. `first`: Python that it runs before."""
     code = f"{first}\nfrom turnwire.cli.main import main; main()"
     popen = subprocess.Popen(
-        [sys.executable, "-c", code, "serve", "--data-dir", str(path), "--port", str(port)],
+        [
+            sys.executable,
+            "-c",
+            code,
+            "serve",
+            "--data-dir",
+            str(path),
+            "--port",
+            str(port or free_port()),
+        ],
         cwd=ROOT,
         env={**os.environ, **environ},
         stdout=subprocess.PIPE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from tests.engine.watching import engine_on
 from tests.server.clients import PATIENCE
-from tests.server.serving import Process, process
+from tests.server.serving import Process, free_port, process
 from tests.server.test_controls import FILES
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
@@ -23,6 +22,7 @@ from turnwire.core.conversation.state import Options
 from turnwire.crash_points import EXIT_CODE, VARIABLE, CrashPoint
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine import EngineSettings
 from turnwire.errors import TurnwireError
 
 POINTS = [
@@ -73,12 +73,6 @@ def test_no_point_is_left_out() -> None:
     tried = {*POINTS, *others, *(point for point, _ in AT_REST)}
     names = {point.partition(":")[0] for point in tried}
     assert names == {point.name.lower() for point in CrashPoint}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 async def begin(path: Path, delay: float = 0) -> str:
@@ -290,7 +284,9 @@ def test_what_is_asked_beside_the_talk_is_asked_again(tmp_path: Path, point: str
 def test_one_that_follows_what_another_process_writes(tmp_path: Path, point: str) -> None:
     async def run() -> None:
         port = free_port()
-        async with engine_on(tmp_path / "turnwire.db", agent=DemoAgent(delay=0)) as engine:
+        path, agent = tmp_path / "turnwire.db", DemoAgent(delay=0)
+        # Nothing here is renewed while a server starts, however long that takes.
+        async with engine_on(path, agent=agent, settings=EngineSettings(lease=600)) as engine:
             rules = Options(on_disconnect="continue")
             here = await engine.create("demo", rules=rules)
             name = here.id
