@@ -305,6 +305,20 @@ def test_what_waits_behind_an_answer_that_no_agent_takes_is_told_as_held() -> No
     assert watcher.broken_rules() == []
 
 
+def test_a_turn_that_begins_again_with_another_agent_is_told_so() -> None:
+    world = World(Options())
+    watcher = world.model.watcher = Watcher(world.model.state)
+    world.someone_speaks()
+    world.agent_calls_a_question()
+    world.agent_gets_a_result()
+    world.number = 1  # a helper
+    world.agent_calls_a_question()
+    world.hear(ev.TurnCompleted(*whose(), "end_turn", interrupted=True, origin="task-notification"))
+    world.take(i.AgentLost(at=0, forced=True))  # for the sake of an earlier turn
+    assert (world.model.state.turn is not None, world.model.state.state) == (True, "active")
+    assert watcher.broken_rules() == []
+
+
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:
     """Everything that happens, and the end."""
     things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these

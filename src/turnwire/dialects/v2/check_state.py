@@ -105,6 +105,8 @@ class StateCheck:
                 self._totals = news.totals or self._totals
             case f.SessionSystemEvent(payload=news):
                 self._changeable |= _changeable(news)
+            case f.AssistantToolResult(payload=result) if _is_ours(result):
+                self._spoke = None  # an agent is gone: another one may have to begin
             case _ if self._is_a_word(frame):
                 self._changeable.add("tasks")
                 if self._spoke is False and self.running and not self._requests.open:
@@ -289,6 +291,11 @@ _WORDS = {
     "mode": "the permission mode changed",
     "thinks": "max_thinking_tokens changed",
 }
+
+
+def _is_ours(result: p.ToolResult) -> bool:
+    """Whether the server closed the call, as its agent never will."""
+    return result.is_error and str(result.content).startswith("interrupted: ")
 
 
 def _changeable(news: p.SystemNews) -> set[str]:
