@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         by_chance = is_hypothesis_test(getattr(item, "obj", None))
-        if by_chance or (folder not in COVERS and item.path.parent != TESTS):
+        if by_chance or folder not in COVERS:
             item.add_marker("no_cover")
 
 
