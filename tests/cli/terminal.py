@@ -23,7 +23,7 @@ from tests.streams import FIXTURES
 
 __all__ = ["Terminal", "environment"]
 
-_PATIENCE = 30.0  # seconds; only a failure takes that long
+_PATIENCE = 60.0  # seconds; only a failure takes that long
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

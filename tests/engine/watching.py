@@ -21,7 +21,7 @@ from turnwire.stores.sqlite import SqliteStore
 
 F = TypeVar("F", bound=f.Frame)
 
-PATIENCE = 20.0  # seconds; only a broken test waits that long
+PATIENCE = 60.0  # seconds; only a broken test waits that long
 
 
 class Watcher:

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed
 
 Frame = dict[str, Any]
 
-PATIENCE = 30.0  # seconds; only a broken test waits that long
+PATIENCE = 60.0  # seconds; only a broken test waits that long
 
 
 class Reader:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -76,9 +77,11 @@ def test_no_point_is_left_out() -> None:
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """One that stays free while nobody listens: below those that a machine gives to connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 async def begin(path: Path, delay: float = 0) -> str:
