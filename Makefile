@@ -14,6 +14,10 @@ ifeq ($(shell test -w "$$HOME" && echo yes),)
 export UV_NO_CACHE := 1
 endif
 
+# The tests start hundreds of processes: without bytecode on disk each would compile everything anew,
+# which doubles the time of them all. Containers often say that none is to be written.
+unexport PYTHONDONTWRITEBYTECODE
+
 # What needs Node.js is left out where there is none, and says so; in CI that is an error.
 TYPESCRIPT := clients/typescript
 # What the lock files say, and no other: but `npm ci` refuses a lock file that was written where the

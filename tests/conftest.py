@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 TESTS = Path(__file__).parent
 
@@ -24,7 +24,8 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# What has to be covered whole is covered by its own tests; counting would slow the others down by half.
+# What has to be covered whole is covered by its own tests, and by examples, not by chance; counting
+# would make the others two or three times as slow.
 COVERS = {"core", "dialects", "flow", "testing"}
 
 
@@ -36,7 +37,8 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
-        if folder not in COVERS and item.path.parent != TESTS:
+        by_chance = is_hypothesis_test(getattr(item, "obj", None))
+        if by_chance or folder not in COVERS:
             item.add_marker("no_cover")
 
 

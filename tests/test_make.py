@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -36,3 +37,11 @@ def test_without_node_one_line_says_what_was_not_run(tmp_path: Path, node: str |
 def test_the_tests_of_the_typescript_client_are_run_with_the_others(tmp_path: Path) -> None:
     told = make("--dry-run", "test", PATH=str(tmp_path)).stdout
     assert told.index("pytest -n auto") < told.index("cd clients/typescript && npm test")
+
+
+def test_bytecode_is_written_even_where_the_machine_says_otherwise(tmp_path: Path) -> None:
+    rule = "tell:\n\t@echo [$$PYTHONDONTWRITEBYTECODE]\n"
+    (tmp_path / "tell.mk").write_text(rule)
+    files = ["-f", "Makefile", "-f", str(tmp_path / "tell.mk")]
+    told = make(*files, "tell", PATH=os.environ["PATH"], PYTHONDONTWRITEBYTECODE="1")
+    assert told.stdout == "[]\n"

@@ -95,6 +95,16 @@ def test_whatever_comes_every_entry_says_one_thing(events: list[NormalizedStream
 # --- entries ----------------------------------------------------------------------------------
 
 
+def test_a_call_whose_arguments_are_no_json_is_marked() -> None:
+    (entry,) = entries_of([frame(0, call("toolu_1", text="{"))])
+    assert entry.meta["argsNotJson"] == ["toolu_1"]
+
+
+def test_a_block_that_was_streamed_and_then_said_is_one_entry() -> None:
+    events = [started(), ends(0, said("Hello")), frame(0, said("Hello")), completed()]
+    assert len(entries_of(events)) == 1
+
+
 def test_user_input_is_one_entry_with_all_its_parts() -> None:
     content: list[ContentBlock] = [
         said("Look:"),

@@ -42,6 +42,12 @@ def test_what_stands_between_keeps_them_apart() -> None:
     assert joined(events) == events
 
 
+def test_neighbours_of_two_blocks_stay_apart() -> None:
+    other = ev.ContentDelta(*WHO, "m", 1, "text", "llo")
+    events: list[ev.NormalizedStreamEvent] = [STARTED, piece("He"), other]
+    assert joined(events) == events
+
+
 def place(event: ev.ContentDelta) -> tuple[object, ...]:
     return (event.parent_tool_use_id, event.message_id, event.index, event.kind, event.tool_use_id)
 

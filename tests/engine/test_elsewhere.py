@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import PATIENCE, Watcher, engine_on
+from tests.stores.files import rows_of
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.core.status import Status
@@ -81,6 +82,31 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
                 await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
                 told = list(iter(subscriber.take, None))
                 assert sum(isinstance(sent.frame, f.AssistantComplete) for sent in told) == ends
+
+    asyncio.run(scene())
+
+
+def test_entries_that_are_lost_are_not_looked_for_without_end(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(tmp_path / "turnwire.db") as engine:
+            talk = await engine.create("demo", options={"delay": 0})
+            before = talk.row.state
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+            rows_of(tmp_path / "turnwire.db", "DELETE FROM messages WHERE sequence_num > 1")
+            row = await engine.store.conversation(talk.id)
+            assert row is not None
+            assert row.head > 1
+            channel = Channel(before)
+            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+            channel.subscribe(subscriber)
+            async with asyncio.timeout(PATIENCE):
+                await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
+            told = [sent.frame for sent in iter(subscriber.take, None)]
+            assert [type(frame) for frame in told].count(f.UserMessage) == 1
+            assert [type(frame) for frame in told].count(f.AssistantComplete) == 1
 
     asyncio.run(scene())
 

@@ -83,7 +83,8 @@ class World:
             self.store,
             {"scripted": self.agent},
             clock=self.clock,
-            settings=EngineSettings(lease=LEASE),
+            # Looking every two seconds is half of all the work where minutes pass at once.
+            settings=EngineSettings(lease=LEASE, recheck=LEASE),
         )
         await self.engine.start()
 

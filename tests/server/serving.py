@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -143,13 +143,11 @@ class Process:
 
 
 def free_port() -> int:
-    """One that no client is ever given, so that it is still free when a server comes again."""
+    """One that stays free while nobody listens: below those that a machine gives to connections."""
     while True:
-        try:
-            with socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))) as listener:
-                return int(listener.getsockname()[1])
-        except OSError:
-            continue
+        port = random.randrange(10_000, 32_000)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 @contextmanager

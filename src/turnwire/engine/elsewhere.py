@@ -50,7 +50,10 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
     news = _News(before, row.state, ended)
     after = before.head
     while after < row.head:
-        for stored in await store.entries(name, after=after, before=row.head + 1):
+        page = await store.entries(name, after=after, before=row.head + 1)
+        if not page:  # they are lost: to look for them again at once would never end
+            break
+        for stored in page:
             after = stored.sequence
             news.end_turns(after)
             asked = news.add(stored)

@@ -185,6 +185,11 @@ def test_it_ends_with_its_call_though_that_is_of_no_turn() -> None:
     ]
 
 
+def test_it_may_be_wanted_and_withdrawn_before_there_was_any_turn() -> None:
+    talk = Talk().wants().withdraws()
+    assert (talk.status.state, talk.status.requests) == ("active", [])
+
+
 def test_it_ends_with_its_turn() -> None:
     talk = wanting().ends()
     assert talk.told[0] == "p1 cancelled by agent"

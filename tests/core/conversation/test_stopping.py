@@ -253,6 +253,12 @@ def test_it_may_be_cleared() -> None:
     assert talk.audited().count(("queue_remove", "ada")) == 2
 
 
+def test_where_nothing_waits_nothing_is_cleared() -> None:
+    talk = running()
+    talk.stop(queue="clear")
+    assert talk.ends(interrupted=True).audited().count(("queue_remove", "ada")) == 0
+
+
 def test_what_is_said_after_a_stop_was_not_meant_by_it() -> None:
     talk = stop_with("clear")
     talk.say("Three")

@@ -238,6 +238,27 @@ def test_a_sub_agent_may_wait_for_a_person_after_the_turn_has_ended() -> None:
     assert check(session.lines).violations == []
 
 
+def test_an_agent_may_go_on_after_an_answer_before_it_shows_anything() -> None:
+    session = Session("06")
+    answered = session.place("assistant.request_resolved")
+    assert session.lines[answered + 1]["server"]["payload"]["state"] == "active"
+    again = deepcopy(session.lines[answered + 1])
+    again["server"]["payload"]["state"] = "streaming"
+    session.lines.insert(answered + 2, again)
+    session.number_frames()
+    assert check(session.lines).violations == []
+
+
+def test_which_call_has_started_a_task_may_show_later() -> None:
+    session = Session("11")
+    states = [
+        line["server"]["payload"] for line in session.lines if "background_tasks" in str(line)
+    ]
+    first = next(state for state in states if state.get("background_tasks"))
+    del first["background_tasks"][0]["tool_use_id"]
+    assert check(session.lines).violations == []
+
+
 def test_an_error_that_is_about_no_frame_answers_none() -> None:
     session = Session("01")
     error = session.again("session.state", -1)

@@ -566,6 +566,12 @@ def test_background_tasks_are_in_the_state() -> None:
     assert tasks == [None, [first], [first], [first, {"task_id": "t-2", "status": "running"}], None]
 
 
+def test_a_call_outside_any_turn_is_of_none() -> None:
+    conversation = session()
+    conversation.feed(frame(0, call("toolu_1", {})))
+    assert conversation._pending.turn_of("toolu_1") is None
+
+
 def test_only_so_many_calls_are_remembered() -> None:
     conversation = session()
     conversation.feed(TURN)
