@@ -93,9 +93,8 @@ async def test_a_session_that_is_gone_begins_anew_and_says_so(tmp_path: Path) ->
         assert "session_lost" in news
 
 
-async def test_many_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
-    many = 16
-    async with stage(tmp_path, *["Hello."] * many, idle=0.1) as it:
+async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
+    async with stage(tmp_path, *["Hello."] * 50, idle=0.1) as it:
         few = asyncio.Semaphore(8)
 
         async def talk(number: int) -> None:
@@ -107,8 +106,8 @@ async def test_many_conversations_opened_and_closed_leave_no_process(tmp_path: P
                     end = await seen.until(f.AssistantComplete)
                     assert not end.payload.is_error
 
-        await asyncio.gather(*(talk(number) for number in range(many)))
-        assert len(it.api.requests) == many
+        await asyncio.gather(*(talk(number) for number in range(50)))
+        assert len(it.api.requests) == 50
         assert not await asyncio.to_thread(wait_until_gone, list(programs()))
 
 
