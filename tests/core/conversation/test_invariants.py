@@ -46,6 +46,7 @@ class World:
         self.voices: dict[str, str | None] = {}  # whose calls they are
         self.requests: list[str] = []
         self.number = 0
+        self.note: Callable[[object], None] = lambda happened: None
 
     def choose(self, choices: list[T]) -> T:
         """One of these, by the number."""
@@ -65,7 +66,7 @@ class World:
         return f"{self.ids:032x}"
 
     def take(self, happened: i.Input) -> None:
-        note(happened)  # it writes it down only if that is needed
+        self.note(happened)
         self.model.take(happened)
 
     # --- people ---------------------------------------------------------------------------------
@@ -285,8 +286,27 @@ def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
     assert watcher.broken_rules() == []
 
 
+def test_a_queue_may_be_held_because_no_agent_can_take_an_answer() -> None:
+    world = World(OPTIONS[0])
+    watcher = world.model.watcher = Watcher(world.model.state)
+    story: list[tuple[Callable[[World], None], int]] = [
+        (World.agent_starts, 0),
+        (World.agent_calls_a_question, 0),
+        (World.someone_answers, 1),
+        (World.agent_is_lost, 1),
+        (World.agent_calls_a_question, 1),  # one that works for it
+        (World.someone_speaks, 0),
+        (World.agent_is_lost, 0),  # once more with the same answer
+    ]
+    for thing, world.number in story:
+        thing(world)
+    assert world.model.state.held
+    assert watcher.broken_rules() == []
+
+
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:
     """Everything that happens, and the end."""
+    world.note = note  # it writes it down only if that is needed
     things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these
     for place in range(0, len(steps), 3):
         world.number = int.from_bytes(steps[place : place + 3], "big")

@@ -116,6 +116,10 @@ class QueueCheck:
             self._may_go_on = receipt is None or receipt.reason in _FALLS
             self._may_be_held = not self.held
 
+    def unanswered(self) -> None:
+        """No agent could be given an answer: its turn waits, and what waits behind it may be held."""
+        self._may_be_held = True
+
     # --- what session.state says --------------------------------------------------------------
 
     def told(self, status: Status, max_queue: int, *, exact: bool, started: bool) -> None:

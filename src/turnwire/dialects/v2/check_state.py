@@ -105,6 +105,8 @@ class StateCheck:
                 self._totals = news.totals or self._totals
             case f.SessionSystemEvent(payload=news):
                 self._changeable |= _changeable(news)
+                if news.subtype == "agent_unavailable":
+                    self._queue.unanswered()
             case _ if self._is_a_word(frame):
                 self._changeable.add("tasks")
                 if self._spoke is False and self.running and not self._requests.open:
