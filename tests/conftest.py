@@ -34,6 +34,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a worker pytest-cov counts twice, and stops one of both where nothing is to be counted."""
+    counts = session.config.pluginmanager.getplugin("_cov")
+    if counts is not None and hasattr(session.config, "workerinput"):
+        counts.cov_controller.cov.stop()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
