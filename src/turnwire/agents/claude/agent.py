@@ -159,6 +159,9 @@ class ClaudeAgent:
             conversation_id=start.conversation_id,
             hooks=self._registry.hooks(chosen, AgentGone),
             tools={n: each.tools for n, each in servers.items() if isinstance(each, ToolServer)},
+            servers=[*options.mcp_servers, *servers],
+            mcp_off=start.mcp_off,
+            models=self.capabilities.models,
         )
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:
