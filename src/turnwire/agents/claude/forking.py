@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -84,7 +83,7 @@ def _copy(config: Path, file: SessionFile, last: int, session_id: str) -> None:
     half = path.with_suffix(".half")
     with half.open("wb") as lines:
         lines.writelines(_renamed(file, last, session_id))
-    os.replace(half, path)
+    half.replace(path)
     files = config / "file-history"
     with suppress(FileNotFoundError):  # it has never changed any
         shutil.copytree(files / file.session_id, files / session_id, dirs_exist_ok=True)

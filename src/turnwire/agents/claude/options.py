@@ -107,7 +107,13 @@ def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None
         resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
         enable_file_checkpointing=True,  # so that files can be put back
+        sandbox=_strict(own.sandbox),
     )
+
+
+def _strict(sandbox: Any) -> Any:
+    """Whoever wants a sandbox wants no command to run without it, unless they say so."""
+    return {"failIfUnavailable": True, **sandbox} if sandbox else sandbox
 
 
 def _least(limits: Iterable[float | None]) -> float | None:
