@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -274,8 +274,24 @@ def test_every_promise_holds_after_every_step(
     live(World(options), things, steps)
 
 
+# Two agents die with the same answer, while a message waits.
+TWICE_LOST = bytes(byte for number in (6, 1, 7, 6, 7, 3, 2, 22, 3) for byte in (0, 0, number))
+
+
 @settings(max_examples=300)
 @given(*STORIES)
+@example(
+    OPTIONS[0],
+    [
+        World.someone_speaks,
+        World.agent_is_lost,
+        World.someone_speaks,
+        World.someone_speaks,
+        World.agent_calls_a_question,
+        World.someone_answers,
+    ],
+    TWICE_LOST,
+)
 def test_what_clients_are_told_breaks_no_rule_of_the_protocol(
     options: Options, things: list[Callable[[World], None]], steps: bytes
 ) -> None:

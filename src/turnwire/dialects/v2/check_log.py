@@ -111,6 +111,8 @@ class LogCheck:
             case f.ConversationInterrupted(payload=receipt):
                 self.turns.interrupted(frame.turn_id)
                 self.queue.interrupted(receipt)
+            case f.SessionSystemEvent(payload=news) if news.subtype == "agent_unavailable":
+                self.queue.may_be_held()
             case _:
                 pass
 

@@ -102,6 +102,10 @@ class QueueCheck:
         """conversation.interrupted: what becomes of the queue when its turn ends."""
         self._receipt = receipt
 
+    def may_be_held(self) -> None:
+        """No agent took an answer, so its turn waits for a person, and what waits behind it too."""
+        self._may_be_held = True
+
     def ended(self, end: TurnEnd) -> None:
         """The turn that ran has ended."""
         receipt, self._receipt = self._receipt, None
