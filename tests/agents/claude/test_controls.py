@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, bash, programs, stage
+from tests.agents.claude.stage import Stage, bash, programs, stage, until
 from tests.agents.claude.stage import ask as ask_a_person
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.claude import StdioServer, ToolServer
+from turnwire.agents.claude.hooks import hook
 from turnwire.agents.claude.tools import tool
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
@@ -99,9 +100,12 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         "env": {"ENABLE_TOOL_SEARCH": "0"},
     }
     pick = [Say([ToolUse("mcp__colours__pick", {}, id=name, cuts=None)]) for name in ("p1", "p2")]
-    async with stage(
-        tmp_path, "Hello.", "Hello.", pick[0], "Blue.", pick[1], "Then not.", options=options
-    ) as it:
+    told: list[str] = []
+    notes = hook("Notification", name="notes")(
+        lambda call: told.append(call.data["notification_type"])
+    )
+    replies: list[Reply] = ["Hello.", "Hello.", pick[0], "Blue.", pick[1], "Then not."]
+    async with stage(tmp_path, *replies, options=options, hooks=[notes]) as it:
         # Nothing was said yet: the process is started for it.
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
         assert "colours" in servers
@@ -132,6 +136,9 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         said = it.told["p1"].partition("\n<system-reminder>")[0]
         assert said == '{"action": "accept", "content": {"colour": "blue", "count": 3}}'
         assert not it.results[asked.question_id].is_error
+        await until(lambda: it.news("hook_run"))
+        assert told == ["elicitation_response"], "Claude Code notifies people of it"
+        assert [run["event"] for run in it.news("hook_run")] == ["Notification"]
 
         await it.talk.send("and another")
         await it.talk.answer((await it.asked()).question_id, "")
