@@ -248,8 +248,11 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
             lanes={"count the beans": [Say([beans]), "Three."]},
             hooks=hooks,
             mcp_servers={
-                **{"shop": shop, "loud": loud, "off": off},
-                **{"web": HttpServer(url=url), "old": SseServer(url=old_url)},
+                "shop": shop,
+                "loud": loud,
+                "off": off,
+                "web": HttpServer(url=url),
+                "old": SseServer(url=old_url),
             },
             conversation={"options": options},
         ) as it,
