@@ -16,9 +16,13 @@ from tests.cli.agents import MISSING, QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import Run, Tell, lines
 from tests.cli.terminal import Terminal
 from turnwire.cli.home import Home, default_path
+from turnwire.cli.restore import Restorer
+from turnwire.core.conversation import Conversation
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.engine.record import HeadLine, lines_of
 from turnwire.ports import NewConversation
+from turnwire.stores.sqlite import SqliteStore
 
 
 @pytest.fixture
@@ -266,6 +270,25 @@ def test_what_was_exported_is_imported_the_same(talked: str, tell: Tell, tmp_pat
     assert shown.replace(talked, copy) == other
     assert len(lines(tell("search", "helper counted", "--json"))) == 2
     assert tell("run", "--conversation", copy, "think").exit_code == 0
+
+
+async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "turnwire.db")
+    chosen = {"model": "opus", "permission_mode": "plan", "max_thinking_tokens": 0}
+    state = Conversation("talk", **chosen, mcp_off=["files"])  # type: ignore[arg-type]
+    await store.create(NewConversation("talk", "demo", "2026-01-01T00:00:00.000Z", state=state))
+    row = await store.conversation("talk")
+    assert row is not None
+    first, *rest = [line async for line in lines_of(store, row)]
+    assert isinstance(first, HeadLine)
+    copy = await Restorer.begin(store, "copy", first)
+    for line in rest:
+        await copy.take(line)
+    there = await store.conversation("copy")
+    assert there is not None
+    assert {name: getattr(there.state, name) for name in chosen} == chosen
+    assert there.state.mcp_off == ["files"]
+    await store.close()
 
 
 def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,6 +321,36 @@ def test_news_is_an_entry_with_the_agents_own_message() -> None:
 
 def test_news_without_a_message_or_a_name_is_told_all_the_same() -> None:
     assert news(ev.SystemEvent(*WHO, "")) == [("System event", {"subtype": ""})]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"decision": "none"}, "PreToolUse of Bash: nothing to say"),
+        ({"decision": "deny", "reason": "No."}, "PreToolUse of Bash: deny (No.)"),
+        ({"decision": "none", "input": {"a": 1}}, "PreToolUse of Bash: another input"),
+        ({"decision": "allow", "input": {}}, "PreToolUse of Bash: allow, with another input"),
+        ({"decision": "stop", "tool_name": None}, "PreToolUse: stop"),
+        (
+            {"decision": "deny", "reason": "The hook failed.", "message": "it raised"},
+            "PreToolUse of Bash: failed (it raised), so deny",
+        ),
+        (
+            {"decision": "none", "message": "it raised"},
+            "PreToolUse of Bash: failed (it raised), so it goes on",
+        ),
+    ],
+)
+def test_what_a_hook_has_decided_is_told_in_words(more: dict[str, Any], said: str) -> None:
+    run = {"hook": "rules", "event": "PreToolUse", "tool_name": "Bash", **more}
+    [(text, _)] = news(ev.SystemEvent(*WHO, "hook_run", Raw(msgspec.json.encode(run))))
+    assert text == f"Hook rules, {said}"
+
+
+def test_a_hook_that_is_told_of_otherwise_is_told_all_the_same() -> None:
+    for told in (Raw(b"{}"), UNSET):
+        [(text, _)] = news(ev.SystemEvent(*WHO, "hook_run", told))
+        assert text == "Hook run"
 
 
 def test_ephemeral_news_is_not_kept() -> None:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,15 +16,18 @@ from typing import Any
 import pytest
 
 from tests.engine.scripted import ScriptedAgent
+from tests.engine.spender import EACH
 from tests.engine.watching import Watcher, engine_on
 from turnwire.cli.restore import Restorer
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
 from turnwire.core.times import ms_of
+from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.record import HeadLine, lines_of
 from turnwire.ports import AgentCapabilities
+from turnwire.stores.sqlite import fsck
 from turnwire.testing.clock import ManualClock
 
 PER_USER = EngineSettings(budget_usd_per_user=1.0, budget_period="month")
@@ -184,3 +192,37 @@ def test_a_budget_is_an_amount(path: Path, limit: object) -> None:
             assert refusal.value.code == "INVALID_PAYLOAD"
 
     asyncio.run(scene())
+
+
+def test_what_a_turn_has_cost_is_in_the_ledger_once_whenever_the_server_dies(path: Path) -> None:
+    """Process after process dies at one more transaction, before it is on disk or just after."""
+    assert _spends(path) == 0
+    died = 0
+    for number in range(1, 40):
+        point = "sqlite_commits" if number % 2 else "sqlite_committed"
+        ended = _spends(path, **{VARIABLE: f"{point}:{1 + number // 2}"})
+        _check_ledger(path)
+        if ended == 0:
+            break
+        assert ended == EXIT_CODE
+        died += 1
+    else:
+        pytest.fail("It has less to write than that.")
+    assert died > 4, "it died in the midst of a turn, and at its end"
+    assert _check_ledger(path) > 2
+    assert not fsck.check(path, now=time.time_ns() // 1_000_000).findings
+
+
+def _spends(path: Path, **env: str) -> int:
+    command = [sys.executable, "-m", "tests.engine.spender", str(path)]
+    return subprocess.run(command, env={**os.environ, **env}, check=False).returncode
+
+
+def _check_ledger(path: Path) -> int:
+    """Each turn that has cost something is there once, as it is in the log; how many there are."""
+    with sqlite3.connect(path) as db:
+        ledger = db.execute("SELECT turn_id, cost_usd, user FROM ledger ORDER BY turn_id")
+        paid = ledger.fetchall()
+        ended = db.execute("SELECT turn_id FROM turns WHERE cost_usd > 0 ORDER BY turn_id")
+        assert paid == [(turn_id, EACH, "ann") for (turn_id,) in ended.fetchall()]
+    return len(paid)

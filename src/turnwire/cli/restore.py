@@ -41,6 +41,8 @@ class Restorer:
             title=head.title,
             model=head.model,
             permission_mode=head.permission_mode,
+            max_thinking_tokens=head.max_thinking_tokens,
+            mcp_off=head.mcp_off,
         )
         new = NewConversation(
             name, head.agent, head.created_at, None, head.title, head.cwd, None, None, head.options

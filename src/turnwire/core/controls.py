@@ -65,7 +65,7 @@ class McpReconnect(_Control, frozen=True, tag="mcp_reconnect"):
 
 
 class McpToggle(_Control, frozen=True, tag="mcp_toggle"):
-    """Switch one of them on or off, until the agent's process ends."""
+    """Switch one of them on or off, in this conversation and for good."""
 
     server: _NotEmpty  # its name, as `mcp_status` says it
     enabled: bool

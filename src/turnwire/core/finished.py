@@ -199,7 +199,10 @@ class FinishedStream:
         if e.ephemeral:
             return []
         words = e.subtype.replace("_", " ") or "system event"
-        return self._news(e, words[0].upper() + words[1:], {"subtype": e.subtype}, e.data)
+        text = words[0].upper() + words[1:]
+        if e.subtype == "hook_run":
+            text = _words_of_hook(e.data) or text
+        return self._news(e, text, {"subtype": e.subtype}, e.data)
 
     def _on_unknown(self, e: ev.UnknownEvent) -> list[Finished]:
         text = f"Unknown event: {e.original_type}" if e.original_type else "Unknown event"
@@ -240,6 +243,36 @@ class _Named(Struct, gc=False):
 
 
 _read_name = msgspec.json.Decoder(_Named).decode
+
+
+class _HookRun(Struct, gc=False):
+    hook: str
+    event: str
+    decision: str
+    reason: str | None = None
+    input: Any = None
+    tool_name: str | None = None
+    message: str | None = None  # how it failed
+
+
+_read_hook = msgspec.json.Decoder(_HookRun).decode
+
+
+def _words_of_hook(own: Any) -> str | None:
+    """What a hook of the application has decided, for a person."""
+    try:
+        run = _read_hook(own)
+    except (TypeError, ValueError):
+        return None
+    where = f"{run.event} of {run.tool_name}" if run.tool_name else run.event
+    said = "nothing to say" if run.decision == "none" else run.decision
+    if run.message is not None:
+        said = f"failed ({run.message}), so {'it goes on' if run.decision == 'none' else said}"
+    elif run.input is not None:
+        said = "another input" if run.decision == "none" else f"{said}, with another input"
+    if run.reason is not None and run.message is None:
+        said += f" ({run.reason})"
+    return f"Hook {run.hook}, {where}: {said}"
 
 
 def _uuid_of(own: Any) -> str | None:

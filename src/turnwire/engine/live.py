@@ -439,6 +439,7 @@ class Live:
             row.options,
             self.state.max_thinking_tokens,
             row.native_from if self._native_session_id is None else None,
+            mcp_off=self.state.mcp_off,
         )
 
     async def _allowance(self) -> Allowance:

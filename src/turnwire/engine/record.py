@@ -60,6 +60,8 @@ class HeadLine(_Line, frozen=True, tag="conversation"):
     options: dict[str, Any] = {}  # the agent's own
     rules: dict[str, Any] = {}  # how it behaves where there is a choice
     totals: Totals = Totals()
+    max_thinking_tokens: int | None = None
+    mcp_off: list[str] = []  # MCP servers that were switched off
 
 
 class EntryLine(_Line, frozen=True, tag="entry"):
@@ -122,6 +124,8 @@ def head_of(row: ConversationRow) -> HeadLine:
         row.options,
         msgspec.to_builtins(state.options),
         state.totals,
+        state.max_thinking_tokens,
+        state.mcp_off,
     )
 
 

@@ -63,6 +63,7 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # Dollars that this session may cost; then it stops by itself, with `budget_exhausted`. One that
     # cannot tell what it costs need not.
     max_budget_usd: float | None = None
+    mcp_off: list[str] = []  # MCP servers that a person has switched off in this conversation
 
 
 class AgentGone(TurnwireError):

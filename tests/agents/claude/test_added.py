@@ -17,7 +17,13 @@ import uvicorn
 from tests.agents.claude import shouting
 from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
 from tests.agents.processes import wait_until_gone
-from turnwire.agents.claude import ClaudeOptions, HttpServer, StdioServer, ToolServer
+from turnwire.agents.claude import (
+    ClaudeOptions,
+    HttpServer,
+    SseServer,
+    StdioServer,
+    ToolServer,
+)
 from turnwire.agents.claude import hooks as h
 from turnwire.agents.claude import option_types as o
 from turnwire.agents.claude.tools import ToolCall, ToolFailed, tool
@@ -184,14 +190,13 @@ def counted(call: h.HookCall) -> None:
 
 
 @asynccontextmanager
-async def shouting_over_http() -> AsyncIterator[str]:
+async def shouting_at(app: Any, path: str) -> AsyncIterator[str]:
     """The same server as the program, at an address."""
     socket = create_server(("127.0.0.1", 0))
-    app = shouting.server.streamable_http_app()
     web = uvicorn.Server(uvicorn.Config(app, log_config=None))
     serving = asyncio.create_task(web.serve([socket]))
     try:
-        yield f"http://127.0.0.1:{socket.getsockname()[1]}/mcp"
+        yield f"http://127.0.0.1:{socket.getsockname()[1]}{path}"
     finally:
         web.should_exit = True
         await serving
@@ -211,6 +216,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         Say([ToolUse("mcp__shop__order", {"article": "pen"}, id="order_1")]),
         Say([ToolUse("mcp__loud__shout", {"words": "hello"}, id="shout_1")]),
         Say([ToolUse("mcp__web__shout", {"words": "good day"}, id="shout_2")]),
+        Say([ToolUse("mcp__old__shout", {"words": "good night"}, id="shout_3")]),
         Say([ToolUse("Agent", {**task, "run_in_background": False}, id="agent_1")]),
         Say([ToolUse("StructuredOutput", {"beans": "three"}, id="form_1")]),
         Say([ToolUse("StructuredOutput", {"beans": 3}, id="form_2")]),
@@ -219,7 +225,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
     schema = {"type": "object", "properties": {"beans": {"type": "integer"}}, "required": ["beans"]}
     options = ClaudeOptions(
         mcp_servers=["loud"],
-        allowed_tools=["mcp__loud__shout", "mcp__web__shout"],
+        allowed_tools=["mcp__loud__shout", "mcp__web__shout", "mcp__old__shout"],
         output_format=o.JsonSchema(schema=schema),
         agents={
             "counter": o.HelperDefinition(
@@ -234,13 +240,20 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
     shop = ToolServer(tools=[price, order])
     hooks = [counted, *(h.hook(event)(looks_on) for event in (*h.EVENTS, "NewEvent"))]
     async with (
-        shouting_over_http() as url,
+        shouting_at(shouting.server.streamable_http_app(), "/mcp") as url,
+        shouting_at(shouting.server.sse_app(), "/sse") as old_url,
         stage(
             tmp_path,
             *said,
             lanes={"count the beans": [Say([beans]), "Three."]},
             hooks=hooks,
-            mcp_servers={"shop": shop, "loud": loud, "web": HttpServer(url=url), "off": off},
+            mcp_servers={
+                "shop": shop,
+                "loud": loud,
+                "off": off,
+                "web": HttpServer(url=url),
+                "old": SseServer(url=old_url),
+            },
             conversation={"options": options},
         ) as it,
     ):
@@ -259,6 +272,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
         assert it.told["order_1"].startswith("pen is on its way")
         assert "HELLO" in it.told["shout_1"]
         assert "GOOD DAY" in it.told["shout_2"]
+        assert "GOOD NIGHT" in it.told["shout_3"]
         progress = [frame.payload for frame in it.seen.of(f.AssistantToolProgress)]
         lines = [(e.tool_use_id, e.output, e.parent_tool_use_id) for e in progress if e.output]
         assert lines == [

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, bash, programs, stage
+from tests.agents.claude.stage import Stage, bash, programs, stage, until
 from tests.agents.claude.stage import ask as ask_a_person
 from tests.agents.processes import wait_until_gone
+from turnwire.agents.claude import StdioServer, ToolServer
+from turnwire.agents.claude.hooks import hook
+from turnwire.agents.claude.tools import tool
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.testing.model_api import Say, ToolUse
+from turnwire.engine import Talk
+from turnwire.testing.model_api import Reply, Say, ToolUse
 
 
 def write(name: str, content: str) -> Say:
@@ -96,9 +100,12 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         "env": {"ENABLE_TOOL_SEARCH": "0"},
     }
     pick = [Say([ToolUse("mcp__colours__pick", {}, id=name, cuts=None)]) for name in ("p1", "p2")]
-    async with stage(
-        tmp_path, "Hello.", "Hello.", pick[0], "Blue.", pick[1], "Then not.", options=options
-    ) as it:
+    told: list[str] = []
+    notes = hook("Notification", name="notes")(
+        lambda call: told.append(call.data["notification_type"])
+    )
+    replies: list[Reply] = ["Hello.", "Hello.", pick[0], "Blue.", pick[1], "Then not."]
+    async with stage(tmp_path, *replies, options=options, hooks=[notes]) as it:
         # Nothing was said yet: the process is started for it.
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
         assert "colours" in servers
@@ -129,6 +136,9 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         said = it.told["p1"].partition("\n<system-reminder>")[0]
         assert said == '{"action": "accept", "content": {"colour": "blue", "count": 3}}'
         assert not it.results[asked.question_id].is_error
+        await until(lambda: it.news("hook_run"))
+        assert told == ["elicitation_response"], "Claude Code notifies people of it"
+        assert [run["event"] for run in it.news("hook_run")] == ["Notification"]
 
         await it.talk.send("and another")
         await it.talk.answer((await it.asked()).question_id, "")
@@ -137,6 +147,48 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         audit = await it.store.audit(conversation_id="talk")
         actions = {row.action for row in audit if row.by == "ann"}
         assert actions == {"mcp_status", "mcp_toggle", "mcp_reconnect", "control_failed"}
+
+
+async def test_a_switch_is_the_conversations_own_and_outlives_its_process(tmp_path: Path) -> None:
+    bought: list[str] = []
+
+    @tool(needs_permission=False)
+    def buy() -> str:
+        bought.append("it")
+        return "bought"
+
+    server = str(Path(__file__).with_name("mcp_server.py"))
+    colours = StdioServer(command=sys.executable, args=[server])
+    servers = {"colours": colours, "shop": ToolServer(tools=[buy])}
+    buys = [Say([ToolUse("mcp__shop__buy", {}, id=name, cuts=None)]) for name in ("b1", "b2", "b3")]
+    said: list[Reply] = [buys[0], "Bought.", buys[1], "Not bought.", buys[2], "Bought again."]
+
+    async def are_on(talk: Talk) -> set[str]:
+        told = (await talk.control(c.McpStatus())).ack.result.servers  # type: ignore[union-attr]
+        return {each.name for each in told if each.status != "disabled"} - {"turnwire"}
+
+    async with stage(tmp_path, *said, mcp_servers=servers) as it:
+        assert await are_on(it.talk) == {"colours", "shop"}, "also one that was not heard from yet"
+        await it.says("buy it")
+        await ask(it, c.McpToggle("colours", False))
+        await ask(it, c.McpToggle("shop", False))
+        assert await are_on(it.talk) == set()
+        # Claude Code itself remembers switches by the directory.
+        other = await it.engine.create("claude", cwd=str(it.work))
+        assert await are_on(other) == {"colours", "shop"}
+        assert await are_on(await it.talk.fork()) == set()
+        await it.stop()
+
+        await it.start_again()
+        assert await are_on(it.talk) == set()
+        await it.says("buy it again")
+        assert it.results["b2"].is_error
+        assert bought == ["it"]
+        await ask(it, c.McpToggle("shop", True))
+        assert await are_on(it.talk) == {"shop"}
+        await it.says("and now?")
+        assert bought == ["it", "it"], it.results["b3"]
+        assert await are_on(await it.engine.open(other.id)) == {"colours", "shop"}
 
 
 async def test_context_models_commands_thinking_and_work_in_the_background(
@@ -153,7 +205,9 @@ async def test_context_models_commands_thinking_and_work_in_the_background(
         used = await ask(it, c.ContextUsage())
         assert 0 < used.total_tokens < used.max_tokens
         assert "System prompt" in {part.name for part in used.parts}
-        assert "default" in {model.model for model in (await ask(it, c.ListModels())).models}
+        models = (await ask(it, c.ListModels())).models
+        assert [each.model for each in models] == it.make_agent().capabilities.models
+        assert all(each.resolved for each in models), "Claude Code has told more of them"
         assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
 
         before = it.api.requests[-1].body.get("thinking")

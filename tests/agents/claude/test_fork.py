@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.agents.claude.stage import Stage, stage
 from tests.engine.watching import Watcher
 from turnwire.agents.claude.forking import fork_point
+from turnwire.agents.claude.hooks import HookCall, hook
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
 from turnwire.ports import NativeFork
@@ -122,4 +123,47 @@ def test_a_fork_puts_files_back_as_they_were_before_what_was_said_in_the_other(
 
 def test_a_session_that_is_not_there_is_forked_nowhere(tmp_path: Path) -> None:
     for session in ("gone", "../escape"):
-        assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]))) is None
+        assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]), "fork")) is None
+
+
+def test_a_fork_before_a_summary_goes_on_with_what_was_said_and_not_with_the_summary(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        change = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
+        replies: list[Reply] = [
+            Say([ToolUse("Write", {"file_path": "a.txt", "content": "one"}, id="write_1")]),
+            "Written.",
+            Say([ToolUse("Edit", {**change, "replace_all": False}, id="edit_1")]),
+            "Changed.",
+            "<summary>Files were written.</summary>",
+            "here",
+            "there",
+            "and on",
+        ]
+        asked: list[HookCall] = []
+        compacts = hook("PreCompact", name="compacts")(asked.append)
+        mode = {"permission_mode": "acceptEdits"}
+        async with stage(tmp_path, *replies, conversation=mode, hooks=[compacts]) as it:
+            place = (await it.says("write it")).after_sequence
+            last = (await it.says("change it")).after_sequence
+            await it.says("/compact")
+            assert [(call.event, call.data["trigger"]) for call in asked] == [
+                ("PreCompact", "manual")
+            ]
+            assert [run["hook"] for run in it.news("hook_run")] == ["compacts"]
+            assert it.news("compact_boundary")
+
+            before, behind = await it.talk.fork(place), await it.talk.fork(last)
+            written = ["write it", "write_1", "write_1", "Written."]
+            await says(before, "and here")
+            assert heard(it.api.requests[-1]) == [*written, "and here"]
+            await says(behind, "and there")
+            changed = [*written, "change it", "edit_1", "edit_1", "Changed."]
+            assert heard(it.api.requests[-1]) == [*changed, "and there"]
+            second = it.seen.of(f.UserMessage)[1].payload.message_sequence
+            assert (await behind.rewind_files(second)).ack.files == [str(it.work / "a.txt")]
+            assert (it.work / "a.txt").read_text() == "one"
+            await _goes_on_after_a_restart(it, before.id, [*written, "and here", "here"])
+
+    asyncio.run(scene())

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.agents.claude.stage import stage
 from turnwire.agents.claude import ClaudeAgent, ClaudeOptions, StdioServer, ToolServer
 from turnwire.agents.claude import option_types as o
 from turnwire.agents.claude.choosing import narrowed, read_options
@@ -172,7 +173,7 @@ def test_the_program_is_told_what_was_chosen() -> None:
     own = own_options(sdk_options({}), SessionStart("c", options=given))
     command = tell(own, "/bin/claude", None, {}, read_servers(servers)).command
     said = dict(pairwise(command))
-    sandbox = {"sandbox": {"enabled": True, "excludedCommands": ["git"]}}
+    sandbox = {"sandbox": {"failIfUnavailable": True, "enabled": True, "excludedCommands": ["git"]}}
     assert msgspec.json.decode(said["--settings"]) == sandbox
     assert msgspec.json.decode(said["--json-schema"]) == {"type": "object"}
     assert (said["--effort"], said["--tools"], said["--max-turns"]) == ("low", "Read", "3")
@@ -262,3 +263,13 @@ def test_options_are_plain_json() -> None:
     given = {"agents": {"a": {"description": "d", "prompt": "p", "background": True}}}
     kept = agent().check_options(given)
     assert msgspec.json.decode(msgspec.json.encode(kept)) == given
+
+
+async def test_no_command_runs_without_the_sandbox_that_was_asked_for(tmp_path: Path) -> None:
+    asked = {"options": {"sandbox": {"enabled": True}}}
+    empty = {"PATH": str(tmp_path)}  # where nothing is that makes one
+    async with stage(tmp_path, conversation=asked, env=empty) as it:
+        end = await it.says("run it")
+        assert end.error is not None
+        assert "dependencies are missing" in end.error.message
+        assert "failIfUnavailable" in end.error.message, "and what else can be done"

@@ -8,6 +8,7 @@ from tests.core.conversation.driver import Talk, refusal, running
 from turnwire.core import controls as c
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.forking import forked
 from turnwire.core.error_codes import ErrorCode
 from turnwire.dialects.v2 import frames as f
 
@@ -40,6 +41,22 @@ def test_the_agent_is_asked_in_the_middle_of_a_turn_and_its_answer_is_the_ack() 
     assert (audit.action, audit.by) == ("mcp_toggle", "ada")
     assert audit.data == {"server": "files", "enabled": False}
     assert not talk.told, "nobody else is told"
+
+
+def test_a_server_that_was_switched_off_stays_off_until_it_is_switched_on() -> None:
+    talk = running()
+
+    def switch(server: str, *, enabled: bool, code: ErrorCode | None = None) -> list[str]:
+        asks(talk, c.McpToggle(server, enabled))
+        hears(talk, c.McpToggle(server, enabled), None if code else c.Done(), code)
+        return talk.state.mcp_off
+
+    assert switch("a", enabled=False) == ["a"]
+    assert switch("a", enabled=False) == ["a"]
+    assert switch("b", enabled=False) == ["a", "b"]
+    assert switch("c", enabled=False, code="INVALID_PAYLOAD") == ["a", "b"], "there is no c"
+    assert forked(talk.state, "fork", head=0, turns=0).mcp_off == ["a", "b"]
+    assert switch("a", enabled=True) == ["b"]
 
 
 def test_files_that_were_put_back_are_an_entry_outside_of_any_turn() -> None:

@@ -1330,7 +1330,7 @@ export interface McpStatus {
   control: "mcp_status";
 }
 
-/** Switch one of them on or off, until the agent's process ends. */
+/** Switch one of them on or off, in this conversation and for good. */
 export interface McpToggle {
   control: "mcp_toggle";
   /** its name, as `mcp_status` says it */

@@ -127,7 +127,7 @@ class ClaudeAgent:
         cwd = allowed_directory(start.cwd or (str(given) if given else None), self._roots)
         fork = start.fork if start.native_session_id is None else None
         try:
-            at = None if fork is None else await self._fork_point(fork)
+            at = None if fork is None else await self._fork_point(fork, start.conversation_id)
             return await self._begin(sdk, cli, cwd, start, at)
         except Forgotten:
             session = await self._begin(
@@ -136,8 +136,8 @@ class ClaudeAgent:
             session.tell_forgotten(start.native_session_id or (fork.session_id if fork else ""))
             return session
 
-    async def _fork_point(self, fork: NativeFork) -> ForkPoint:
-        point = await fork_point(config_dir(self._environment()), fork)
+    async def _fork_point(self, fork: NativeFork, conversation_id: str) -> ForkPoint:
+        point = await fork_point(config_dir(self._environment()), fork, conversation_id)
         if point is None:
             raise Forgotten("What this conversation begins with is not known any more.")
         return point
@@ -159,6 +159,9 @@ class ClaudeAgent:
             conversation_id=start.conversation_id,
             hooks=self._registry.hooks(chosen, AgentGone),
             tools={n: each.tools for n, each in servers.items() if isinstance(each, ToolServer)},
+            servers=[*options.mcp_servers, *servers],
+            mcp_off=start.mcp_off,
+            models=self.capabilities.models,
         )
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:

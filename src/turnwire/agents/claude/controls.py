@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
@@ -10,11 +11,12 @@ from msgspec import Struct
 
 from turnwire.agents.claude.prompts import prompt_uuid
 from turnwire.agents.claude.questions import SERVER
+from turnwire.agents.claude.switches import Switches
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.claude import answers, control
 
-__all__ = ["CONTROLS", "Send", "carry_out"]
+__all__ = ["CONTROLS", "Send", "carry_out", "set_switches"]
 
 CONTROLS = list(c.CONTROLS)  # it can do all of them
 
@@ -22,15 +24,22 @@ Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]  # raises Refused, 
 
 
 async def carry_out(
-    asked: c.Control, send: Send, about: answers.InitializeAnswer
+    asked: c.Control,
+    send: Send,
+    about: answers.InitializeAnswer,
+    *,
+    switches: Switches,
+    models: Sequence[str],
 ) -> c.ControlResult:
-    """Ask the program, and tell its answer in our words. `about` is what it said at its start."""
+    """Ask the program, and tell its answer in our words.
+
+    `about` is what it said at its start, `models` are those that may be chosen.
+    """
     match asked:
         case c.RewindFiles(turn_uuid=turn_uuid, dry_run=dry_run):
             return await _rewind(prompt_uuid(turn_uuid), send, dry_run=dry_run)
         case c.McpStatus():
-            status = await _ask(control.McpStatus(), answers.McpStatusAnswer, send)
-            return c.McpServers([_server(each) for each in status.mcp_servers])
+            return switches.told(await _status(send))
         case c.McpReconnect(server=server):
             await send(_line(control.McpReconnect(server)))
             return c.Done()
@@ -38,7 +47,7 @@ async def carry_out(
             if server == SERVER and not enabled:
                 said = f"{SERVER} is how Claude asks people: it cannot be switched off."
                 raise Refused("INVALID_PAYLOAD", said)
-            await send(_line(control.McpToggle(server, enabled)))
+            await switches.switch(server, partial(_toggle, send), enabled=enabled)
             return c.Done()
         case c.StopTask(task_id=task_id):
             await send(_line(control.StopTask(task_id)))
@@ -46,12 +55,13 @@ async def carry_out(
         case c.ContextUsage():
             return _context(await _ask(control.GetContextUsage(), answers.ContextUsageAnswer, send))
         case c.ListModels():
-            return c.Models(
-                [
-                    c.Model(each.value, each.display_name, each.description, each.resolved_model)
-                    for each in about.models
-                ]
-            )
+            known = {
+                each.value: c.Model(
+                    each.value, each.display_name, each.description, each.resolved_model
+                )
+                for each in about.models
+            }
+            return c.Models([known.get(name, c.Model(name)) for name in models])
         case c.ListCommands():
             return c.Commands(
                 [
@@ -59,6 +69,20 @@ async def carry_out(
                     for each in about.commands
                 ]
             )
+
+
+async def set_switches(switches: Switches, send: Send) -> None:
+    """Have on and off what is on and off in this conversation."""
+    await switches.begin(await _status(send), partial(_toggle, send))
+
+
+async def _status(send: Send) -> c.McpServers:
+    status = await _ask(control.McpStatus(), answers.McpStatusAnswer, send)
+    return c.McpServers([_server(each) for each in status.mcp_servers])
+
+
+async def _toggle(send: Send, server: str, enabled: bool) -> None:
+    await send(_line(control.McpToggle(server, enabled)))
 
 
 async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewound:

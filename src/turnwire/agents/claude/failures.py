@@ -13,7 +13,10 @@ _WAYS_OUT = {
     "account_on_hold": "Look at the state of the account in the console.",
     "authentication_failed": "Give Claude a credential that is valid: ANTHROPIC_API_KEY.",
     "billing_error": "Look at the account's balance in the console.",
-    "budget_exhausted": "Raise max_budget_usd, or start another conversation.",
+    "budget_exhausted": (
+        "That was what was left to spend: have the limit of the user (budget_usd_per_user), or of"
+        " the agent (max_budget_usd), raised."
+    ),
     "cloud_credential_error": "Renew the credentials of the cloud that Claude is used through.",
     "image_error": "Send a smaller picture, or one of another type.",
     "invalid_request": "Say it differently, or start another conversation.",

@@ -95,6 +95,7 @@ class Sandbox(_Camel, frozen=True):
     """Commands run apart from the rest of the machine."""
 
     enabled: bool
+    fail_if_unavailable: bool | None = None  # false: then they run without it; here it is true
     auto_allow_bash_if_sandboxed: bool | None = None
     excluded_commands: list[str] | None = None
     allow_unsandboxed_commands: bool | None = None

@@ -103,11 +103,17 @@ def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None
         model=start.model or options.model,
         permission_mode=start.permission_mode or options.permission_mode,
         resume=start.native_session_id if fork is None else fork.session_id,
-        fork_session=fork is not None,
+        fork_session=fork is not None and fork.message is not None,
         resume_session_at=None if fork is None else fork.message,
         include_partial_messages=True,
         enable_file_checkpointing=True,  # so that files can be put back
+        sandbox=_strict(own.sandbox),
     )
+
+
+def _strict(sandbox: Any) -> Any:
+    """Whoever wants a sandbox wants no command to run without it, unless they say so."""
+    return {"failIfUnavailable": True, **sandbox} if sandbox else sandbox
 
 
 def _least(limits: Iterable[float | None]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,7 @@ from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.second import ONE_AT_A_TIME, SecondQuestions
 from turnwire.agents.claude.stopped import StopWatch
+from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.tool_host import ToolHost
 from turnwire.agents.claude.tools import Tool
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
@@ -69,8 +70,13 @@ class ClaudeSession(LocalSession):
         conversation_id: str = "",
         hooks: Sequence[Hook] = (),
         tools: Mapping[str, Sequence[Tool]] | None = None,
+        servers: Collection[str] = (),
+        mcp_off: Collection[str] = (),
+        models: Sequence[str] = (),
     ) -> None:
         super().__init__()
+        self._models = models
+        self._switches = Switches(servers, mcp_off)
         self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
         self._tools = ToolHost(
             tools or {},
@@ -133,6 +139,9 @@ class ClaudeSession(LocalSession):
         self._resumes = self._about.session_state == "running"
         if self._thinks is not None:  # no option of its command line, which could not be taken back
             await self._choose("max_thinking_tokens", self._thinks, self._think)
+        if self._switches.are_needed:
+            with suppress(Refused):  # whoever asks for the status sees what is on
+                await controls.set_switches(self._switches, self._request)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -243,7 +252,9 @@ class ClaudeSession(LocalSession):
         if self._resumes:  # its turn is over: nobody will answer the question that was put aside
             self._resumes = False
             await self._take_question_back()
-        return await controls.carry_out(control, self._request, self._about)
+        return await controls.carry_out(
+            control, self._request, self._about, switches=self._switches, models=self._models
+        )
 
     async def interrupt(self) -> None:
         """Stop the turn."""
@@ -364,12 +375,15 @@ class ClaudeSession(LocalSession):
                     fed = [each for event in fed for each in self._second.follow(event)]
                 events += fed
                 continue
-            if is_for_sdk(line.message, self._tools.has):
+            if is_for_sdk(line.message, self._is_ours):
                 for_sdk.append(line.raw)
             events += self._meaning(line)
         if events:
             self._tell(events)
         return for_sdk
+
+    def _is_ours(self, server: str) -> bool:
+        return self._tools.has(server) or self._switches.is_off(server)
 
     def _tell(self, events: list[NormalizedStreamEvent]) -> None:
         if self._late is not None:
@@ -408,6 +422,11 @@ class ClaudeSession(LocalSession):
                 answer = questions.answer_call(said, self._answered)
                 self._answer(request_id, {"mcp_response": answer})
                 return []  # it is between us and the program
+            case control.ControlRequest(request_id, control.McpMessage(str(server), said)) if (
+                self._switches.is_off(server)
+            ):
+                self._answer(request_id, {"mcp_response": self._switches.answer(server, said)})
+                return []
             case control.ControlRequest(request_id, control.McpMessage(str(server), said)) if (
                 self._tools.has(server)
             ):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from turnwire.core.controls import Control, RewindFiles, Rewound, StopTask, name_of
+from turnwire.core.controls import Control, McpToggle, RewindFiles, Rewound, StopTask, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, AskAgent
@@ -52,6 +52,9 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
             d.add_event("rewind", _told(files), None, data)
         d.ack = Ack(files=files)
         return
+    if isinstance(control, McpToggle):
+        others = [name for name in d.mcp_off if name != control.server]
+        d.mcp_off = others if control.enabled else [*others, control.server]
     d.ack = Ack(result=ended.result)
 
 

@@ -63,6 +63,7 @@ class Draft:
         self.title = before.title
         self.max_thinking_tokens = before.max_thinking_tokens
         self.title_by = before.title_by
+        self.mcp_off = before.mcp_off
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -111,6 +112,7 @@ class Draft:
             self.title,
             self.max_thinking_tokens,
             self.title_by,
+            self.mcp_off,
         )
 
     def _kept_traces(self) -> dict[int, str]:

@@ -35,6 +35,7 @@ def forked(
         title=c.title if head or c.title_by is not None else None,
         title_by=c.title_by,
         max_thinking_tokens=c.max_thinking_tokens,
+        mcp_off=c.mcp_off,
     )
 
 

@@ -1,0 +1,53 @@
+"""A server in a process of its own whose agent costs half a dollar a turn: one message, then its end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+
+from tests.engine.scripted import ScriptedAgent
+from turnwire.core.conversation.state import Options
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.engine import Engine, EngineSettings, Talk
+from turnwire.stores.sqlite import SqliteStore
+
+EACH = 0.5
+
+
+async def conversation(engine: Engine) -> Talk:
+    try:
+        return await engine.open("talk")
+    except Refused:
+        rules = Options(on_disconnect="continue")
+        return await engine.create("demo", conversation_id="talk", user="ann", rules=rules)
+
+
+async def play(agent: ScriptedAgent) -> None:
+    while True:
+        session = await agent.opened()
+        session.begins()
+        session.ends()
+
+
+async def spend(path: str) -> None:
+    store = await SqliteStore.open(path)
+    agent = ScriptedAgent()
+    agent.cost = EACH
+    settings = EngineSettings(lease=1.0, budget_usd_per_user=1000.0, budget_period="ever")
+    async with Engine(store, {"demo": agent}, settings=settings) as engine:
+        talk = await conversation(engine)
+        await talk.send("Hello", user="ann")
+        playing = asyncio.create_task(play(agent))
+        async with aclosing(talk.follow(tail=0)) as frames:
+            async for frame in frames:
+                match frame:
+                    case f.SessionState(payload=now) if not (now.running or now.queue):
+                        break
+        playing.cancel()
+    await store.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(spend(sys.argv[1]))
