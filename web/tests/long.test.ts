@@ -87,6 +87,7 @@ test("characters that cannot be seen are shown by their numbers", async ({ perso
 
 test("the page may not be framed, and runs no script but its own", async ({ person, expect }) => {
   const { page } = person;
+  await person.goHome();
   const refused = await page.evaluate(async () => {
     const script = document.createElement("script");
     try {

@@ -1,4 +1,5 @@
 // The server is killed with the page open.
+import { text } from "node:stream/consumers";
 import { type TestContext, test } from "vitest";
 import { openBrowser, Person, say, state } from "./browser";
 import { Server } from "./server";
@@ -49,10 +50,7 @@ test("the first five minutes: start, question, permission, second tab, kill and 
     page.waitForEvent("download"),
     page.getByRole("menuitem", { name: "Export, to import it again" }).click(),
   ]);
-  const { readFileSync } = await import("node:fs");
-  const lines = readFileSync(await download.path(), "utf8")
-    .trim()
-    .split("\n");
+  const lines = (await text(await download.createReadStream())).trim().split("\n");
   expect(JSON.parse(lines[0] ?? "").kind).toBe("conversation");
   expect(JSON.parse(lines.at(-1) ?? "").kind).toBe("end");
   await person.leave();

@@ -277,6 +277,7 @@ test("a message can be seen in its layers", async ({ person, expect }) => {
 
 test("everything can be reached by keys, and ? says how", async ({ person, expect }) => {
   const { page } = person;
+  await person.goHome();
   await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
   await page.keyboard.press("Escape");
   await page.keyboard.press("?");
