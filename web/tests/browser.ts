@@ -15,6 +15,8 @@ export function openBrowser(): Promise<Browser> {
   return chromium.connect(inject("browser"));
 }
 
+/** A machine may have much else to do. */
+const TIMEOUT = 60_000;
 const VIEWPORT = { width: 1280, height: 860 };
 
 /** Somebody in a window of their own. What goes wrong in its pages is kept. */
@@ -35,6 +37,7 @@ export class Person {
       reducedMotion: "reduce", // to draw what moves costs more than all the rest
       ...options,
     });
+    context.setDefaultTimeout(TIMEOUT);
     const person = new Person(context, await context.newPage(), server);
     person.watch(person.page);
     return person;

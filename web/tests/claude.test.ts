@@ -19,18 +19,14 @@ async function paste(page: Page): Promise<void> {
   });
 }
 
-test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", {
-  timeout: 240_000,
-}, async ({ expect }) => {
+test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", async ({ expect }) => {
   const { browser, server } = here;
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
-  page.setDefaultTimeout(60_000);
   const id = await person.begin("Write a greeting");
   const bar = page.getByRole("region", { name: "Permission" });
   await bar.locator(".diff .added", { hasText: "def greet" }).waitFor();
   const second = await person.tab(`/c/${id}`);
-  second.setDefaultTimeout(60_000);
   await bar.getByRole("button", { name: /^Allow/ }).click();
   const other = second.getByRole("region", { name: "Permission" });
   await other.locator(".command-line", { hasText: "touch made" }).waitFor();

@@ -34,7 +34,7 @@ async function violations(page: Page): Promise<string[]> {
   return found;
 }
 
-test("no view has a fault that axe knows, in either theme", { timeout: 240_000 }, async ({ expect }) => {
+test("no view has a fault that axe knows, in either theme", async ({ expect }) => {
   const person = await Person.enter(here.browser, here.server, { colorScheme: "light" });
   const { page } = person;
   const faults: Record<string, string[]> = {};
