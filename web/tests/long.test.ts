@@ -56,6 +56,8 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   page.context().on("page", (other) => opened.push(other.url()));
   await page.goto(`${here.server.url}/c/hostile`);
   await page.locator(".row").first().waitFor();
+  // What the turn has given in the shape that was asked for is shown as it came.
+  await page.locator(".structured", { hasText: "Structured output" }).getByText('"red"').waitFor();
   const scroller = page.locator(".scroller");
   for (let at = 0; at < 400; at += 1) {
     const isTop = await scroller.evaluate((element) => {

@@ -77,6 +77,48 @@ test("a question is answered in own words", async ({ person }) => {
   await page.getByText("Ultramarine it is").waitFor();
 });
 
+test("several questions stand in one form, and are answered together", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("show me a form");
+  const form = page.getByRole("region", { name: "Question" });
+  const colours = form.getByRole("group", { name: /Which colour shall it be/ });
+  const sizes = form.getByRole("group", { name: /And in which sizes/ });
+  await colours.getByLabel("Red").check();
+  await colours.getByLabel("Blue").check();
+  await sizes.getByLabel("Small").check();
+  await sizes.getByLabel("Large").check();
+  await sizes.getByLabel("Something else").fill("Tiny");
+  await form.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("Blue, Small, Large, Tiny it is").waitFor();
+  await state(page, "Ready");
+  expect(await page.locator(".asked, .answered").allTextContents()).toEqual([
+    "Which colour shall it be?",
+    "Blue — owner",
+    "And in which sizes?",
+    "Small, Large, Tiny — owner",
+  ]);
+});
+
+test("what need not be answered can be answered in part, or skipped", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("show me a form");
+  const form = page.getByRole("region", { name: "Question" });
+  await form
+    .getByRole("group", { name: /Which colour/ })
+    .getByLabel("Green")
+    .check();
+  await form.getByRole("button", { name: "Answer" }).click();
+  await page.getByText("Green it is").waitFor();
+  await state(page, "Ready");
+  await say(page, "another form");
+  await form.getByRole("button", { name: "Skip" }).click();
+  await page.getByText("Then I choose myself.").waitFor();
+  await state(page, "Ready");
+  const answers = ["Green — owner", "Skipped — owner", "Skipped — owner"];
+  expect(await page.locator(".answered").allTextContents()).toEqual(answers);
+  expect(await form.count()).toBe(0);
+});
+
 test("the key y allows, and the bar shows exactly what runs", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");
