@@ -96,11 +96,10 @@ export class Person {
     return decodeURIComponent(new URL(page.url()).pathname.slice(3));
   }
 
-  /** The same with an agent that speaks fast, and without filling in the form. */
-  async quick(words: string, delay = 0.004): Promise<string> {
-    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", {
-      options: { delay },
-    });
+  /** The same without filling in the form; `delay`: for an agent that speaks slower. */
+  async quick(words: string, delay?: number): Promise<string> {
+    const options = delay === undefined ? {} : { delay };
+    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", { options });
     await this.page.goto(`${this.server.url}/c/${id}`);
     await say(this.page, words);
     return id;

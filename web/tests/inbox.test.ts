@@ -79,9 +79,7 @@ test.sequential("who wants it is notified once, and only where nobody looks", as
   await page.getByRole("menuitem", { name: "Do not notify me" }).waitFor();
   await page.evaluate(() => Object.assign(window, { seen: "hidden" }));
   const told = () => page.evaluate(() => (window as unknown as { told: string[] }).told);
-  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {
-    options: { delay: 0.004 },
-  });
+  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {});
   const other = await person.tab(`/c/${id}`);
   await say(other, "delete something");
   await expect.poll(told).toEqual(["Waits for you: Delete the folder build"]);

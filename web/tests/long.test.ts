@@ -21,7 +21,7 @@ test("of ten thousand messages the newest are shown, and all can be reached, in 
     let most = 0;
     let isInOrder = true;
     for (let first = 2500; first > 1; ) {
-      scroller.scrollBy(0, -scroller.clientHeight * 3);
+      scroller.scrollBy(0, -scroller.clientHeight * 8);
       await new Promise(requestAnimationFrame);
       const shown = [...document.querySelectorAll(".row.said .bubble")].map((row) =>
         Number(/\d+/.exec(row.textContent ?? "")?.[0]),

@@ -63,8 +63,8 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   const { browser, server } = await opened(onTestFinished);
   const person = await Person.enter(browser, server);
   const { page } = person;
-  await person.quick("a long answer", 0.05);
-  await page.locator(".markdown").getByText("2", { exact: false }).first().waitFor();
+  await person.quick("a long answer", 0.02);
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
   await server.kill();
   await page.locator(".line-banner.shown").waitFor();
   await say(page, "hello again");

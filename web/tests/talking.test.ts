@@ -41,7 +41,6 @@ test("an answer is streamed, and its tool is a card with the command and what it
 }) => {
   const { page } = person;
   await person.begin("use a tool");
-  await state(page, "Working");
   const card = page.locator("details.tool.command");
   await card.getByText("ls -l").waitFor();
   await card.getByText("notes.txt").waitFor();
@@ -162,7 +161,8 @@ test("what is always allowed is not asked again", async ({ person }) => {
 test("Escape stops the agent, and a receipt says what it did", async ({ person }) => {
   const { page } = person;
   await person.quick("a long answer", 0.05);
-  await page.locator(".markdown").getByText("1", { exact: false }).first().waitFor();
+  await state(page, "Working");
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
   await page.keyboard.press("Escape");
   await page.locator(".receipt", { hasText: "the agent obeyed" }).waitFor();
   await state(page, "Stopped");
@@ -222,7 +222,7 @@ test("two tabs are in step, and what is answered in one is gone from the other",
 
 test("a reload in mid-answer shows everything once, and goes on", async ({ person, expect }) => {
   const { page } = person;
-  await person.quick("a long answer");
+  await person.quick("a long answer", 0.02);
   const part = (number: number) => page.locator(".markdown strong", { hasText: `${number}.` });
   await part(1).waitFor();
   await page.reload();
