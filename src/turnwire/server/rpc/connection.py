@@ -184,10 +184,10 @@ class RpcConnection(Client):
                 self.outlet.give_up()
                 raise
             # Only by connecting again can the client get the rest.
-            known = isinstance(error, TurnwireError)
-            self.end(error if known else Refused("INTERNAL_ERROR"))
-            if not known:
+            if not isinstance(error, TurnwireError):
+                self.end(Refused("INTERNAL_ERROR"))
                 raise
+            self.end(error)
 
     async def _talk(self, wish: m.Connect) -> Talk:
         if wish.conversation is not None:
