@@ -2,18 +2,21 @@ import { mergeConfig } from "vite";
 import { defineConfig } from "vitest/config";
 import page from "./vite.config";
 
-// Two browsers at once, with three pages each, are enough for a small machine. Most of the time a test waits.
+// One browser, two workers with three tests each: as much as a small machine can do at the same time.
 export default mergeConfig(
   page,
   defineConfig({
     test: {
       include: process.env.RUN ? [process.env.RUN] : ["tests/**/*.test.ts"],
-      testTimeout: 90_000,
-      hookTimeout: 90_000,
+      globalSetup: "tests/setup.ts",
+      pool: "threads",
+      isolate: false, // what drives the browser is loaded once in a worker
+      testTimeout: 240_000,
+      hookTimeout: 120_000,
       maxWorkers: 2,
       maxConcurrency: 3,
       sequence: { concurrent: !process.env.RUN },
-      expect: { poll: { timeout: 20_000 } },
+      expect: { poll: { timeout: 60_000 } },
     },
   }),
 );

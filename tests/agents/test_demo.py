@@ -275,6 +275,24 @@ def test_an_answer_becomes_the_result_of_the_question() -> None:
     assert "**Red, Blue** it is" in with_demo(run).text
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"Which colour shall it be?": "Red", "And in which sizes?": []}, "**Red** it is"),
+        ({"Which colour shall it be?": "", "And in which sizes?": ["Small"]}, "**Small** it is"),
+        ("", "Then I choose myself."),
+    ],
+)
+def test_a_form_has_several_questions_and_may_be_skipped(answer: Any, said: str) -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("a form")
+        asked = await ear.answer(answer)
+        assert [each.multi for each in asked.questions] == [False, True]
+        await ear.turn_ends()
+
+    assert said in with_demo(run).text
+
+
 def test_a_question_survives_the_process_that_asked_it() -> None:
     async def run() -> None:
         agent = DemoAgent(delay=0)

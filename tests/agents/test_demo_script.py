@@ -41,8 +41,8 @@ def test_every_word_of_a_scene_leads_to_it(scene: object) -> None:
         assert scenes_of(f"... {word} ...") == [scene.name]
 
 
-def test_everything_is_all_but_the_error() -> None:
-    assert set(NAMES) - set(scenes_of("everything")) == {"answer", "help", "error"}
+def test_everything_is_all_but_the_form_and_the_error() -> None:
+    assert set(NAMES) - set(scenes_of("everything")) == {"answer", "help", "form", "error"}
     assert scenes_of("全部") == scenes_of("the tour")
 
 

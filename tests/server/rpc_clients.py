@@ -9,10 +9,12 @@ from typing import Any
 import msgspec
 
 from tests.server.reading import Frame, Reader
+from turnwire.core.error_codes import ERRORS
 from turnwire.core.view import View
 from turnwire.dialects import rpc
+from turnwire.dialects.rpc.frames import WHAT_TO_DO
 
-__all__ = ["Frame", "RpcClient"]
+__all__ = ["Frame", "RpcClient", "check_error"]
 
 
 class RpcClient(Reader):
@@ -122,6 +124,14 @@ class RpcClient(Reader):
     def numbers(self) -> list[int]:
         """Every number of the log that came on this connection, in order."""
         return [f["sequence"] for f in self.frames if f.get("sequence") is not None]
+
+
+def check_error(error: Frame, code: str) -> None:
+    """It says what the page says of it, in the words of this door."""
+    assert error["code"] == code, error
+    assert error["message"]
+    assert error["what_to_do"] == WHAT_TO_DO.get(code, ERRORS[code].what_to_do)
+    assert error["retryable"] is ERRORS[code].retryable
 
 
 def _text(frame: Any) -> str:

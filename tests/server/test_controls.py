@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from tests.server import rpc_clients
 from tests.server.scenes import Able, check_error, play
 from tests.server.serving import Serving
 from turnwire.agents.demo import DemoAgent
@@ -138,8 +139,10 @@ def test_over_rpc(tmp_path: Path) -> None:
             assert await client.result("reconnectMcp", server="files") == {"control": "done"}
             await client.result("toggleMcp", server="files", enabled=False)
             assert agent.asked[-1] == c.McpToggle("files", False)
-            check_error(await client.refused("stopTask", task_id="t"), "INVALID_PAYLOAD")
-            check_error(await client.refused("getCommands"), "NOT_SUPPORTED")
+            rpc_clients.check_error(
+                await client.refused("stopTask", task_id="t"), "INVALID_PAYLOAD"
+            )
+            rpc_clients.check_error(await client.refused("getCommands"), "NOT_SUPPORTED")
             chosen = await client.result("setMaxThinkingTokens", max_thinking_tokens=500)
             assert chosen == {"max_thinking_tokens": 500}
             await client.query("hello")

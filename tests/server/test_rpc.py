@@ -11,13 +11,13 @@ import pytest
 from msgspec import structs
 
 from tests.server.reading import PATIENCE
-from tests.server.rpc_clients import Frame, RpcClient
-from tests.server.scenes import check_error, play
+from tests.server.rpc_clients import Frame, RpcClient, check_error
+from tests.server.scenes import play
 from tests.server.serving import Serving
 from tests.streams import check_order
 from turnwire.agents.demo import DemoAgent
 from turnwire.dialects import rpc
-from turnwire.ports import AgentCapabilities
+from turnwire.ports import AgentCapabilities, StorageUnavailable
 
 PICTURE = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
 
@@ -538,12 +538,60 @@ def test_what_no_agent_offers_is_refused_and_is_not_in_the_capabilities(tmp_path
                 "setPermissionMode": {"mode": "plan"},
             }
             for method, params in wishes.items():
-                check_error(await client.refused(method, **params), "NOT_SUPPORTED")
+                error = await client.refused(method, **params)
+                check_error(error, "NOT_SUPPORTED")
+                assert error["what_to_do"] == "Offer only what the capabilities list."
+                assert error["data"] == {"method": method}
             methods = connected["capabilities"]["methods"]
             assert not {*methods} & {*wishes}
             assert {"connect", "query", "queryWithContent", "interrupt", "disconnect"} <= {*methods}
             assert await client.result("getCapabilities") == connected["capabilities"]
             assert kinds(await client.query("hello"))[-1] == "result"
+
+    play(tmp_path, scene)
+
+
+def test_options_are_those_that_this_client_may_choose(tmp_path: Path) -> None:
+    class Careful(DemoAgent):
+        capabilities = AgentCapabilities(options=["delay"], owner_options=["silent"])
+
+    async def scene(server: Serving) -> None:
+        token, _ = await server.service.keys.make("bob", "bob")
+        expected = {server.token: {"delay", "silent"}, token: {"delay"}}
+        for each, options in expected.items():
+            async with server.rpc(each) as client:
+                told = await client.result("getCapabilities")
+                assert {*told["options"]} - {"max_budget_usd"} == options
+                assert (await client.join())["capabilities"] == told
+
+    play(tmp_path, scene, agents={"demo": Careful()})
+
+
+def test_a_store_that_fails_while_connecting_is_an_answer_and_the_connection_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            talk = (await client.join(options={"delay": 0}))["conversation"]
+            said = await client.query("hello")
+            await client.result("disconnect")
+
+            def fail(*_: Any, **__: Any) -> Any:
+                raise StorageUnavailable("The disk is full.")
+
+            with monkeypatch.context() as broken:
+                broken.setattr(server.service.store, "entries", fail)
+                error = await client.refused("connect", conversation=talk)
+                check_error(error, "STORAGE_UNAVAILABLE")
+                check_error(await client.refused("query", prompt="x"), "CONVERSATION_NOT_FOUND")
+            before = len(client.frames)
+            again = await client.result("connect", conversation=talk)
+            assert (again["conversation"], again["head"]) == (talk, max(client.numbers()))
+            assert kinds(await client.query("hello"))[-1] == "result"
+            numbers = [f["sequence"] for f in client.frames[before:] if f.get("sequence")]
+            earlier = [f["sequence"] for f in said if f.get("sequence")]
+            assert numbers[: len(earlier)] == earlier
+            assert len({*numbers}) == len(numbers) > len(earlier)
 
     play(tmp_path, scene)
 

@@ -13,8 +13,8 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.server.nonsense import ODD, bent, unmoved
 from tests.server.raw import Headers, upgrade
-from tests.server.rpc_clients import RpcClient
-from tests.server.scenes import check_error, play
+from tests.server.rpc_clients import RpcClient, check_error
+from tests.server.scenes import play
 from tests.server.serving import Process, Serving
 from tests.server.test_who_may import cookie_of, host_of
 from turnwire.dialects.rpc.methods import METHODS

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.rpc_clients import Frame, RpcClient
-from tests.server.scenes import check_error, play
+from tests.server.rpc_clients import Frame, RpcClient, check_error
+from tests.server.scenes import play
 from tests.server.serving import Serving
 
 

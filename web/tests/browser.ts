@@ -7,35 +7,19 @@ import {
   chromium,
   type Page,
 } from "playwright-core";
+import { inject } from "vitest";
 import type { Server } from "./server";
 
-const PLACES = [
-  process.env.CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-];
-
-export async function openBrowser(): Promise<Browser> {
-  const { existsSync } = await import("node:fs");
-  const executablePath = PLACES.find((place) => place && existsSync(place));
-  if (!executablePath)
-    throw new Error("There is no Chromium. Install it, or say where it is: CHROMIUM=/path make test");
-  return chromium.launch({
-    executablePath,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+/** The one browser of this run, which setup.ts has started. */
+export function openBrowser(): Promise<Browser> {
+  return chromium.connect(inject("browser"));
 }
 
-/** A browser of its own that is let in. What goes wrong in its pages is kept. */
+/** A machine may have much else to do. */
+const TIMEOUT = 60_000;
+const VIEWPORT = { width: 1280, height: 860 };
+
+/** Somebody in a window of their own. What goes wrong in its pages is kept. */
 export class Person {
   readonly problems: string[] = [];
 
@@ -45,24 +29,41 @@ export class Person {
     private readonly server: Server,
   ) {}
 
+  /** With an empty page. */
+  static async come(browser: Browser, server: Server, options: BrowserContextOptions = {}): Promise<Person> {
+    const context = await browser.newContext({
+      locale: "en-GB",
+      viewport: VIEWPORT,
+      reducedMotion: "reduce", // to draw what moves costs more than all the rest
+      ...options,
+    });
+    context.setDefaultTimeout(TIMEOUT);
+    const person = new Person(context, await context.newPage(), server);
+    person.watch(person.page);
+    return person;
+  }
+
+  /** Is let in, by a cookie or through a link, and is shown the first page. */
   static async enter(
     browser: Browser,
     server: Server,
     options: BrowserContextOptions = {},
     link?: string,
   ): Promise<Person> {
-    const context = await browser.newContext({
-      locale: "en-GB",
-      viewport: { width: 1280, height: 860 },
-      ...options,
-    });
-    if (link === undefined) await context.addCookies(await server.cookies());
-    const page = await context.newPage();
-    const person = new Person(context, page, server);
-    person.watch(page);
-    await page.goto(link ?? `${server.url}/`);
-    await page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
+    const person = await Person.come(browser, server, options);
+    if (link === undefined) await person.beKnown();
+    await person.goHome(link);
     return person;
+  }
+
+  /** Has the cookie that a link is exchanged for. */
+  async beKnown(): Promise<void> {
+    await this.context.addCookies(await this.server.cookies());
+  }
+
+  async goHome(link = `${this.server.url}/`): Promise<void> {
+    await this.page.goto(link);
+    await this.page.locator("nav.sidebar").waitFor({ state: "attached" }); // on a phone it is out of sight
   }
 
   /** Another tab. */
@@ -95,11 +96,10 @@ export class Person {
     return decodeURIComponent(new URL(page.url()).pathname.slice(3));
   }
 
-  /** The same with an agent that speaks fast, and without filling in the form. */
-  async quick(words: string, delay = 0.004): Promise<string> {
-    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", {
-      options: { delay },
-    });
+  /** The same without filling in the form; `delay`: for an agent that speaks slower. */
+  async quick(words: string, delay?: number): Promise<string> {
+    const options = delay === undefined ? {} : { delay };
+    const { id } = await this.server.ask<{ id: string }>("POST", "/api/conversations", { options });
     await this.page.goto(`${this.server.url}/c/${id}`);
     await say(this.page, words);
     return id;
@@ -107,8 +107,24 @@ export class Person {
 
   /** Nothing may have gone wrong in any of their pages. */
   async leave(): Promise<void> {
-    deepEqual(this.problems, []);
     await this.context.close();
+    deepEqual(this.problems, []);
+  }
+
+  /** The same, and the next one finds the window as if it were new: to open one costs a second. */
+  async makeRoom(): Promise<void> {
+    const { context, page } = this;
+    await Promise.all(context.pages().map((each) => each !== page && each.close()));
+    // A page without anything, but of the same kind: the browser need not begin another process.
+    const headers = { "Cross-Origin-Opener-Policy": "same-origin", "Content-Type": "text/html" };
+    await page.route(`${this.server.url}/nothing`, (route) => route.fulfill({ headers, body: "" }));
+    await page.goto(`${this.server.url}/nothing`);
+    await page.unrouteAll();
+    await page.evaluate(() => localStorage.clear());
+    await context.clearPermissions();
+    await context.setOffline(false);
+    await page.setViewportSize(VIEWPORT);
+    deepEqual(this.problems, []);
   }
 }
 

@@ -7,8 +7,8 @@ import { stage } from "./stage";
 const { here, test } = stage(() => Server.withClaude());
 
 /** A picture of one green dot, as if it came from the clipboard. */
-async function paste(page: Page): Promise<void> {
-  await page.getByLabel("Message", { exact: true }).evaluate(async (field) => {
+async function paste(page: Page, label = "Message"): Promise<void> {
+  await page.getByLabel(label, { exact: true }).evaluate(async (field) => {
     const canvas = new OffscreenCanvas(8, 8);
     const pen = canvas.getContext("2d") as OffscreenCanvasRenderingContext2D;
     pen.fillStyle = "green";
@@ -19,18 +19,19 @@ async function paste(page: Page): Promise<void> {
   });
 }
 
-test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", {
-  timeout: 240_000,
-}, async ({ expect }) => {
+test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", async ({ expect }) => {
   const { browser, server } = here;
   const person = await Person.enter(browser, server, {}, server.link);
   const { page } = person;
-  page.setDefaultTimeout(60_000);
-  const id = await person.begin("Write a greeting");
+  await paste(page, "What do you want to say?");
+  await page.locator(".attached img").waitFor();
+  await page.getByLabel("What do you want to say?").fill("Write a greeting");
+  await page.getByRole("button", { name: "Begin" }).click();
+  await page.waitForURL(/\/c\//);
+  const id = decodeURIComponent(new URL(page.url()).pathname.slice(3));
   const bar = page.getByRole("region", { name: "Permission" });
   await bar.locator(".diff .added", { hasText: "def greet" }).waitFor();
   const second = await person.tab(`/c/${id}`);
-  second.setDefaultTimeout(60_000);
   await bar.getByRole("button", { name: /^Allow/ }).click();
   const other = second.getByRole("region", { name: "Permission" });
   await other.locator(".command-line", { hasText: "touch made" }).waitFor();
@@ -53,6 +54,8 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", {
     await state(tab, "Ready");
     await tab.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
     await tab.locator("details.tool.change .diff").waitFor();
+    const first = tab.locator(".row.said", { hasText: "Write a greeting" }).locator(".pictures img");
+    await expect.poll(() => first.evaluate((each) => (each as HTMLImageElement).naturalWidth)).toBe(8);
     const command = tab.locator("details.tool.command");
     await command.locator(".output", { hasText: "made it" }).waitFor();
     await command.locator(".state.bad", { hasText: "exit 3" }).waitFor();
@@ -83,7 +86,7 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", {
   await second.getByRole("button", { name: "To the newest message" }).click();
   await second.getByText("I see a picture.").waitFor();
   await state(second, "Ready");
-  const picture = second.locator(".row.said .pictures img");
+  const picture = second.locator(".row.said", { hasText: "What is this?" }).locator(".pictures img");
   await expect.poll(() => picture.evaluate((each) => (each as HTMLImageElement).naturalWidth)).toBe(8);
   expect(await page.locator(".attached li").count()).toBe(0);
   await person.leave();

@@ -21,7 +21,7 @@ test("of ten thousand messages the newest are shown, and all can be reached, in 
     let most = 0;
     let isInOrder = true;
     for (let first = 2500; first > 1; ) {
-      scroller.scrollBy(0, -scroller.clientHeight * 3);
+      scroller.scrollBy(0, -scroller.clientHeight * 8);
       await new Promise(requestAnimationFrame);
       const shown = [...document.querySelectorAll(".row.said .bubble")].map((row) =>
         Number(/\d+/.exec(row.textContent ?? "")?.[0]),
@@ -56,6 +56,8 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   page.context().on("page", (other) => opened.push(other.url()));
   await page.goto(`${here.server.url}/c/hostile`);
   await page.locator(".row").first().waitFor();
+  // What the turn has given in the shape that was asked for is shown as it came.
+  await page.locator(".structured", { hasText: "Structured output" }).getByText('"red"').waitFor();
   const scroller = page.locator(".scroller");
   for (let at = 0; at < 400; at += 1) {
     const isTop = await scroller.evaluate((element) => {
@@ -87,6 +89,7 @@ test("characters that cannot be seen are shown by their numbers", async ({ perso
 
 test("the page may not be framed, and runs no script but its own", async ({ person, expect }) => {
   const { page } = person;
+  await person.goHome();
   const refused = await page.evaluate(async () => {
     const script = document.createElement("script");
     try {

@@ -9,21 +9,28 @@ export interface Stage {
   server: Server;
 }
 
-/** Tests of one file run at the same time, in one browser, on one server. */
+/** Tests of one file run at the same time, on one server. */
 export function stage(start: () => Promise<Server> = () => Server.start()) {
   const here = {} as Stage;
+  const rooms: Person[] = []; // windows that nobody is in
   beforeAll(async () => {
     [here.browser, here.server] = await Promise.all([openBrowser(), start()]);
   });
   afterAll(async () => {
-    await here.browser?.close();
+    await here.browser?.close(); // its connection: the browser itself goes on
     await here.server?.stop();
   });
   const test = base.extend<{ person: Person }>({
-    person: async ({ task: _ }, use) => {
-      const person = await Person.enter(here.browser, here.server);
+    person: async ({ task }, use) => {
+      let person = rooms.pop();
+      if (person === undefined) {
+        person = await Person.come(here.browser, here.server);
+        await person.beKnown();
+      }
       await use(person);
-      await person.leave();
+      if (task.result?.state === "fail") return person.leave();
+      await person.makeRoom();
+      rooms.push(person);
     },
   });
   return { here, test };

@@ -41,6 +41,8 @@ export type UsedConversation = Snapshot &
     | "rewind"
     | "setModel"
     | "setPermissionMode"
+    | "setMaxThinkingTokens"
+    | "control"
     | "loadOlder"
   >;
 
@@ -66,20 +68,11 @@ export function useConversation(id: string, options?: ConversationOptions): Used
   const look = () => conversation.snapshot;
   const snapshot = useSyncExternalStore(subscribe, look, look);
   return useMemo(() => {
-    const { send, answer, decide, interrupt, changeQueue, rewind, setModel, setPermissionMode, loadOlder } =
-      conversation;
-    const can = {
-      send,
-      answer,
-      decide,
-      interrupt,
-      changeQueue,
-      rewind,
-      setModel,
-      setPermissionMode,
-      loadOlder,
-    };
-    return { ...snapshot, ...can };
+    const { send, answer, decide, interrupt, changeQueue, rewind, loadOlder } = conversation;
+    const { setModel, setPermissionMode, setMaxThinkingTokens, control } = conversation;
+    const doing = { send, answer, decide, interrupt, changeQueue, rewind, loadOlder };
+    const choosing = { setModel, setPermissionMode, setMaxThinkingTokens, control };
+    return { ...snapshot, ...doing, ...choosing };
   }, [conversation, snapshot]);
 }
 

@@ -82,6 +82,12 @@ describe("a conversation", () => {
       code: "NO_PENDING_INPUT",
       whatToDo: expect.stringContaining("user.message"),
     });
+    // The demo has nothing of this.
+    for (const asked of [
+      conversation.control({ control: "mcp_toggle", server: "files", enabled: false }),
+      conversation.setMaxThinkingTokens(1000),
+    ])
+      await expect(asked).rejects.toMatchObject({ code: "NOT_SUPPORTED" });
     await say(conversation, "hello");
   });
 

@@ -104,7 +104,7 @@ describe.each([
 ])("over %s", (_, costOf) => {
   test("10,000 deltas in one message cost at most 12 times 1,000", { retry: 3 }, () => {
     costOf(5_000); // warm up
-    const rounds = Array.from({ length: 8 }, () => [costOf(1_000), costOf(10_000)] as const);
+    const rounds = Array.from({ length: 4 }, () => [costOf(1_000), costOf(10_000)] as const);
     const [short, long] = [rounds.map(([costs]) => costs), rounds.map(([, costs]) => costs)];
     expect(atBest(long) / atBest(short)).toBeLessThan(12);
   });

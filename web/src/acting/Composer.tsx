@@ -7,7 +7,8 @@ import { isTouch, useReady } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
-import { type Attached, useAttached } from "./attached";
+import { AttachButton, Attachments, takePasted, useGiven } from "./Attachments";
+import { pictureOf, useAttached } from "./attached";
 
 /** Whether the browser makes a field as high as what is in it. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -47,10 +48,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
   const submit = async () => {
     const said = text.trim();
     if ((!said && !attached.all.length) || attached.isBusy) return;
-    const pictures = attached.all.map((each) => ({
-      type: "image" as const,
-      blob: { blob_id: each.blobId ?? "" },
-    }));
+    const pictures = attached.all.map((each) => pictureOf(each.blobId ?? ""));
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
       : said;
@@ -86,13 +84,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     setText(before[to] ?? "");
   };
 
-  const take = (files: FileList | null | undefined) => {
-    const pictures = [...(files ?? [])].filter((file) => file.type.startsWith("image/"));
-    if (!pictures.length) return say(words.onlyPictures);
-    if (mayAttach) attached.add(pictures);
-    else say(words.noPictures);
-  };
-  const isOver = useDropped(take);
+  const { take, isOver } = useGiven(attached.add, mayAttach, say);
 
   return (
     <form
@@ -113,29 +105,10 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         aria-label={words.message}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={pressed}
-        onPaste={(event) => {
-          if (!event.clipboardData.files.length) return;
-          event.preventDefault();
-          take(event.clipboardData.files);
-        }}
+        onPaste={(event) => takePasted(event, take)}
       />
       <div className="buttons">
-        {mayAttach && (
-          <label className="quiet button" title={words.attach}>
-            <Icon name="image" />
-            <input
-              type="file"
-              accept="image/*"
-              multiple
-              className="hidden"
-              aria-label={words.attach}
-              onChange={(event) => {
-                take(event.target.files);
-                event.target.value = ""; // the same one may be chosen again
-              }}
-            />
-          </label>
-        )}
+        {mayAttach && <AttachButton take={take} />}
         {isBusy && (
           <button
             type="button"
@@ -159,57 +132,5 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         </button>
       </div>
     </form>
-  );
-}
-
-/** What is dropped anywhere in the page is meant for the message; the browser must not go there instead. */
-function useDropped(take: (files: FileList) => void): boolean {
-  const [isOver, setOver] = useState(false);
-  const latest = useRef(take);
-  latest.current = take;
-  useEffect(() => {
-    const over = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
-      event.preventDefault();
-      setOver(true);
-    };
-    const drop = (event: DragEvent) => {
-      setOver(false);
-      if (!event.dataTransfer?.files.length) return;
-      event.preventDefault();
-      latest.current(event.dataTransfer.files);
-    };
-    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
-    addEventListener("dragover", over);
-    addEventListener("drop", drop);
-    addEventListener("dragleave", leave);
-    return () => {
-      removeEventListener("dragover", over);
-      removeEventListener("drop", drop);
-      removeEventListener("dragleave", leave);
-    };
-  }, []);
-  return isOver;
-}
-
-function Attachments({ all, remove }: { all: Attached[]; remove: (key: number) => void }) {
-  const words = useWords();
-  if (!all.length) return null;
-  return (
-    <ul className="attached">
-      {all.map((each) => (
-        <li key={each.key} className={each.blobId ? "" : "loading"}>
-          <img src={each.preview} alt={each.name} />
-          <button
-            type="button"
-            className="quiet small"
-            aria-label={words.removePicture(each.name)}
-            onClick={() => remove(each.key)}
-          >
-            <Icon name="cross" />
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }

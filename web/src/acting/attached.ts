@@ -2,21 +2,22 @@
 import type { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useRef, useState } from "react";
 
+type Client = ReturnType<typeof useTurnwire>;
+
 export interface Attached {
   key: number;
   name: string;
   preview: string;
-  /** Absent: it is still on its way. */
+  file: File;
+  /** It is on its way to the server. */
+  isLoading: boolean;
   blobId?: string | undefined;
 }
 
 let keys = 0;
 
-export function useAttached(
-  client: ReturnType<typeof useTurnwire>,
-  id: string,
-  say: (problem: string) => void,
-) {
+/** Without a conversation they are kept here until there is one. */
+export function useAttached(client: Client, id: string | undefined, say: (problem: string) => void) {
   const [all, setAll] = useState<Attached[]>([]);
   const latest = useRef(all);
   latest.current = all;
@@ -33,9 +34,14 @@ export function useAttached(
     for (const file of files) {
       keys += 1;
       const key = keys;
-      setAll((now) => [...now, { key, name: file.name, preview: URL.createObjectURL(file) }]);
-      upload(client.http.url, id, file).then(
-        (blobId) => setAll((now) => now.map((each) => (each.key === key ? { ...each, blobId } : each))),
+      const preview = URL.createObjectURL(file);
+      setAll((now) => [...now, { key, name: file.name, preview, file, isLoading: id !== undefined }]);
+      if (id === undefined) continue;
+      upload(client, id, file).then(
+        (blobId) =>
+          setAll((now) =>
+            now.map((each) => (each.key === key ? { ...each, blobId, isLoading: false } : each)),
+          ),
         (problem: Error) => {
           remove(key);
           say(problem.message);
@@ -49,15 +55,23 @@ export function useAttached(
     setAll([]);
     return { done: () => forget(all), putBack: () => setAll((now) => [...all, ...now]) };
   };
-  return { all, add, remove, take, isBusy: all.some((each) => !each.blobId) };
+
+  /** They are brought to a conversation that there was not yet. */
+  const bringTo = (begun: string) => Promise.all(all.map((each) => upload(client, begun, each.file)));
+  return { all, add, remove, take, bringTo, isBusy: all.some((each) => each.isLoading) };
+}
+
+/** A picture that the server has, as a part of a message. */
+export function pictureOf(blobId: string) {
+  return { type: "image" as const, blob: { blob_id: blobId } };
 }
 
 function forget(gone: Attached[]): void {
   for (const each of gone) URL.revokeObjectURL(each.preview);
 }
 
-async function upload(url: string, id: string, file: File): Promise<string> {
-  const path = `${url}/api/blobs?conversation=${encodeURIComponent(id)}`;
+async function upload(client: Client, id: string, file: File): Promise<string> {
+  const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
   const answer = await fetch(path, { method: "POST", body: file, headers: { "Content-Type": file.type } });
   const told = (await answer.json()) as { blob_id?: string; error?: { message: string } };
   if (!told.blob_id) throw new Error(told.error?.message ?? String(answer.status));

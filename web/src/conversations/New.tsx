@@ -2,6 +2,8 @@
 import type { Capabilities } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useRef, useState } from "react";
+import { AttachButton, Attachments, takePasted, useGiven } from "../acting/Attachments";
+import { pictureOf, useAttached } from "../acting/attached";
 import { tellChange } from "../app/changes";
 import { useReady } from "../app/focus";
 import { keep, kept } from "../app/kept";
@@ -27,7 +29,7 @@ export function New() {
   const words = useWords();
   const isHome = usePlace().name === "home";
   const client = useTurnwire();
-  const { trying } = useNotices();
+  const { say, trying } = useNotices();
   const { refresh } = useConversations();
   const [agents, setAgents] = useState<Agent[]>();
   const [name, setName] = useState(kept("agent") ?? "");
@@ -36,6 +38,7 @@ export function New() {
   const [cwd, setCwd] = useState("");
   const [first, setFirst] = useState(() => kept(DRAFT) ?? "");
   const [isBusy, setBusy] = useState(false);
+  const attached = useAttached(client, undefined, say);
   const field = useRef<HTMLTextAreaElement>(null);
   useReady(field);
   const isGone = useRef(false);
@@ -52,8 +55,12 @@ export function New() {
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
-  const begin = async (text: string) => {
+  const mayAttach = agent?.capabilities.images === true;
+  const { take, isOver } = useGiven(attached.add, mayAttach, say);
+
+  const begin = async (written: string) => {
     if (!agent || isBusy) return;
+    if (attached.all.length && !mayAttach) return say(words.noPictures);
     setBusy(true);
     keep("agent", agent.name);
     const id = await trying(
@@ -64,10 +71,18 @@ export function New() {
         ...(cwd.trim() ? { cwd: cwd.trim() } : {}),
       }),
     );
+    const pictures = id && (await trying(attached.bringTo(id)));
     setBusy(false);
     if (id === undefined) return;
+    const text = written.trim();
     setFirst("");
-    if (text.trim()) void trying(client.conversation(id, OPTIONS).send(text.trim()));
+    if (!pictures)
+      keep(`draft:${id}`, text || null); // one was refused: the words wait for another
+    else if (text || pictures.length) {
+      const said = text ? [{ type: "text" as const, text }] : [];
+      const content = pictures.length ? [...said, ...pictures.map(pictureOf)] : text;
+      void trying(client.conversation(id, OPTIONS).send(content));
+    }
     go({ name: "talk", id }, "replace");
     tellChange();
     void refresh();
@@ -78,7 +93,7 @@ export function New() {
       <PageHeader title={isHome ? words.welcome : words.newTalk} />
       {isHome && <p className="welcome muted">{words.welcomeHint}</p>}
       <form
-        className="new-talk"
+        className={`new-talk${isOver ? " over" : ""}`}
         onSubmit={(event) => {
           event.preventDefault();
           void begin(first);
@@ -92,6 +107,7 @@ export function New() {
             value={first}
             placeholder={words.placeholder}
             onChange={(event) => setFirst(event.target.value)}
+            onPaste={(event) => takePasted(event, take)}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
               event.preventDefault();
@@ -99,6 +115,7 @@ export function New() {
             }}
           />
         </label>
+        <Attachments all={attached.all} remove={attached.remove} />
         {agent?.name === "demo" && (
           <div className="ideas" role="group" aria-label={words.ideas}>
             {words.demoIdeas.map((idea) => (
@@ -163,6 +180,7 @@ export function New() {
           <button type="submit" className="primary" disabled={!agent || isBusy}>
             {words.begin}
           </button>
+          {mayAttach && <AttachButton take={take} />}
         </div>
       </form>
     </main>

@@ -60,37 +60,37 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
           {totals?.cost_usd ? <span>{money(totals.cost_usd)}</span> : null}
         </p>
       </div>
-      {may("session.set_model") && capabilities?.models?.length ? (
-        <select
-          className="wide"
-          aria-label={words.model}
-          value={status?.model ?? ""}
-          onChange={(event) => setModel(event.target.value || null)}
-        >
-          <option value="">{words.usualModel}</option>
-          {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
-            <option key={model}>{model}</option>
-          ))}
-        </select>
-      ) : null}
-      {may("session.set_permission_mode") && capabilities?.permission_modes?.length ? (
-        <select
-          className="wide"
-          aria-label={words.permissionMode}
-          value={status?.permission_mode ?? ""}
-          onChange={(event) => setMode(event.target.value)}
-        >
-          {!status?.permission_mode && <option value="">{words.usualMode}</option>}
-          {[
-            ...new Set([
-              ...(status?.permission_mode ? [status.permission_mode] : []),
-              ...capabilities.permission_modes,
-            ]),
-          ].map((mode) => (
-            <option key={mode}>{mode}</option>
-          ))}
-        </select>
-      ) : null}
+      <div className="chosen">
+        {may("session.set_model") && capabilities?.models?.length ? (
+          <select
+            aria-label={words.model}
+            value={status?.model ?? ""}
+            onChange={(event) => setModel(event.target.value || null)}
+          >
+            <option value="">{words.usualModel}</option>
+            {[...new Set([...(status?.model ? [status.model] : []), ...capabilities.models])].map((model) => (
+              <option key={model}>{model}</option>
+            ))}
+          </select>
+        ) : null}
+        {may("session.set_permission_mode") && capabilities?.permission_modes?.length ? (
+          <select
+            aria-label={words.permissionMode}
+            value={status?.permission_mode ?? ""}
+            onChange={(event) => setMode(event.target.value)}
+          >
+            {!status?.permission_mode && <option value="">{words.usualMode}</option>}
+            {[
+              ...new Set([
+                ...(status?.permission_mode ? [status.permission_mode] : []),
+                ...capabilities.permission_modes,
+              ]),
+            ].map((mode) => (
+              <option key={mode}>{mode}</option>
+            ))}
+          </select>
+        ) : null}
+      </div>
       <MenuButton label={words.more}>
         {(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}
       </MenuButton>

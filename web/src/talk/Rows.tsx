@@ -8,6 +8,7 @@ import { Cut } from "../markdown/Cut";
 import { Markdown } from "../markdown/Markdown";
 import { Unseen } from "../markdown/Unseen";
 import { OtherCard } from "../tools/OtherCard";
+import { Raw } from "../tools/parts";
 import { isObject, listIn, textIn } from "../tools/reading";
 import { ToolCard } from "../tools/ToolCard";
 import { count, duration, money } from "../words/numbers";
@@ -230,6 +231,14 @@ function TurnEnding({ turn }: { turn: TurnView }) {
             <p>{words.failedHint[end.error?.code ?? ""] ?? words.failedHint.other}</p>
           </div>
         </div>
+      )}
+      {end.structured_output !== undefined && (
+        <details className="card structured" open>
+          <summary>{words.structured}</summary>
+          <div className="body">
+            <Raw value={end.structured_output} />
+          </div>
+        </details>
       )}
       <footer>
         {end.duration_ms !== undefined && <span>{duration(end.duration_ms)}</span>}

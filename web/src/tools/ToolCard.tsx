@@ -1,6 +1,6 @@
 // The card of a tool: what is called, what it waits for, what it prints, what it gave back.
 import type { MessageView, ToolView } from "@turnwire/client";
-import { createContext, memo, type ReactNode, useContext, useState } from "react";
+import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
@@ -10,7 +10,17 @@ import { changesOf } from "./changes";
 import { ICONS, type Kind, kindOf } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
-import { listIn, numberIn, outputText, picturesIn, pretty, type Todo, textIn, todosIn } from "./reading";
+import {
+  isObject,
+  listIn,
+  numberIn,
+  outputText,
+  picturesIn,
+  pretty,
+  type Todo,
+  textIn,
+  todosIn,
+} from "./reading";
 
 /** Cards of these kinds show what is in them without being asked. */
 const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
@@ -178,6 +188,19 @@ function Asked({ tool }: { tool: ToolView }) {
     (each) => textIn(each, "question") ?? [],
   );
   const { request } = tool;
+  const given = request?.answer;
+  const by = request?.by && <span className="muted"> — {request.by}</span>;
+  // Of several questions each has its own answer below it.
+  if (questions.length > 1 && isObject(given))
+    return questions.map((question) => (
+      <Fragment key={question}>
+        <p className="asked">{question}</p>
+        <p className="answered">
+          {answerText(given[question]) || words.skipped}
+          {by}
+        </p>
+      </Fragment>
+    ));
   return (
     <>
       {questions.map((question) => (
@@ -187,10 +210,10 @@ function Asked({ tool }: { tool: ToolView }) {
       ))}
       {request?.outcome && (
         <p className="answered">
-          {request.answer === undefined
+          {given === undefined
             ? (words.outcome[request.outcome] ?? request.outcome)
-            : answerText(request.answer)}
-          {request.by && <span className="muted"> — {request.by}</span>}
+            : answerText(given) || words.skipped}
+          {by}
         </p>
       )}
     </>
@@ -201,7 +224,7 @@ function answerText(answer: unknown): string {
   if (typeof answer === "string") return answer;
   if (Array.isArray(answer)) return answer.map(answerText).join(", ");
   if (typeof answer === "object" && answer) return Object.values(answer).map(answerText).join(" · ");
-  return pretty(answer);
+  return answer === undefined ? "" : pretty(answer);
 }
 
 /** What a sub-agent says; not once more what it was told. */

@@ -146,6 +146,7 @@ export const en = {
     continue: "waiting messages go on",
     clear: "waiting messages were removed",
   } as Record<string, string>,
+  structured: "Structured output",
   turnFailed: "The turn failed.",
   failedHint: {
     INPUT_TIMEOUT: "Its question was not answered in time. Say something, and it goes on.",
@@ -229,6 +230,7 @@ export const en = {
   answer: "Answer",
   answerNeeded: "Every question needs an answer.",
   skip: "Skip",
+  skipped: "Skipped",
   timeLeft: (time: string) => `${time} left`,
   further: (n: number) => (n === 1 ? "1 more after this" : `${n} more after this`),
   refused: {

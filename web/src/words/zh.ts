@@ -121,6 +121,7 @@ export const zh: Words = {
   obeyed: "智能体已响应",
   byForce: (n) => `强制结束，${n} 个进程`,
   queueFate: { hold: "排队的消息已暂停", continue: "排队的消息继续", clear: "排队的消息已清除" },
+  structured: "结构化输出",
   turnFailed: "本轮失败。",
   failedHint: {
     INPUT_TIMEOUT: "问题没有及时得到回答。说点什么，就会继续。",
@@ -202,6 +203,7 @@ export const zh: Words = {
   answer: "回答",
   answerNeeded: "每个问题都需要回答。",
   skip: "跳过",
+  skipped: "已跳过",
   timeLeft: (time) => `剩余 ${time}`,
   further: (n) => `之后还有 ${n} 项`,
   refused: {

@@ -69,8 +69,15 @@ class Log:
         entry = Message(run, role, [part], at(self.count), meta)
         self.writes.append(AddEntry(self.count, entry, self.turn, TRACE))
 
-    def end(self) -> None:
-        end = TurnEnd(False, False, "end_turn", usage=Usage(30, 40), after_sequence=self.count)
+    def end(self, structured: object = None) -> None:
+        end = TurnEnd(
+            False,
+            False,
+            "end_turn",
+            usage=Usage(30, 40),
+            after_sequence=self.count,
+            structured_output=structured,
+        )
         self.last = end
         self.writes.append(EndTurn(self.turn, TRACE, end))
 
@@ -126,7 +133,7 @@ async def seed_hostile(store: SqliteStore) -> None:
         call = ToolCallPayload(f"t{number}", "Bash", {"command": text, "description": text})
         log.add("assistant", ToolCallPart(call), message=f"a{number}", index=2)
         log.add("tool", ToolResultPart(ToolResultPayload(f"t{number}", False, text)))
-    log.end()
+    log.end({"colour": "red", "said": HOSTILE[0]})
     await log.write()
     await store.release(log.talk.claim)
 

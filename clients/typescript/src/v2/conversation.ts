@@ -150,6 +150,14 @@ export class Conversation extends Talk<Snapshot, Sent> {
   readonly setPermissionMode = (mode: string): Promise<Accepted> =>
     this.#ask("session.set_permission_mode", { mode });
 
+  /** Reasons with at most so many tokens from the next turn on; null: as the agent does by itself. */
+  readonly setMaxThinkingTokens = (most: number | null): Promise<Accepted> =>
+    this.#ask("session.set_max_thinking_tokens", { max_thinking_tokens: most });
+
+  /** Asks the agent for one of `capabilities.controls`; the ack has its `result`. */
+  readonly control = (control: PayloadOf<"session.control">): Promise<Accepted> =>
+    this.#ask("session.control", control);
+
   #ask<T extends ClientFrame["type"]>(
     type: T,
     payload: PayloadOf<T>,

@@ -34,8 +34,7 @@ async def play(turn: Turn) -> None:
 
 async def play_answered(turn: Turn, reply: Reply) -> None:
     """The rest of a turn whose question was asked by a process that is gone."""
-    _take_answer(turn, reply.request_id, reply)
-    await _speak(turn, turn.text("after_question", answer=turn.answer))
+    await _take_answer(turn, reply.request_id, reply)
     turn.place = msgspec.structs.replace(turn.place, position=turn.place.position + 1)
     await play(turn)
 
@@ -75,14 +74,33 @@ async def _tool(turn: Turn) -> None:
 
 
 async def _question(turn: Turn) -> None:
-    colours = ("red", "green", "blue")
-    arguments = {
+    await _ask(turn, _which_colour(turn))
+
+
+async def _form(turn: Turn) -> None:
+    """Several questions at once, which nobody has to answer."""
+    sizes = [{"label": turn.text(name)} for name in ("small", "large")]
+    which_sizes = {
+        "question": turn.text("question_sizes"),
+        "header": turn.text("question_sizes_header"),
+        "options": sizes,
+        "multiSelect": True,
+    }
+    await _ask(turn, {"questions": [_which_colour(turn), which_sizes], "required": False})
+
+
+def _which_colour(turn: Turn) -> dict[str, Any]:
+    return {
         "question": turn.text("question"),
         "header": turn.text("question_header"),
         "options": [
-            {"label": turn.text(name), "description": turn.text(f"{name}_why")} for name in colours
+            {"label": turn.text(name), "description": turn.text(f"{name}_why")}
+            for name in ("red", "green", "blue")
         ],
     }
+
+
+async def _ask(turn: Turn, arguments: dict[str, Any]) -> None:
     async with Message(turn) as message:
         await message.text(turn.text("before_question"))
         call = turn.new_question_id()  # the newest number: whoever goes on counts from there
@@ -90,13 +108,13 @@ async def _question(turn: Turn) -> None:
     asked = ev.QuestionAsked(
         *turn.whose(), f"{call}_ask", call, "request_input", questions_of(arguments), arguments
     )
-    _take_answer(turn, call, await turn.ask(asked, reply_to=call))
-    await _speak(turn, turn.text("after_question", answer=turn.answer))
+    await _take_answer(turn, call, await turn.ask(asked, reply_to=call))
 
 
-def _take_answer(turn: Turn, call: str, reply: Reply) -> None:
-    turn.answer = words_of(reply.answer)
-    turn.result(call, turn.text("answered", answer=turn.answer))
+async def _take_answer(turn: Turn, call: str, reply: Reply) -> None:
+    answer = words_of(reply.answer)
+    turn.result(call, turn.text("answered", answer=answer))
+    await _speak(turn, turn.text("after_question" if answer else "after_nothing", answer=answer))
 
 
 def words_of(answer: Any) -> str:
@@ -105,9 +123,9 @@ def words_of(answer: Any) -> str:
         case str():
             return answer
         case dict():
-            return ", ".join(words_of(value) for value in answer.values())
+            return ", ".join(filter(None, map(words_of, answer.values())))
         case list():
-            return ", ".join(words_of(item) for item in answer)
+            return ", ".join(filter(None, map(words_of, answer)))
         case _:
             return msgspec.json.encode(answer).decode()
 
@@ -206,6 +224,7 @@ _SCENES: dict[str, Callable[[Turn], Awaitable[None]]] = {
     "plan": _plan,
     "subagent": _subagent,
     "question": _question,
+    "form": _form,
     "permission": _permission,
     "background": background,
     "long": _long,

@@ -29,6 +29,7 @@ SCENES = [
     Scene("plan", "p", ("plan", "todo"), ("计划", "待办")),
     Scene("subagent", "s", ("subagent", "sub-agent", "helper"), ("子代理", "助手")),
     Scene("question", "q", ("ask", "question"), ("问",)),
+    Scene("form", "f", ("form",), ("表单",)),
     Scene("permission", "a", ("permission", "delete"), ("权限", "许可", "删除")),
     Scene("background", "b", ("background",), ("后台",)),
     Scene("long", "l", ("long",), ("长文", "很长")),

@@ -35,6 +35,7 @@ Put one of these words into a message, or several of them:
 | `think` | reasoning before the answer |
 | `tool` | a command with its output, as it comes |
 | `ask` | a question that waits for you, over a restart as well |
+| `form` | several questions at once, which you may skip |
 | `permission` | a call that needs your leave |
 | `plan` | a to-do list that advances |
 | `subagent` | a helper with a voice of its own |
@@ -62,8 +63,13 @@ Put one of these words into a message, or several of them:
     "green_why": "like a meadow",
     "blue": "Blue",
     "blue_why": "like the sky",
+    "question_sizes": "And in which sizes?",
+    "question_sizes_header": "Sizes",
+    "small": "Small",
+    "large": "Large",
     "answered": "The person answered: {answer}",
     "after_question": "**{answer}** it is. Thank you!",
+    "after_nothing": "Then I choose myself.",
     "before_permission": "I would like to clean up. That needs your leave.",
     "permission_title": "Delete the folder build",
     "permission_description": "Deletes build with everything in it. The demo only pretends to.",
@@ -120,6 +126,7 @@ _ZH = {
 | `思考` | 回答之前的推理 |
 | `工具` | 一条命令和它的实时输出 |
 | `提问` | 一个等你回答的问题，重启之后也在 |
+| `表单` | 一次问几个问题，可以跳过 |
 | `权限` | 一个需要你许可的调用 |
 | `计划` | 一个逐步推进的待办列表 |
 | `子代理` | 一个有自己声音的助手 |
@@ -145,8 +152,13 @@ _ZH = {
     "green_why": "像草地",
     "blue": "蓝色",
     "blue_why": "像天空",
+    "question_sizes": "要哪些尺寸？",
+    "question_sizes_header": "尺寸",
+    "small": "小",
+    "large": "大",
     "answered": "用户的回答：{answer}",
     "after_question": "那就**{answer}**。谢谢！",
+    "after_nothing": "那我自己选。",
     "before_permission": "我想清理一下，这需要你的许可。",
     "permission_title": "删除 build 文件夹",
     "permission_description": "删除 build 和里面的所有东西。演示只是假装删除。",

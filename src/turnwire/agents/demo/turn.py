@@ -69,7 +69,6 @@ class Turn:
         self.prompt = prompt
         self.stop = asyncio.Event()
         self.waiting: dict[str, asyncio.Future[Reply]] = {}  # by the id that the reply will name
-        self.answer = ""  # the last one
         self._texts = TEXTS[place.language]
         self._number = place.number
         self._read = self._wrote = self._messages = self._pieces = 0

@@ -204,10 +204,26 @@ write = msgspec.json.Encoder().encode
 """A frame as JSON bytes."""
 
 
-def error_of(refused: Refused) -> Error:
-    """A refusal, as a client is told."""
+# What to do, where the registry says it in the words of the other door.
+WHAT_TO_DO = {
+    "NOT_SUPPORTED": "Offer only what the capabilities list.",
+    "UNKNOWN_MESSAGE_TYPE": "Check the spelling; capabilities.methods has the methods.",
+    "INVALID_QUESTION_ID": "Answer only calls of the server's that it has not taken back.",
+    "NO_PENDING_INPUT": "Call query instead.",
+    "DUPLICATE_INPUT_RESPONSE": "Take the call back from the person: it is answered.",
+    "INPUT_TIMEOUT": "Call query if it still matters.",
+    "CONVERSATION_INTERRUPTED": "Call query to go on.",
+}
+
+
+def error_of(refused: Refused, method: str | None = None) -> Error:
+    """A refusal, as a client is told; of the call of this method, if it is the answer to one."""
     data = {key: value for key, value in refused.data.items() if key != "id"}
-    return Error(str(refused.code), refused.message, refused.retryable, refused.what_to_do, data)
+    if data.pop("type", None) is not None and method is not None:  # the other door's name for it
+        data["method"] = method
+    code = str(refused.code)
+    what_to_do = WHAT_TO_DO.get(code, refused.what_to_do)
+    return Error(code, refused.message, refused.retryable, what_to_do, data)
 
 
 def stream_head(call_id: str) -> bytes:

@@ -15,7 +15,7 @@ from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.engine.channel import Sent, Spoken
+from turnwire.engine.channel import FollowAgain, Sent, Spoken
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.begin import NewConversation, begin
@@ -45,9 +45,9 @@ class _OnlyId(Struct):
 _read_id = msgspec.json.Decoder(_OnlyId).decode
 
 
-def rpc_error(refused: Refused) -> Written:
+def rpc_error(refused: Refused, method: str | None = None) -> Written:
     """A refusal, as the answer to the call that it is about, if it is about one."""
-    return Written(r.write(r.Answer(refused.data.get("id"), None, r.error_of(refused))))
+    return Written(r.write(r.Answer(refused.data.get("id"), None, r.error_of(refused, method))))
 
 
 class RpcConnection(Client):
@@ -91,7 +91,8 @@ class RpcConnection(Client):
             refused = refusal_of(error)
             refused.data["id"] = frame.id
             if frame.id not in self._answered:
-                self.outlet.put(rpc_error(refused))
+                method = frame.method if isinstance(frame, r.Call) else None
+                self.outlet.put(rpc_error(refused, method))
             if refused.code == "CONVERSATION_NOT_FOUND" and self._is_gone(refused):
                 self.end(refused)
         except Exception:
@@ -117,7 +118,7 @@ class RpcConnection(Client):
                 self.answer(call.id, {})
             case m.GetCapabilities(provider=name):
                 agent = name or (self._stay.talk.row.agent if self._stay else None)
-                self.answer(call.id, asking.capabilities(self.service, agent))
+                self.answer(call.id, asking.capabilities(self.service, agent, self.who))
             case m.GetHistory():
                 await self._load(call.id, m.LoadHistory(limit=500))
             case m.LoadHistory() as wish:
@@ -177,7 +178,15 @@ class RpcConnection(Client):
             self.outlet.let_go()
         except Gone:
             pass  # reading will say so
-        except TurnwireError as error:
+        except Exception as error:
+            if call_id not in self._answered and not isinstance(error, FollowAgain):
+                self.leave()
+                self.outlet.give_up()
+                raise
+            # Only by connecting again can the client get the rest.
+            if not isinstance(error, TurnwireError):
+                self.end(Refused("INTERNAL_ERROR"))
+                raise
             self.end(error)
 
     async def _talk(self, wish: m.Connect) -> Talk:
@@ -185,7 +194,10 @@ class RpcConnection(Client):
             return await self.service.talk(wish.conversation, self.who)
         options = dict(wish.options)
         if wish.system_prompt is not None:
-            if "system_prompt" not in asking.capabilities(self.service, wish.provider).options:
+            if (
+                "system_prompt"
+                not in asking.capabilities(self.service, wish.provider, self.who).options
+            ):
                 raise Refused("NOT_SUPPORTED", "This agent takes no system prompt.")
             options["system_prompt"] = wish.system_prompt
         new = NewConversation(
@@ -227,7 +239,7 @@ class RpcConnection(Client):
             info.first,
             info.head,
             isinstance(hello, f.SessionResumed),
-            asking.capabilities(self.service, stay.talk.row.agent),
+            asking.capabilities(self.service, stay.talk.row.agent, self.who),
             await stay.talk.status(),
             info.limits.max_frame_bytes,
             info.limits.max_queue,
@@ -236,6 +248,7 @@ class RpcConnection(Client):
             stay.talk.row.native_session_id,
             reset,
         )
+        self._answered.add(stay.call_id)
         await self.outlet.send_first(Written(r.write(r.Answer(stay.call_id, connected, None))))
 
     def _write_down(self, action: str, stay: Stay, **more: Any) -> None:

@@ -77,3 +77,8 @@ class RpcOutlet(Listener, Outlet):
         self._opening = False
         lines, self._early = self._early, []
         self.receive(self.tell(lines))
+
+    def give_up(self) -> None:
+        """It could not be opened: nothing of it is told, and calls are answered as before."""
+        self._opening = False
+        self._early.clear()

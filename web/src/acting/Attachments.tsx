@@ -1,0 +1,102 @@
+// How pictures come to a message: chosen, pasted or dropped, and seen before they are sent.
+import { type ClipboardEvent, useEffect, useRef, useState } from "react";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+import type { Attached } from "./attached";
+
+type Take = (files: FileList | null) => void;
+
+/** Takes files, of which only pictures are wanted, and what is dropped anywhere in the page. */
+export function useGiven(
+  add: (pictures: File[]) => void,
+  mayAttach: boolean,
+  say: (problem: string) => void,
+) {
+  const words = useWords();
+  const take: Take = (files) => {
+    const pictures = [...(files ?? [])].filter((file) => file.type.startsWith("image/"));
+    if (!pictures.length) return say(words.onlyPictures);
+    if (mayAttach) add(pictures);
+    else say(words.noPictures);
+  };
+  return { take, isOver: useDropped(take) };
+}
+
+/** Files from the clipboard; its words go where they always go. */
+export function takePasted(event: ClipboardEvent, take: Take): void {
+  if (!event.clipboardData.files.length) return;
+  event.preventDefault();
+  take(event.clipboardData.files);
+}
+
+export function AttachButton({ take }: { take: Take }) {
+  const words = useWords();
+  return (
+    <label className="quiet button" title={words.attach}>
+      <Icon name="image" />
+      <input
+        type="file"
+        accept="image/*"
+        multiple
+        className="hidden"
+        aria-label={words.attach}
+        onChange={(event) => {
+          take(event.target.files);
+          event.target.value = ""; // the same one may be chosen again
+        }}
+      />
+    </label>
+  );
+}
+
+export function Attachments({ all, remove }: { all: Attached[]; remove: (key: number) => void }) {
+  const words = useWords();
+  if (!all.length) return null;
+  return (
+    <ul className="attached">
+      {all.map((each) => (
+        <li key={each.key} className={each.isLoading ? "loading" : ""}>
+          <img src={each.preview} alt={each.name} />
+          <button
+            type="button"
+            className="quiet small"
+            aria-label={words.removePicture(each.name)}
+            onClick={() => remove(each.key)}
+          >
+            <Icon name="cross" />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** What is dropped anywhere in the page is meant for the message; the browser must not go there instead. */
+function useDropped(take: (files: FileList) => void): boolean {
+  const [isOver, setOver] = useState(false);
+  const latest = useRef(take);
+  latest.current = take;
+  useEffect(() => {
+    const over = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const drop = (event: DragEvent) => {
+      setOver(false);
+      if (!event.dataTransfer?.files.length) return;
+      event.preventDefault();
+      latest.current(event.dataTransfer.files);
+    };
+    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    addEventListener("dragover", over);
+    addEventListener("drop", drop);
+    addEventListener("dragleave", leave);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("drop", drop);
+      removeEventListener("dragleave", leave);
+    };
+  }, []);
+  return isOver;
+}
