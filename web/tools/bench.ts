@@ -6,11 +6,14 @@ import { afterAll, beforeAll, test } from "vitest";
 import { openBrowser, Person, say, state } from "../tests/browser";
 import { ROOT, Server } from "../tests/server";
 
+/** Seconds between two pieces of an answer: the demo's own. */
+const PACE = 0.03;
 let browser: Browser;
 let server: Server;
 
 beforeAll(async () => {
-  [browser, server] = await Promise.all([openBrowser(), Server.start()]);
+  const start = Server.start({ TURNWIRE_AGENT_OPTIONS: JSON.stringify({ demo: { delay: PACE } }) });
+  [browser, server] = await Promise.all([openBrowser(), start]);
   server.python("seed", "long", "10000");
 });
 afterAll(async () => {
@@ -18,8 +21,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Seconds between two pieces of an answer: the demo's own. */
-const PACE = 0.03;
+/** As people have it: what moves is drawn. */
+const MOVING = { reducedMotion: "no-preference" } as const;
 
 function print(name: string, value: string, target: string): void {
   console.log(`${name.padEnd(62)} ${value.padStart(10)}   target ${target}`);
@@ -60,7 +63,7 @@ test("size", () => {
 });
 
 test("deltas", { timeout: 300_000 }, async () => {
-  const person = await Person.enter(browser, server);
+  const person = await Person.enter(browser, server, MOVING);
   const { page } = person;
   page.setDefaultTimeout(120_000);
   await person.quick("hello", PACE);
@@ -78,10 +81,10 @@ test("deltas", { timeout: 300_000 }, async () => {
 });
 
 test("two tabs", { timeout: 300_000 }, async () => {
-  const person = await Person.enter(browser, server);
+  const person = await Person.enter(browser, server, MOVING);
   const id = await person.quick("hello", PACE);
   await state(person.page, "Ready");
-  const other = await Person.enter(browser, server);
+  const other = await Person.enter(browser, server, MOVING);
   await other.page.goto(`${server.url}/c/${id}`);
   await state(other.page, "Ready");
   for (const { page } of [person, other]) {
@@ -133,10 +136,11 @@ function tasksIn(trace: Buffer): number[] {
 }
 
 test("scrolling", { timeout: 300_000 }, async () => {
-  const person = await Person.enter(browser, server);
+  const person = await Person.enter(browser, server, MOVING);
   const { page } = person;
   await page.goto(`${server.url}/c/long`);
-  await page.locator(".row.said", { hasText: "Question 2500" }).waitFor();
+  await state(page, "Ready");
+  await page.locator(".row.turn").last().waitFor();
   await browser.startTracing(page, {
     categories: ["devtools.timeline", "disabled-by-default-devtools.timeline"],
   });
