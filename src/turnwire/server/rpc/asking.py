@@ -12,7 +12,9 @@ from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import commands as c
 from turnwire.engine import Answer
+from turnwire.server.begin import options_for
 from turnwire.server.commands import carry_out
+from turnwire.server.keys import Who
 
 if TYPE_CHECKING:
     from turnwire.server.rpc.connection import RpcConnection
@@ -39,8 +41,8 @@ _NEEDS_CONTROL = {
 }
 
 
-def capabilities(service: Service, agent: str | None) -> r.Capabilities:
-    """What may be asked for; little, of an agent that is not here."""
+def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilities:
+    """What somebody may ask for; little, of an agent that is not here."""
     name = agent or service.usual_agent
     known = service.engine.agents.get(name)
     able = service.engine.capabilities(name)
@@ -50,7 +52,7 @@ def capabilities(service: Service, agent: str | None) -> r.Capabilities:
         if _NEEDS.get(method, "user.message") in able.commands
         and (method not in _NEEDS_CONTROL or _NEEDS_CONTROL[method] in able.controls)
     ]
-    options = known.capabilities.options if known else []
+    options = options_for(known.capabilities, who) if known else []
     return r.Capabilities(name, methods, able.images, able.models, able.permission_modes, options)
 
 

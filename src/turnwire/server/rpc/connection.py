@@ -117,7 +117,7 @@ class RpcConnection(Client):
                 self.answer(call.id, {})
             case m.GetCapabilities(provider=name):
                 agent = name or (self._stay.talk.row.agent if self._stay else None)
-                self.answer(call.id, asking.capabilities(self.service, agent))
+                self.answer(call.id, asking.capabilities(self.service, agent, self.who))
             case m.GetHistory():
                 await self._load(call.id, m.LoadHistory(limit=500))
             case m.LoadHistory() as wish:
@@ -185,7 +185,8 @@ class RpcConnection(Client):
             return await self.service.talk(wish.conversation, self.who)
         options = dict(wish.options)
         if wish.system_prompt is not None:
-            if "system_prompt" not in asking.capabilities(self.service, wish.provider).options:
+            able = asking.capabilities(self.service, wish.provider, self.who)
+            if "system_prompt" not in able.options:
                 raise Refused("NOT_SUPPORTED", "This agent takes no system prompt.")
             options["system_prompt"] = wish.system_prompt
         new = NewConversation(
@@ -227,7 +228,7 @@ class RpcConnection(Client):
             info.first,
             info.head,
             isinstance(hello, f.SessionResumed),
-            asking.capabilities(self.service, stay.talk.row.agent),
+            asking.capabilities(self.service, stay.talk.row.agent, self.who),
             await stay.talk.status(),
             info.limits.max_frame_bytes,
             info.limits.max_queue,
