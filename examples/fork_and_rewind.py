@@ -5,8 +5,9 @@
 
 Claude writes a file and changes it. You rewind: the file is as it was before the second message, and
 the log still tells all of it. Then you fork the conversation behind the first answer, say something
-else there, and go on in both. The exit code is 0 only if the file came back, and each conversation
-has a history of its own; whatever else happens ends with a line that says what it was.
+else there, and go on in both. The exit code is 0 only if the file came back and the log says so, the
+fork begins with the same entries under the same numbers, and each conversation has a history of its
+own; whatever else happens ends with a line that says what it was.
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ async def words(engine: Engine, talk: Talk) -> str:
     return "\n".join(part.payload.text for part in parts if isinstance(part, TextPart))
 
 
+async def numbered(engine: Engine, talk: Talk) -> list[tuple[int, str, object]]:
+    """The log of a conversation."""
+    entries = await engine.store.entries(talk.id)
+    return [(each.sequence, each.entry.role, each.entry.parts) for each in entries]
+
+
 async def play(engine: Engine, work: Path, patience: float) -> tuple[Talk, Talk]:
     """The whole story; returns both conversations."""
     poem = work / "poem.txt"
@@ -78,9 +85,15 @@ async def play(engine: Engine, work: Path, patience: float) -> tuple[Talk, Talk]
     print(f"  {poem.name} was {changed!r}, and is {_content(poem)!r} again.")
     if _content(poem) != before:
         raise SystemExit("The file did not come back.")
+    *_, told = await engine.store.entries(talk.id)
+    if told.entry.meta.get("messageType") != "rewind":
+        raise SystemExit("The log does not say that it was put back.")
+    print(f"  Entry {told.sequence} of the log says so; those before are as they were.")
 
     fork = await talk.fork(first, user="you")
     print(f"You fork the conversation behind entry {first}, and go on in both.")
+    if await numbered(engine, fork) != (await numbered(engine, talk))[:first]:
+        raise SystemExit("The fork does not begin as the other one does.")
     await say(fork, WINTER, patience)
     await say(fork, WHAT, patience)
     await say(talk, WHAT, patience)

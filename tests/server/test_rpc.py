@@ -236,6 +236,7 @@ class Chooser(DemoAgent):
         models=["m-1", "m-2"],
         permission_modes=["default", "plan"],
         options=["delay", "system_prompt"],
+        owner_options=["sandbox"],
         questions_survive=True,
     )
 
@@ -602,6 +603,11 @@ def test_capabilities_are_told_without_a_conversation(tmp_path: Path) -> None:
             told = await client.result("getCapabilities", provider="demo")
             assert (told["models"], told["images"]) == (["m-1", "m-2"], True)
             assert {"setModel", "setPermissionMode"} <= {*told["methods"]}
+            anyones = ["delay", "system_prompt", "max_budget_usd"]
+            assert {*told["options"]} == {*anyones, "sandbox"}
+        async with server.rpc(await server.token_of("ann")) as client:
+            told = await client.result("getCapabilities", provider="demo")
+            assert told["options"] == anyones, "the others are the owner's to choose"
 
     play(tmp_path, scene, agents={"demo": Chooser()})
 

@@ -194,10 +194,8 @@ class RpcConnection(Client):
             return await self.service.talk(wish.conversation, self.who)
         options = dict(wish.options)
         if wish.system_prompt is not None:
-            if (
-                "system_prompt"
-                not in asking.capabilities(self.service, wish.provider, self.who).options
-            ):
+            able = asking.capabilities(self.service, wish.provider, self.who)
+            if "system_prompt" not in able.options:
                 raise Refused("NOT_SUPPORTED", "This agent takes no system prompt.")
             options["system_prompt"] = wish.system_prompt
         new = NewConversation(
