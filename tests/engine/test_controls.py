@@ -13,6 +13,7 @@ from msgspec import structs
 from tests.engine.scripted import ScriptedAgent, ScriptedSession
 from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.core import controls as c
+from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Answer, Engine, Talk
@@ -71,6 +72,30 @@ def test_an_agent_that_dies_while_it_is_asked(tmp_path: Path) -> None:
             result = (await talk.control(c.McpStatus())).ack.result
             assert result == c.McpServers([]), "another one is opened for it"
             assert (await talk.status()).state == "active"
+
+    asyncio.run(scene())
+
+
+def test_what_is_asked_while_an_agent_is_on_its_way_out_is_left_to_the_next(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with asked(tmp_path) as (engine, talk, agent, _):
+            await talk.control(c.McpStatus())
+            [old], gone = agent.live, asyncio.Event()
+            close = old.close
+
+            async def slowly() -> list[EndedProcess]:
+                await gone.wait()
+                return await close()
+
+            old.close = slowly  # type: ignore[method-assign]
+            old._die("It fell.")
+            asking = asyncio.create_task(talk.control(c.McpStatus()))
+            runner = engine._live[talk.id]._runner
+            async with asyncio.timeout(PATIENCE):
+                while not (runner._losses and runner._commands):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                gone.set()
+                assert (await asking).ack.result == c.McpServers([])
 
     asyncio.run(scene())
 

@@ -35,7 +35,8 @@ class AgentRunner:
     """Takes commands without waiting; what comes of them arrives as events, or as a loss.
 
     `heard` gets each batch of events, `lost` the end of the agent where it was not asked for,
-    `answered` what came of each control, exactly once, and `rested` is called when there is no agent any more, and nothing to be done.
+    `answered` what came of each control, exactly once, and `rested` is called when there is no agent
+    any more, and nothing to be done.
     Commands are carried out one after the other, but a stop overtakes everything. Those that come
     between an agent's end and `begin_again` would be about an agent that is gone: they wait, and
     the step that learns of the loss says what becomes of them.
@@ -102,7 +103,8 @@ class AgentRunner:
     def begin_again(self) -> bool:
         """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
 
-        Nor had one whose agent had died while it was idle, before it could say a word of it.
+        Nor had one whose agent had died while it was idle, before it could say a word of it. What
+        is asked beside the talk is not about the one that is gone, and is left to the next.
         """
         self._losses -= 1
         unheard, self._unheard = self._unheard, False
@@ -110,7 +112,10 @@ class AgentRunner:
             isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
             for command in self._commands
         )
-        self._drop()
+        asked = [command for command in self._commands if isinstance(command, e.AskAgent)]
+        self._commands.clear()
+        for command in asked:
+            self.tell(command)
         return unsent
 
     async def close(self) -> list[i.EndedProcess]:

@@ -109,9 +109,13 @@ class StateCheck:
                 self._spoke = None  # an agent is gone: another one may have to begin
             case _ if self._is_a_word(frame):
                 self._changeable.add("tasks")
-                if self._spoke is False and self.running and not self._requests.open:
+                if self._spoke is False and self.running and not self._waits_for_somebody():
                     self._causes.add("spoke")
                 self._spoke = True
+
+    def _waits_for_somebody(self) -> bool:
+        """Also for what was asked before this client came, of which only the state tells."""
+        return bool(self._requests.open or (self._told and self._told.requests))
 
     def _is_a_word(self, frame: f.Frame) -> bool:
         """Whether the agent, or a sub-agent, says something, so that its turn is streaming again."""
