@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from turnwire.core.error_codes import Refused
+from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.core.status import OpenRequest
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
@@ -127,6 +127,15 @@ def test_a_reply_that_does_not_fit_is_refused(
 
 
 # --- writing --------------------------------------------------------------------------------------
+
+
+def test_what_is_not_offered_is_named_as_it_was_called() -> None:
+    refused = Refused("NOT_SUPPORTED", id="1", type="session.set_model")
+    error = r.error_of(refused, "setModel")
+    assert (error.data, error.what_to_do) == ({"method": "setModel"}, r.WHAT_TO_DO["NOT_SUPPORTED"])
+    assert r.error_of(refused).data == {}
+    assert "session." not in "".join(r.WHAT_TO_DO.values())
+    assert {*r.WHAT_TO_DO} <= {*ERRORS}
 
 
 def test_an_error_has_its_code_and_what_to_do() -> None:
