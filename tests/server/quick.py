@@ -10,9 +10,5 @@ def make() -> DemoAgent:
     return DemoAgent(delay=0)
 
 
-def make_flood() -> DemoAgent:
-    return DemoAgent(delay=0, flood=1, flood_seconds=0.4)
-
-
 def make_child() -> ChildAgent:
     return ChildAgent("demo", delay=0)

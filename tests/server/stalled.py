@@ -6,12 +6,12 @@ import asyncio
 import socket
 from urllib.parse import urlsplit
 
-from tests.server.serving import Process, Serving
+from tests.server.serving import Serving
 
 __all__ = ["stalled"]
 
 
-async def stalled(server: Serving | Process, name: str, *, buffer: int = 4096) -> socket.socket:
+async def stalled(server: Serving, name: str, *, buffer: int = 4096) -> socket.socket:
     """It does not read, and so answers no ping. `buffer`: bytes that come in all the same."""
     place = urlsplit(server.url)
     sock = socket.socket()

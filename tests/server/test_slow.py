@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,7 @@ from websockets.asyncio.client import connect
 from tests.own_time import own_time
 from tests.server.clients import PATIENCE, Client
 from tests.server.line import line_to
-from tests.server.serving import Process, process, serving
+from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
 from turnwire.dialects.v2.codec import Encoded, encode
@@ -63,9 +64,6 @@ class Listener(asyncio.Protocol):
         self.read = bytearray()
         self.lost = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = transport
-
     def data_received(self, data: bytes) -> None:
         self.read += data
 
@@ -85,67 +83,49 @@ class Listener(asyncio.Protocol):
         return found
 
 
-async def listening(server: Process, name: str) -> Listener:
+async def listening(server: Serving, name: str) -> Listener:
     sock = await stalled(server, name, buffer=1 << 16)
     _, listener = await asyncio.get_running_loop().create_connection(Listener, sock=sock)
     return listener
 
 
-# Who does not read is given little by the kernel as well, which would take megabytes for them.
-NARROW = """
-import socket
-from turnwire.server import listen
-bind = listen.bind
-def narrow(*given, **how):
-    listener = bind(*given, **how)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-    return listener
-listen.bind = narrow
-"""
-
-
 def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothing(
     tmp_path: Path,
 ) -> None:
-    async def run(server: Process) -> None:
-        name = await server.begin()
-        slow = await stalled(server, name)
-        others = [await listening(server, name) for _ in range(199)]
-        await until(lambda: all(b'"session.state"' in each.read for each in others))
-        async with server.client(name) as speaker:
-            await speaker.say("hello", "m-1")
-            await speaker.end_of(1)
-            await speaker.until("conversation.updated")  # the last that a turn causes
-        await until(lambda: all(b'"conversation.updated"' in each.read[-2_000:] for each in others))
-        codes: list[int] = []
-        async with server.http() as http, asyncio.timeout(PATIENCE):
-            while 4001 not in codes:
-                rows = (
-                    await http.get("/api/audit", params={"conversation": name, "limit": 500})
-                ).json()
-                gone = [row for row in rows["audit"] if row["action"] == "disconnected"]
-                codes = [row["data"]["code"] for row in gone]
-        assert codes.count(4001) == 1
-        assert not any(each.lost for each in others)
-        told = set()
-        for each in others:
-            frames = [msgspec.json.decode(message) for message in each.messages()]
-            assert [f["sequence"] for f in frames] == list(range(1, len(frames) + 1))
-            live = [{**frame, "sequence": 0} for frame in frames[3:]]
-            told.add(hashlib.sha256(msgspec.json.encode(live)).digest())
-        assert len(told) == 1, "everyone has got the same"
-        slow.close()
-        for each in others:
-            each.transport.close()
-        await until(lambda: all(each.lost for each in others))
+    agent = DemoAgent(delay=0, flood=1, flood_seconds=0.4)
 
-    settings = {
-        "TURNWIRE_AGENTS": "tests.server.quick:make_flood",
-        "TURNWIRE_BUFFER_BYTES": "100000",
-        "TURNWIRE_PING_SECONDS": "600",
-    }
-    with process(tmp_path, port=0, first=NARROW, **settings) as server:
-        asyncio.run(run(server))
+    async def run() -> None:
+        async with serving(
+            tmp_path, agents={"demo": agent}, buffer_bytes=100_000, ping_seconds=600
+        ) as server:
+            talk = await server.service.engine.create("demo")
+            sock = await stalled(server, talk.id)
+            hub = server.service.hub
+            await until(lambda: len(hub) == 1)
+            [slow] = hub._connections
+            assert isinstance(slow._wire, WebSocket)
+            line = slow._wire.transport.get_extra_info("socket")
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+            others = [await listening(server, talk.id) for _ in range(199)]
+            await until(lambda: all(b'"session.state"' in each.read for each in others))
+            await talk.send("hello")
+            async with asyncio.timeout(PATIENCE):
+                await slow.gone.wait()
+            assert slow.code == 4001
+            end = b'"conversation.updated"'  # the last that a turn causes
+            await until(lambda: all(end in each.read[-2_000:] for each in others))
+            assert not any(each.lost for each in others)
+            assert len(hub) == 199
+            told = set()
+            for each in others:
+                frames = [msgspec.json.decode(message) for message in each.messages()]
+                assert [f["sequence"] for f in frames] == list(range(1, len(frames) + 1))
+                live = [{**frame, "sequence": 0} for frame in frames[3:]]
+                told.add(hashlib.sha256(msgspec.json.encode(live)).digest())
+            assert len(told) == 1, "everyone has got the same"
+            sock.close()
+
+    asyncio.run(run())
 
 
 def test_who_was_cut_off_comes_back_and_has_everything(tmp_path: Path) -> None:
