@@ -58,7 +58,7 @@ def test_a_flood_ends_and_only_who_does_not_read_is_cut_off(path: Path) -> None:
     """Ten megabytes, which is one a second for ten seconds, as fast as it can be."""
 
     async def scene() -> None:
-        settings = EngineSettings(buffer_bytes=8 << 20)
+        settings = EngineSettings(buffer_bytes=12 << 20)
         async with engine_on(path, settings=settings) as engine:
             talk = await talk_with(engine, flood=1000, flood_seconds=0.01)
             slow = talk.follow()
