@@ -57,6 +57,9 @@ def test_a_server_that_was_switched_off_stays_off_until_it_is_switched_on() -> N
     assert switch("c", enabled=False, code="INVALID_PAYLOAD") == ["a", "b"], "there is no c"
     assert forked(talk.state, "fork", head=0, turns=0).mcp_off == ["a", "b"]
     assert switch("a", enabled=True) == ["b"]
+    asks(talk, c.McpStatus())
+    assert hears(talk, c.McpStatus(), c.McpServers([])).ack == e.Ack(result=c.McpServers([]))
+    assert talk.state.mcp_off == ["b"], "whoever only looks changes nothing"
 
 
 def test_files_that_were_put_back_are_an_entry_outside_of_any_turn() -> None:
