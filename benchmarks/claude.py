@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.measuring import judged
+from benchmarks.measuring import Measures, judged, run
 from turnwire.agents.claude import ClaudeAgent
 from turnwire.agents.claude.session import ClaudeSession
 from turnwire.agents.guard import descendants_of, memory_of, running
@@ -316,21 +316,11 @@ async def memory(folder: Path) -> bool:
     return True
 
 
-MEASURES: dict[str, Callable[[Path], Awaitable[bool]]] = {
+MEASURES: Measures = {
     "latency": latency,
     "cpu": cpu,
     "memory": memory,
 }
-
-
-async def run(names: list[str]) -> int:
-    """Those that were named, or all; 1 if a target is missed."""
-    met = []
-    for name in [name for name in MEASURES if not names or name in names]:
-        print(f"{name}:")
-        with tempfile.TemporaryDirectory() as folder:
-            met.append(await MEASURES[name](Path(folder)))
-    return 0 if all(met) else 1
 
 
 if __name__ == "__main__":
@@ -338,4 +328,4 @@ if __name__ == "__main__":
         with tempfile.TemporaryDirectory() as place:
             asyncio.run(take_turns(sys.argv[1], Path(place)))
     else:
-        sys.exit(asyncio.run(run(sys.argv[1:])))
+        sys.exit(asyncio.run(run(MEASURES, sys.argv[1:])))

@@ -319,6 +319,20 @@ def test_a_turn_that_begins_again_with_another_agent_is_told_so() -> None:
     assert watcher.broken_rules() == []
 
 
+def test_who_comes_later_knows_from_the_state_what_was_asked_before() -> None:
+    world = World(Options())
+    for happens in (World.someone_speaks, World.agent_starts, World.agent_calls_a_question):
+        happens(world)
+    world.agent_wants()
+    state = world.model.state
+    assert [request.kind for request in state.requests] == ["question", "permission"]
+    watcher = world.model.watcher = Watcher(state, cursor=state.head)
+    world.someone_answers()
+    for _ in range(2):
+        world.agent_speaks()  # while the permission is still open
+    assert watcher.broken_rules() == []
+
+
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:
     """Everything that happens, and the end."""
     things = [World.someone_speaks, World.agent_starts, *things]  # nothing comes without these

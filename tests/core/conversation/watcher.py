@@ -19,13 +19,17 @@ _NOW = "2026-01-01T00:00:00.000Z"
 
 
 class Watcher:
-    """A client that is there from the beginning, and comes back when the server does."""
+    """A client that is there from the beginning, and comes back when the server does.
 
-    def __init__(self, state: Conversation) -> None:
+    `cursor`: it comes later, and has everything up to there from somewhere else.
+    """
+
+    def __init__(self, state: Conversation, cursor: int = 0) -> None:
         self._check = SessionCheck()
         self._channel = Channel(state)
         self._kept: list[f.Frame] = []  # all that is replayed, in its order
         self._lines = self._sequence = 0
+        self._cursor = cursor  # the newest number that the client has
         self._connect(state)
 
     def see(self, after: Conversation, effects: e.Effects, *, after_a_restart: bool) -> None:
@@ -69,8 +73,6 @@ class Watcher:
         ):
             self._send(frame)
         self._cursor = state.head
-
-    _cursor = 0  # the newest number that the client has
 
     def _send(self, frame: f.Frame) -> None:
         self._sequence += 1
