@@ -18,6 +18,12 @@ endif
 # which doubles the time of them all. Containers often say that none is to be written.
 unexport PYTHONDONTWRITEBYTECODE
 
+# The tests make thousands of small databases and wait for the disk at every commit. Memory is a file
+# system, too, where there is room for it: the same calls, and a third of the time is gone.
+MEMORY = $(shell { df -Pk /dev/shm | awk 'NR == 2 && $$4 > 4194304 { print "/dev/shm" }'; } 2>/dev/null)
+IN_MEMORY = folder=$$(mktemp -d "$(or $(MEMORY),$${TMPDIR:-/tmp})/turnwire-tests.XXXXXX") && \
+  trap 'rm -rf "$$folder"' EXIT INT TERM && TMPDIR=$$folder
+
 # What needs Node.js is left out where there is none, and says so; in CI that is an error.
 TYPESCRIPT := clients/typescript
 # What the lock files say, and no other: but `npm ci` refuses a lock file that was written where the
@@ -54,17 +60,17 @@ test: .venv/test.stamp ## run the tests and the coverage gate (ARGS="-k foo": on
 ifdef ARGS
 	@$(BIN)/pytest $(ARGS)
 else
-	@$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
+	@$(IN_MEMORY) $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=
 	@$(BIN)/coverage report --fail-under=100 --include='src/turnwire/core/*,src/turnwire/dialects/*'
 	@$(MAKE) --no-print-directory test-typescript test-web
 endif
 
 test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alone
-	@$(call with-node,tests of the TypeScript client,npm test)
+	@$(call with-node,tests of the TypeScript client,$(IN_MEMORY) npm test)
 
 # Needs Chromium besides: CHROMIUM=/path says where it is.
 test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
-	@$(call with-node,tests of the page,npm test,web)
+	@$(call with-node,tests of the page,$(IN_MEMORY) npm test,web)
 
 check: .venv/check.stamp check-typescript check-web ## check format, lint, types and import direction
 	@$(BIN)/ruff format --check .
