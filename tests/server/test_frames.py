@@ -232,6 +232,9 @@ def test_a_refusal_names_the_frame_that_it_answers(tmp_path: Path) -> None:
         error = (await client.answer("m-1"))["payload"]
         assert error["code"] == "INVALID_PAYLOAD"
         assert "`payload.extra` is not known" in error["message"]
+        half = '{"type": "user.message", "client_message_id": "m-2", "payload": {"content": "\\ud83d"}}'
+        await client.send_raw(half)
+        assert (await client.answer("m-2"))["payload"]["code"] == "INVALID_FORMAT"
         await client.leave()
 
     play(tmp_path, scene)

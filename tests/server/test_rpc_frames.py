@@ -41,7 +41,8 @@ SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "5"))
         ({"id": "a", "method": "query", "params": {"prompt": ""}}, "a", "INVALID_PAYLOAD"),
         ({"id": "a", "method": "query", "params": {"prompt": 5}}, "a", "INVALID_PAYLOAD"),
         ({"id": "a", "method": "connect", "params": {"x": 1}}, "a", "INVALID_PAYLOAD"),
-        ('{"id":"a","method":"query","params":{"prompt":"\\ud800"}}', None, "INVALID_FORMAT"),
+        ('{"id":"a","method":"query","params":{"prompt":"\\ud800"}}', "a", "INVALID_FORMAT"),
+        ('{"id":"\\ud800","method":"query","params":{}}', None, "INVALID_FORMAT"),
         ({"id": "srv-7", "result": 1}, "srv-7", "INVALID_QUESTION_ID"),
     ],
 )

@@ -132,6 +132,22 @@ describe("a conversation", () => {
     expect(view.messages[0]?.blocks[0]).toMatchObject({ type: "text", text: words });
   });
 
+  test("refuses words that the server would cut off, from the first moment on, and goes on", async () => {
+    const conversation = await begin();
+    const tooMuch = { code: "PAYLOAD_TOO_LARGE", data: { max_frame_bytes: 1 << 20 } };
+    const first = conversation.send("漢".repeat(2_000_000)); // nobody is connected yet
+    await expect(first).rejects.toMatchObject(tooMuch);
+    await expect(conversation.send("x".repeat(1 << 20))).rejects.toMatchObject(tooMuch);
+    await say(conversation, "hello");
+    expect(conversation.snapshot.unanswered).toEqual([]);
+  });
+
+  test("takes an emoji that was cut in the middle for what it is: no character", async () => {
+    const conversation = await begin();
+    const view = await say(conversation, "half \ud83d, whole 😀, spelled \\ud83d");
+    expect(view.messages[0]?.blocks[0]).toMatchObject({ text: "half \ufffd, whole 😀, spelled \\ud83d" });
+  });
+
   test("may begin with its newest entries only", async () => {
     const conversation = await begin();
     await say(conversation, "hello");

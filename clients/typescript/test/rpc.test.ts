@@ -131,7 +131,10 @@ describe("other methods", () => {
     await expect(session.call("loadHistory", { limit: "x" as never })).rejects.toMatchObject({
       code: "INVALID_PAYLOAD",
     });
-    await session.query("hello again").result();
+    const tooMuch = { code: "PAYLOAD_TOO_LARGE", data: { max_frame_bytes: 1 << 20 } };
+    await expect(session.query("x".repeat(5_000_000)).accepted).rejects.toMatchObject(tooMuch);
+    await session.query("hello again, half \ud83d").result();
+    expect(JSON.stringify(session.view())).toContain("half \ufffd");
   });
 
   test("a conversation that there is not is told, and not tried again", async () => {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,10 +31,19 @@ _TOO_OFTEN = 20  # frames in a row that make no sense, or come too fast, until t
 _decode = msgspec.json.Decoder().decode
 
 
+def _read_at_all(text: str) -> Any:
+    """JSON, also with half a character in it: what is cut in the middle of an emoji has one."""
+    try:
+        return _decode(text)
+    except ValueError:
+        return json.loads(text)
+
+
 class Client:
     """From the first frame to the last. Whoever speaks a language says here what its words are."""
 
     conversation_id: str | None = None
+    id_name: str  # how the id of a frame is called
 
     def __init__(
         self,
@@ -82,10 +93,6 @@ class Client:
         """A sign of life."""
         raise NotImplementedError
 
-    def id_in(self, text: str | None) -> dict[str, Any]:
-        """The id of a frame that is not looked at any closer, under the name it has in a refusal."""
-        raise NotImplementedError
-
     # --- frames -----------------------------------------------------------------------------------
 
     async def run(self, receive: Any) -> None:
@@ -122,21 +129,31 @@ class Client:
         wait = self._bucket.take(self._loop.time())
         if wait:
             self._hasty += 1
-            raise Refused("RATE_LIMITED", retry_after=round(wait + 0.05, 1), **self.id_in(text))
+            raise Refused("RATE_LIMITED", retry_after=round(wait + 0.05, 1), **self._id_in(text))
         self._hasty = 0
         if text is None:
             raise Refused("INVALID_FORMAT", "A frame is a text message, not a binary one.")
         most = self.settings.max_frame_bytes
         if len(text) > most or len(text) * 4 > most < len(text.encode(errors="replace")):
-            raise Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=most, **self.id_in(text))
+            raise Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=most, **self._id_in(text))
         try:
             value = _decode(text)
         except (ValueError, RecursionError) as error:
-            raise Refused("INVALID_FORMAT", f"The frame is not JSON: {error}") from None
+            said = f"The frame is not JSON: {error}"
+            raise Refused("INVALID_FORMAT", said, **self._id_in(text)) from None
         if is_too_deep(text, value, self.settings.max_depth):
             said = f"No more than {self.settings.max_depth} objects and lists in one another."
-            raise Refused("INVALID_PAYLOAD", said, **self.id_in(text))
+            raise Refused("INVALID_PAYLOAD", said, **self._id_in(text))
         return value
+
+    def _id_in(self, text: str | None) -> dict[str, Any]:
+        """The id of a frame that is not looked at any closer, so that whoever waits for it is told."""
+        own_id = None
+        with suppress(ValueError, RecursionError):
+            value = _read_at_all(text or "")
+            found = value.get(self.id_name) if isinstance(value, dict) else None
+            own_id = found if isinstance(found, str) and found.encode() else None
+        return {self.id_name: own_id}
 
     def _refuse(self, refused: Refused) -> None:
         self.outlet.put(self.error(refused))

@@ -6,9 +6,6 @@ import logging
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct
-
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
@@ -32,17 +29,11 @@ __all__ = ["Connection"]
 _log = logging.getLogger("turnwire")
 
 
-class _OnlyId(Struct):
-    client_message_id: str | None = None
-
-
-_read_id = msgspec.json.Decoder(_OnlyId).decode
-
-
 class Connection(Client):
     """One conversation, from a place in its log on."""
 
     conversation_id: str
+    id_name = "client_message_id"
 
     def __init__(
         self, service: Service, talk: Talk, place: Place, who: Who, send: Send, wire: Wire | None
@@ -125,13 +116,6 @@ class Connection(Client):
     def heartbeat(self) -> Sent:
         """A sign of life."""
         return self._beat(None)
-
-    def id_in(self, text: str | None) -> dict[str, Any]:
-        """The id of a frame that is not looked at any closer."""
-        try:
-            return {"client_message_id": _read_id(text).client_message_id if text else None}
-        except (ValueError, RecursionError):
-            return {"client_message_id": None}
 
     def _beat(self, client_message_id: str | None) -> Sent:
         name, now = self._here()

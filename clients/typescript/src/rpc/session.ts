@@ -19,6 +19,7 @@ import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, type Json, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
+import { tooLarge, written } from "../line/outgoing.js";
 import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { defined } from "../view/defined.js";
@@ -147,11 +148,19 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     this.#count += 1;
     const id = `${this.#count}`;
     this.waiting.set(id, call);
-    if (this.connection === "connected") this.#sendCall(id, call);
+    if (this.connection !== "connected") return;
+    const refused = this.#send({ id, method: call.method, params: call.params });
+    if (!refused) return;
+    this.waiting.delete(id);
+    call.refuse(refused);
   }
 
-  #sendCall(id: string, { method, params }: Pick<Call, "method" | "params">): void {
-    this.line.send(JSON.stringify({ id, method, params }));
+  /** Before `connect` is answered nobody knows what the server takes at once. */
+  #send(frame: object): Refused | undefined {
+    const raw = written(frame);
+    const refused = tooLarge(raw, this.#connected?.max_frame_bytes);
+    if (!refused) this.line.send(raw);
+    return refused;
   }
 
   #reply(requestId: string, result: object): Promise<void> {
@@ -163,8 +172,12 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
     });
   }
 
-  #sendReply({ callId, reply }: Asked): void {
-    if (callId && reply) this.line.send(JSON.stringify({ id: callId, result: reply.result }));
+  #sendReply(asked: Asked): void {
+    const { callId, reply } = asked;
+    const refused = callId && reply && this.#send({ id: callId, result: reply.result });
+    if (!refused) return;
+    delete asked.reply; // another answer may follow
+    reply.refuse(refused);
   }
 
   // --- the line -----------------------------------------------------------------------------------------
@@ -176,7 +189,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
   protected begin(): void {
     this.#count += 1;
     this.#connectId = `${this.#count}`;
-    this.#sendCall(this.#connectId, { method: "connect", params: this.#place() });
+    this.#send({ id: this.#connectId, method: "connect", params: this.#place() });
   }
 
   /** A new conversation is begun once; after that it is come back to, to see the same as before. */

@@ -20,6 +20,7 @@ import type { Http } from "../http.js";
 import { newId } from "../ids.js";
 import { integer, object } from "../lenient.js";
 import type { Opening } from "../line/line.js";
+import { tooLarge, written } from "../line/outgoing.js";
 import { type OpenTalks, Talk, type TalkSnapshot, type Waiting } from "../line/talk.js";
 import type { Transport } from "../line/transport.js";
 import { sameOr } from "../view/sharing.js";
@@ -166,12 +167,21 @@ export class Conversation extends Talk<Snapshot, Sent> {
     if (this.closedBy) return Promise.reject(this.closedBy);
     this.connect();
     const frame = { type, client_message_id: clientMessageId, payload } as ClientFrame;
-    const raw = JSON.stringify(frame);
     return new Promise((accept, refuse) => {
-      this.waiting.set(clientMessageId, { frame, raw, accept, refuse });
-      this.line.send(raw);
+      const asked = { frame, raw: written(frame), accept, refuse };
+      this.waiting.set(clientMessageId, asked);
+      this.#put(asked);
       this.changed();
     });
+  }
+
+  /** What the server takes at once it says first, on every connection; then all that waits is sent. */
+  #put({ frame, raw, refuse }: Sent): void {
+    if (this.connection !== "catching_up" && this.connection !== "connected") return;
+    const refused = tooLarge(raw, this.#info?.limits.max_frame_bytes);
+    if (!refused) return this.line.send(raw);
+    this.#taken(frame.client_message_id);
+    refuse(refused);
   }
 
   // --- the line -----------------------------------------------------------------------------------------
@@ -185,7 +195,6 @@ export class Conversation extends Talk<Snapshot, Sent> {
 
   protected begin(): void {
     this.#sequence = 0;
-    for (const { raw } of this.waiting.values()) this.line.send(raw);
   }
 
   protected beat(): void {
@@ -212,6 +221,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
         this.connection = "catching_up";
         this.note(undefined);
         this.line.expectEvery(frame.payload.limits.heartbeat_seconds);
+        for (const asked of [...this.waiting.values()]) this.#put(asked);
         return;
       case "session.state":
         this.connection = "connected";
@@ -230,7 +240,7 @@ export class Conversation extends Talk<Snapshot, Sent> {
     }
   }
 
-  #taken(clientMessageId: string | undefined): Sent | undefined {
+  #taken(clientMessageId: string | null | undefined): Sent | undefined {
     const asked = this.waiting.get(clientMessageId ?? "");
     this.waiting.delete(clientMessageId ?? "");
     return asked;

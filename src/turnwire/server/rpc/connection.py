@@ -7,9 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import Struct
-
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
@@ -38,13 +35,6 @@ _log = logging.getLogger("turnwire")
 _HEARTBEAT = r.write(r.Heartbeat())
 
 
-class _OnlyId(Struct):
-    id: str | None = None
-
-
-_read_id = msgspec.json.Decoder(_OnlyId).decode
-
-
 def rpc_error(refused: Refused, method: str | None = None) -> Written:
     """A refusal, as the answer to the call that it is about, if it is about one."""
     return Written(r.write(r.Answer(refused.data.get("id"), None, r.error_of(refused, method))))
@@ -54,6 +44,7 @@ class RpcConnection(Client):
     """Any number of conversations, one after the other."""
 
     outlet: RpcOutlet
+    id_name = "id"
 
     def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
         super().__init__(service, who, send, wire, RpcOutlet)
@@ -269,10 +260,3 @@ class RpcConnection(Client):
     def heartbeat(self) -> Sent:
         """A sign of life."""
         return Written(_HEARTBEAT)
-
-    def id_in(self, text: str | None) -> dict[str, Any]:
-        """The id of a frame that is not looked at any closer."""
-        try:
-            return {"id": _read_id(text).id if text else None}
-        except (ValueError, RecursionError):
-            return {"id": None}
