@@ -15,7 +15,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, SlowReader
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.engine import EngineSettings
+from turnwire.engine.settings import EngineSettings
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore

@@ -12,13 +12,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.budget import BudgetPeriod, UserBudget, period_of
-from turnwire.core.conversation.state import Conversation, Options, Turn, status_of
+from turnwire.core.conversation.budget import UserBudget, period_of
+from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
@@ -28,23 +27,22 @@ from turnwire.engine.asks import Answer, Ask
 from turnwire.engine.channel import Channel, FollowAgain, Sent, Spoken, Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
+from turnwire.engine.conversations import Conversations
 from turnwire.engine.elsewhere import Elsewhere, catch_up
 from turnwire.engine.follow import Place, follow, open_at
-from turnwire.engine.forking import check_place, fork_of
+from turnwire.engine.known_agents import KnownAgents
 from turnwire.engine.live import Live
 from turnwire.engine.owners import has_died, owner_name
 from turnwire.engine.replays import Replays
 from turnwire.engine.seen import as_it_is
+from turnwire.engine.settings import EngineSettings
 from turnwire.engine.talk import Talk
-from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import (
     Agent,
     AgentCapabilities,
     Bus,
-    ChecksOptions,
     Claim,
     Clock,
-    Conflict,
     ConversationRow,
     Damaged,
     NewConversation,
@@ -59,24 +57,7 @@ __all__ = ["Engine", "EngineSettings"]
 _log = logging.getLogger("turnwire")
 _STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 
-_COMMANDS = ["user.message", "user.input_response", "user.permission_response", "user.interrupt"]
-_COMMANDS += ["user.queue", "session.heartbeat"]
 _TOGETHER = 100  # conversations that are looked after at once, when an engine starts
-
-
-class EngineSettings(Struct, frozen=True):
-    """How an engine behaves where there is a choice."""
-
-    options: Options = Options()  # of new conversations
-    agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
-    lease: float = 10.0  # seconds until another process may take a conversation over
-    recheck: float = 2.0  # seconds between looks at what another process may have written
-    buffer: int = 10_000  # frames that may wait for a slow follower
-    buffer_bytes: int = 16 << 20  # about how many bytes they may have
-    max_frame_bytes: int = 1 << 20
-    heartbeat_seconds: int = 15
-    budget_usd_per_user: float | None = None  # of all their conversations; none: without a limit
-    budget_period: BudgetPeriod = "month"  # in which it may be spent, in UTC
 
 
 class _Door:
@@ -112,6 +93,8 @@ class Engine:
         self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
         self.owner = owner_name(self.new_id()[:8])
+        self._agents = KnownAgents(agents)
+        self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
         self._replays = Replays(store, self.clock)
         self._live: dict[str, Live] = {}
         self._channels: dict[str, Channel] = {}
@@ -209,64 +192,23 @@ class Engine:
         native_session_id: str | None = None,
     ) -> Talk:
         """A new conversation with one of the agents. Raises Refused, also if its id is taken."""
-        name = conversation_id or self.new_id()
-        known = self._agent(agent)
-        now = iso(self.clock.now())
-        chosen = rules or self.settings.options
-        if not isinstance(chosen, Options):
-            raise Refused("INVALID_PAYLOAD", "`rules` are no Options.")
-        if model is not None:
-            check_model(known.capabilities, model)
-        if permission_mode is not None:
-            check_mode(known.capabilities, permission_mode)
-        own: Any = {} if options is None else options
-        if isinstance(known, ChecksOptions):
-            own = known.check_options(own)
-        own = dict(own) if isinstance(own, Mapping) else own
-        limit = own.pop("max_budget_usd", None) if isinstance(own, dict) else None
-        kept = msgspec.structs.replace(
-            chosen,
-            questions_survive=known.capabilities.questions_survive,
-            max_budget_usd=chosen.max_budget_usd if limit is None else limit,
+        wish = NewConversation(
+            conversation_id or self.new_id(),
+            agent,
+            iso(self.clock.now()),
+            user,
+            title,
+            cwd,
+            model,
+            permission_mode,
+            native_session_id=native_session_id,
         )
-        state = Conversation(
-            name,
-            kept,
-            title=title,
-            title_by=None if title is None else "person",
-            model=model,
-            permission_mode=permission_mode,
-        )
-        new = valid(
-            NewConversation(
-                name,
-                agent,
-                now,
-                user,
-                title,
-                cwd,
-                model,
-                permission_mode,
-                own,
-                state,
-                native_session_id=native_session_id,
-            )
-        )
-        reach(CrashPoint.CREATES)
-        try:
-            row = await self.store.create(new)
-        except Conflict as taken:
-            why = f"{taken.message} Open that one, or choose another id."
-            raise Refused("INVALID_PAYLOAD", why, conversation_id=name) from None
-        reach(CrashPoint.CREATED)
+        row = await self._conversations.begin(wish, options, rules or self.settings.options)
         return Talk(self, row)
 
     async def open(self, conversation_id: str) -> Talk:
         """A conversation that exists. Raises Refused with CONVERSATION_NOT_FOUND."""
-        row = await self.store.conversation(conversation_id)
-        if row is None:
-            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
-        return Talk(self, row)
+        return Talk(self, await self._conversations.find(conversation_id))
 
     async def fork(
         self,
@@ -282,20 +224,10 @@ class Engine:
         None: as far as it is whole. Raises Refused: NOT_A_FORK_POINT names the nearest places where
         it is, NOT_SUPPORTED says that the agent cannot begin in the middle.
         """
-        row = (await self.open(conversation_id)).row
-        if not self._agent(row.agent).capabilities.forks:
-            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} cannot fork a conversation.")
-        place = await self.store.fork_place(conversation_id, at_sequence)
-        check_place(place, conversation_id)
-        name = new_conversation_id or self.new_id()
-        new = valid(fork_of(row, place, name, title=title, now=iso(self.clock.now())))
-        reach(CrashPoint.CREATES)
-        try:
-            made = await self.store.fork(new, by=user)
-        except Conflict as taken:
-            raise Refused("INVALID_PAYLOAD", taken.message, conversation_id=name) from None
-        reach(CrashPoint.CREATED)
-        return Talk(self, made)
+        row = await self._conversations.fork(
+            conversation_id, at_sequence, new_conversation_id, title=title, user=user
+        )
+        return Talk(self, row)
 
     async def end(self, conversation_id: str) -> None:
         """End what runs in a conversation, as if the server stopped; it can be woken again."""
@@ -306,37 +238,21 @@ class Engine:
     async def remove(self, conversation_id: str, *, by: str | None = None) -> None:
         """End what runs in it, and delete it. Raises Refused with CONVERSATION_NOT_FOUND."""
         await self.end(conversation_id)
-        await self.store.delete(conversation_id, at=iso(self.clock.now()), by=by)
+        await self._conversations.delete(conversation_id, by=by)
 
-    def _agent(self, name: str) -> Agent:
-        agent = self.agents.get(name)
-        if agent is None:
-            known = ", ".join(sorted(self.agents)) or "none"
-            raise Refused("AGENT_UNAVAILABLE", f"There is no agent {name!r}; there is: {known}.")
-        try:
-            why = agent.unavailable()
-        except Exception as failure:  # whoever wrote the agent is told, and nobody else is hurt
-            _log.exception("the agent %s cannot say whether it can be used", name)
-            said = f"The agent {name} failed when it was asked whether it can be used: {failure!r}"
-            raise Refused("AGENT_ERROR", said) from failure
-        if why is not None:
-            raise Refused("AGENT_UNAVAILABLE", why)
-        return agent
+    # --- agents -------------------------------------------------------------------------------
 
     def unavailable(self, name: str) -> str | None:
         """Why an agent cannot be used now, and what to do about it."""
-        try:
-            self._agent(name)
-        except Refused as refused:
-            return refused.message
-        return None
+        return self._agents.unavailable(name)
 
     def check_able(self, row: ConversationRow, command: str) -> AgentCapabilities:
         """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
-        able = self._agent(row.agent).capabilities
-        if command not in able.commands:
-            raise Refused("NOT_SUPPORTED", f"The agent {row.agent} has no {command}.")
-        return able
+        return self._agents.check_able(row.agent, command)
+
+    def capabilities(self, name: str) -> p.Capabilities:
+        """What can be asked of this agent; little, if it is not here."""
+        return self._agents.capabilities(name)
 
     # --- what is alive ------------------------------------------------------------------------
 
@@ -375,7 +291,7 @@ class Engine:
             await catch_up(channel, self.store, row, iso(self.clock.now()))
         try:
             self._check_running()
-            agent = self._agent(row.agent)
+            agent = self._agents.usable(row.agent)
         except Refused:
             await self._release(claim)  # whoever has the agent need not wait
             raise
@@ -587,20 +503,6 @@ class Engine:
             connection_id, client_id, self.store.epoch, first, head, offered, limits
         )
 
-    def capabilities(self, name: str) -> p.Capabilities:
-        """What can be asked of this agent; little, if it is not here."""
-        agent = self.agents.get(name)
-        able = agent.capabilities if agent else AgentCapabilities()
-        return p.Capabilities(
-            name,
-            [*_COMMANDS, *able.commands],
-            able.images,
-            able.models,
-            able.permission_modes,
-            able.controls,
-            able.forks,
-        )
-
     async def _read(self, conversation_id: str) -> ConversationRow:
         """A conversation as it is in the log that is there."""
         epoch, row = None, None
@@ -672,7 +574,7 @@ class Engine:
         live = self._live.get(conversation_id)
         if live is not None:
             return status_of(live.state)
-        row = (await self.open(conversation_id)).row
+        row = await self._conversations.find(conversation_id)
         return status_of(as_it_is(row, self.clock.now()))
 
     def running_turn(self, conversation_id: str) -> Turn | None:
