@@ -21,8 +21,9 @@ from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
 from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
+from turnwire.agents.claude.program import Forgotten
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
-from turnwire.agents.claude.session import ClaudeSession, Forgotten
+from turnwire.agents.claude.session import ClaudeSession
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.crash_points import CrashPoint, reach
