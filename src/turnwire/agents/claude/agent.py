@@ -121,7 +121,7 @@ class ClaudeAgent:
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the program, or resume what another one did."""
         # It takes a second or two, once; meanwhile others go on.
-        sdk, *_ = [await asyncio.to_thread(import_module, name) for name in _FOR_SESSIONS]
+        sdk, *_ = await asyncio.to_thread(lambda: [import_module(each) for each in _FOR_SESSIONS])
         from turnwire.agents.claude.program import Forgotten
 
         cli = find_cli(self._cli_path)
