@@ -23,8 +23,9 @@ from turnwire.core.blocks import (
 from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import Message, MessageDelta
+from turnwire.core.message import Message
 from turnwire.core.message_codec import decode_delta, decode_message, encode
+from turnwire.core.message_deltas import MessageDelta
 from turnwire.core.usage import Usage
 
 RUN = "conv:1"

@@ -43,6 +43,7 @@ VOCABULARIES = {
     "turnwire.core.usage": "docs/protocol/events.md",
     "turnwire.core.ui": "docs/protocol/ui.md",
     "turnwire.core.message": "docs/protocol/messages.md",
+    "turnwire.core.message_deltas": "docs/protocol/messages.md",
     "turnwire.core.assembler": "docs/protocol/messages.md",
     "turnwire.core.blobs": "docs/protocol/messages.md",
     "turnwire.dialects.rpc.frames": "docs/protocol/rpc.md",

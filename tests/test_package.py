@@ -11,10 +11,13 @@ import zipfile
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import turnwire
+import turnwire.engine
+import turnwire.server
 from turnwire.cli.inspect import summarize
 from turnwire.cli.recording import open_recording
 from turnwire.cli.validate import check_recording
@@ -22,20 +25,29 @@ from turnwire.cli.validate import check_recording
 ROOT = Path(__file__).parent.parent
 
 
-def test_every_public_name_can_be_had() -> None:
-    assert sorted(turnwire.__all__) == turnwire.__all__
-    for name in turnwire.__all__:
-        assert getattr(turnwire, name) is not None
-        assert name in dir(turnwire)
+# Those whose names are fetched when they are asked for.
+LAZY = [turnwire, turnwire.engine, turnwire.server]
 
 
-def test_names_are_the_same_as_in_their_rooms() -> None:
-    for name, home in turnwire._HOME.items():
-        assert getattr(turnwire, name) is getattr(import_module(home), name)
+@pytest.fixture(params=LAZY, ids=lambda package: str(package.__name__))
+def package(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
-def test_type_checkers_see_what_programs_get() -> None:
-    tree = ast.parse((ROOT / "src" / "turnwire" / "__init__.py").read_text())
+def test_every_public_name_can_be_had(package: Any) -> None:
+    assert sorted(package.__all__) == package.__all__
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
+
+
+def test_names_are_the_same_as_in_their_rooms(package: Any) -> None:
+    for name, home in package._HOME.items():
+        assert getattr(package, name) is getattr(import_module(home), name)
+
+
+def test_type_checkers_see_what_programs_get(package: Any) -> None:
+    tree = ast.parse(Path(package.__file__).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
     seen = {
         alias.name: node.module
@@ -43,19 +55,34 @@ def test_type_checkers_see_what_programs_get() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == turnwire._HOME
-    assert {*seen, "__version__"} == set(turnwire.__all__)
+    assert seen == package._HOME
+    assert {*seen} == {*package.__all__} - {"__version__"}
 
 
-def test_a_name_that_is_not_there() -> None:
+def test_a_name_that_is_not_there(package: Any) -> None:
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
-        _ = turnwire.Nothing  # type: ignore[attr-defined]
+        _ = package.Nothing
+
+
+def imported_by(code: str) -> set[str]:
+    shown = f"{code}\nimport sys; print(*(m for m in sys.modules if m.startswith('turnwire')))"
+    run = subprocess.run([sys.executable, "-c", shown], capture_output=True, check=True)
+    return set(run.stdout.decode().split())
 
 
 def test_importing_it_imports_no_room() -> None:
-    code = "import turnwire, sys; print(*(m for m in sys.modules if m.startswith('turnwire')))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert run.stdout.split() == [b"turnwire"]
+    assert imported_by("import turnwire") == {"turnwire", "turnwire.lazy"}
+
+
+def test_who_looks_where_a_server_is_needs_no_server() -> None:
+    imported = imported_by("import turnwire.server.place, turnwire.engine.owners")
+    assert not imported & {"turnwire.server.app", "turnwire.engine.engine"}
+
+
+def test_an_agent_needs_no_session_before_it_is_opened() -> None:
+    imported = imported_by("from turnwire.agents import registry; registry.chosen([], 'demo')")
+    assert "turnwire.agents.claude.agent" in imported
+    assert not imported & {"turnwire.agents.claude.session", "turnwire.dialects.claude"}
 
 
 def test_the_version_is_the_projects() -> None:

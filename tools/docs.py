@@ -259,7 +259,7 @@ class Vocabulary:
         )
         if not heirs:
             return ""
-        if sum(tagged.values()) * 2 < len(tagged):
+        if field is None or sum(tagged.values()) * 2 < len(tagged):
             return f"Carried by {heirs}."
         return f"Carried by every type here with a `{field}`{others and f', but {others}'}."
 

@@ -14,8 +14,9 @@ The rooms of the house, each importing only the ones below it:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from turnwire.lazy import fetcher
 
 # Where each public name lives. It is fetched when it is first asked for, so that `turnwire --help`
 # and programs that need one room do not pay for the whole house.
@@ -59,13 +60,7 @@ _HOME = {
 
 
 if not TYPE_CHECKING:  # or every misspelt name would pass for Any
-
-    def __getattr__(name: str) -> Any:
-        home = _HOME.get(name)
-        if home is None:
-            raise AttributeError(f"module 'turnwire' has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(home), name)
-        return value
+    __getattr__ = fetcher(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

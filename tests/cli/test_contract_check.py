@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from turnwire.cli.contract_check import CONTRACT_RULES, ContractCheck
-from turnwire.core.message import StartDelta, StartDeltaPayload
+from turnwire.core.message_deltas import StartDelta, StartDeltaPayload
 from turnwire.dialects import claude
 
 Frame = dict[str, Any]

@@ -22,7 +22,6 @@ from turnwire.core.assembler import (
 )
 from turnwire.core.message import (
     Message,
-    MessageDelta,
     MessagePart,
     Role,
     ToolCallPart,
@@ -31,6 +30,7 @@ from turnwire.core.message import (
     ToolResultPayload,
 )
 from turnwire.core.message_codec import decode_delta, decode_message
+from turnwire.core.message_deltas import MessageDelta
 
 START = ("start", {"modelId": "claude-x", "requestId": "req_1"})
 DONE = ("done", {"finishReason": "end_turn"})

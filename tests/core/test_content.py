@@ -20,7 +20,8 @@ from turnwire.core.content import (
     content_of,
     parts_of,
 )
-from turnwire.core.message import BlobRef, KeptBlock, Message, contents
+from turnwire.core.grouping import contents
+from turnwire.core.message import BlobRef, KeptBlock, Message
 from turnwire.core.message_codec import decode_message, encode
 
 REF = BlobRef("b-1", "image/png", 70_000)

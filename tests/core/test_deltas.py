@@ -48,16 +48,9 @@ from turnwire.core.blocks import (
 from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import entry_of
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import (
-    DoneDelta,
-    ErrorDelta,
-    KeptBlock,
-    MessageDelta,
-    StartDelta,
-    contents,
-    group,
-    known_meta,
-)
+from turnwire.core.grouping import contents, group
+from turnwire.core.message import KeptBlock, known_meta
+from turnwire.core.message_deltas import DoneDelta, ErrorDelta, MessageDelta, StartDelta
 from turnwire.core.usage import Usage
 
 

@@ -48,7 +48,7 @@ from turnwire.core.blocks import (
 )
 from turnwire.core.entries import event_entry
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import contents, group
+from turnwire.core.grouping import contents, group
 from turnwire.core.parts import part_of
 from turnwire.core.usage import Usage
 

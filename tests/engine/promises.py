@@ -16,13 +16,7 @@ from tests.engine.clients import Client
 from tests.engine.world import World
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
-from turnwire.core.message import (
-    Message,
-    TextPart,
-    ToolCallPart,
-    ToolResultPart,
-    known_meta,
-)
+from turnwire.core.message import Message, TextPart, ToolCallPart, ToolResultPart, known_meta
 from turnwire.ports import StoredEntry, StoredTurn
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.fsck import check as check_file

@@ -90,7 +90,7 @@ def test_what_is_asked_while_an_agent_is_on_its_way_out_is_left_to_the_next(tmp_
             old.close = slowly  # type: ignore[method-assign]
             old._die("It fell.")
             asking = asyncio.create_task(talk.control(c.McpStatus()))
-            runner = engine._live[talk.id]._runner
+            runner = engine.alive[talk.id]._runner
             async with asyncio.timeout(PATIENCE):
                 while not (runner._losses and runner._commands):  # noqa: ASYNC110
                     await asyncio.sleep(0)

@@ -92,7 +92,9 @@ def test_a_follower_that_was_cut_off_comes_again_and_misses_nothing(path: Path) 
             talk = await talk_with(engine)
             client = Client()
             async with Watcher(talk) as seen:
-                engine.settings = EngineSettings(buffer=4)  # of those who come from now on
+                engine._following.settings = EngineSettings(
+                    buffer=4
+                )  # of those who come from now on
                 for prompt in ("think tool plan", "long", "subagent"):
                     if not client.is_there:
                         client.come(talk)

@@ -15,7 +15,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, SlowReader
 from turnwire.engine.clock import SystemClock
-from turnwire.engine.engine import EngineSettings
+from turnwire.engine.settings import EngineSettings
 from turnwire.errors import TurnwireError
 from turnwire.ports import Owned
 from turnwire.stores.sqlite import SqliteStore
@@ -100,7 +100,7 @@ def test_nobody_left_stops_the_turn_after_the_grace(path: Path) -> None:
                 await talk.send("long")
                 await seen.until(f.AssistantChunk)
             await asyncio.sleep(0)
-            live = engine._live[talk.id]
+            live = engine.alive[talk.id]
             await live.settle()
             clock.forward(31)
             await live.settle()
@@ -123,7 +123,7 @@ def test_who_comes_back_in_time_stops_nothing(path: Path) -> None:
             async with Watcher(talk):
                 await talk.send("hello")
                 (await agent.opened()).begins()
-            live = engine._live[talk.id]
+            live = engine.alive[talk.id]
             await live.settle()
             clock.forward(29)
             async with Watcher(talk):
@@ -150,7 +150,7 @@ def test_who_comes_back_in_the_moment_in_which_the_grace_ends_stops_nothing(path
             async with Watcher(talk):
                 await talk.send("hello")
                 (await agent.opened()).begins()
-            live = engine._live[talk.id]
+            live = engine.alive[talk.id]
             await live.settle()
             following = talk.follow()
             coming = asyncio.ensure_future(anext(following))
@@ -176,7 +176,7 @@ def test_who_waits_to_be_told_the_state_is_there_already(path: Path) -> None:
             session = await agent.opened()
             session.begins()
             session.speaks("some words", finishes=False)
-            live = engine._live[talk.id]
+            live = engine.alive[talk.id]
             async for frame in first:  # until the agent is heard
                 if isinstance(frame, f.AssistantChunk):
                     break

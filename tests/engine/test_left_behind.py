@@ -73,8 +73,8 @@ def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
         await store.close()
         later = NOW + LEASE + 1
         async with engine_on(path, clock=ManualClock(later), agent=DemoAgent(delay=0)) as engine:
-            assert not engine._live
-            await asyncio.gather(*engine._releasing)
+            assert not engine.alive
+            await engine._errands.done()
             assert await engine.store.abandoned(now=later + 9 * LEASE) == []
 
     asyncio.run(scene())

@@ -98,7 +98,7 @@ def test_an_agent_that_does_not_take_a_stop_is_ended_and_forgotten(
                 await seen.state("interrupted")
             clock.forward(31)
             async with asyncio.timeout(PATIENCE):
-                while engine._live:  # noqa: ASYNC110  # it goes within a few rounds of the loop
+                while engine.alive:  # noqa: ASYNC110  # it goes within a few rounds of the loop
                     await asyncio.sleep(0)
 
     asyncio.run(scene())

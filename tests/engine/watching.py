@@ -15,7 +15,7 @@ from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.codec import encode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.engine import Engine, Talk
-from turnwire.engine.engine import EngineSettings
+from turnwire.engine.settings import EngineSettings
 from turnwire.ports import Agent, Clock
 from turnwire.stores.sqlite import SqliteStore
 

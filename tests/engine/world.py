@@ -128,9 +128,9 @@ class World:
 
     def _busy(self) -> set[asyncio.Task[Any]]:
         busy: set[asyncio.Task[Any]] = {a.task for a in self.asked if not a.task.done()}
-        busy |= self.engine._releasing
+        busy |= self.engine._errands.under_way
         unheard = False
-        for live in self.engine._live.values():
+        for live in self.engine.alive.values():
             runner = live._runner
             opening = runner._worker if not self.agent.opening else None
             busy |= {task for task in (live._task, opening, *runner._side_tasks) if task}
@@ -149,7 +149,7 @@ class World:
         if not status.running or self.agent.opening:
             return
         assert there, "nothing runs without a live agent"
-        turn = self.engine._live["talk"].state.turn
+        turn = self.engine.alive["talk"].state.turn
         assert turn is not None
         works = there[0].in_turn or there[0].waits is not None
         assert works or turn.phase == "stopping", "nothing seems to run that does not"

@@ -113,7 +113,7 @@ class Day:
         """Until every conversation that a crash left is in the hands of this server."""
         async with asyncio.timeout(people.PATIENCE):
             while left := await engine.store.unsettled():
-                if all(name in engine._live for name in left):
+                if all(name in engine.alive for name in left):
                     break
                 free = asyncio.Event()
                 engine.clock.call_after(20, free.set)

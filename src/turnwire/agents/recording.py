@@ -10,7 +10,6 @@ from msgspec import Struct
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.dialects import claude
 from turnwire.errors import BadLine
 
 __all__ = ["Beat", "RecordedTurn", "tool_results", "turns_of"]
@@ -53,6 +52,8 @@ def turns_of(path: Path) -> list[RecordedTurn]:
 
     Raises OSError. A line that cannot be read is passed by.
     """
+    from turnwire.dialects import claude  # only for those who play one
+
     adapter = claude.ClaudeStreamAdapter()
     beats: list[Beat] = []
     last = 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
@@ -22,6 +21,7 @@ __all__ = ["ReplayAgent"]
 
 _LONGEST_PAUSE = 3.0  # seconds; nobody wants to wait for what somebody else was waiting for
 _NAME = "replay:"
+_SAMPLE = Path(__file__).parents[1] / "samples" / "tour.jsonl"
 
 
 class ReplayAgent:
@@ -32,7 +32,7 @@ class ReplayAgent:
 
     def __init__(self, recording: str | Path | None = None, speed: float = 1.0) -> None:
         """`speed` 2 is twice as fast, 0 does not wait at all; none: the sample that comes along."""
-        self._path = Path(str(recording or files("turnwire") / "samples" / "tour.jsonl"))
+        self._path = Path(recording or _SAMPLE)
         self._speed = speed
 
     def unavailable(self) -> str | None:

@@ -8,7 +8,7 @@ from turnwire.core.assembler import Assembler, RunLedger, check_message
 from turnwire.core.deltas import DeltaStream
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import DoneDelta, ErrorDelta, MessageDelta, UnknownDelta
+from turnwire.core.message_deltas import DoneDelta, ErrorDelta, MessageDelta, UnknownDelta
 from turnwire.core.violations import Violation
 
 __all__ = ["CONTRACT_RULES", "ContractCheck"]

@@ -17,7 +17,8 @@ from turnwire.core.content import Content
 from turnwire.core.controls import ControlResult
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.lenient import Unknown
-from turnwire.core.message import Message, MessageDelta
+from turnwire.core.message import Message
+from turnwire.core.message_deltas import MessageDelta
 from turnwire.core.ui import UiStreamEvent
 from turnwire.core.view import View
 from turnwire.dialects.claude.answers import Answer

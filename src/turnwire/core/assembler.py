@@ -8,19 +8,19 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from turnwire.core import message as m
+from turnwire.core import message_deltas as d
+from turnwire.core.grouping import kept
 from turnwire.core.message import (
-    ErrorDeltaPayload,
     KeptBlock,
     Message,
-    MessageDelta,
     MessagePart,
     TokenUsage,
     ToolCallPart,
     ToolResultPart,
-    kept,
     meta_of,
     parse_arguments,
 )
+from turnwire.core.message_deltas import ErrorDeltaPayload, MessageDelta
 from turnwire.errors import TurnwireError
 
 __all__ = [
@@ -134,7 +134,7 @@ class _Book:
 
 
 def _seq(delta: MessageDelta) -> int | None:
-    if not isinstance(delta, m.UnknownDelta):
+    if not isinstance(delta, d.UnknownDelta):
         return delta.seq
     seq = delta.data.get("seq") if isinstance(delta.data, dict) else None
     return seq if isinstance(seq, int) else None
@@ -165,7 +165,7 @@ class _Call(_Growing):
 
     __slots__ = ("start",)
 
-    def __init__(self, start: m.ToolCallStartDeltaPayload) -> None:
+    def __init__(self, start: d.ToolCallStartDeltaPayload) -> None:
         super().__init__("tool_call", start.index)
         self.start = start
 
@@ -183,9 +183,9 @@ class Assembler:
         self._message_id: str | None = None
         self._last_seq: int | None = None
         self._timestamp = ""
-        self._start: m.StartDeltaPayload | None = None
-        self._usage: m.UsageDeltaPayload | None = None
-        self._done: m.DoneDeltaPayload | None = None
+        self._start: d.StartDeltaPayload | None = None
+        self._usage: d.UsageDeltaPayload | None = None
+        self._done: d.DoneDeltaPayload | None = None
         self._error: ErrorDeltaPayload | None = None
         self._fed = False
         self._assembled: Assembled | None = None
@@ -194,21 +194,21 @@ class Assembler:
         self._by_index: dict[tuple[int, str], _Growing] = {}
         self._unknown: list[Any] = []
         self._handlers: dict[type, Callable[[Any], None]] = {
-            m.StartDelta: self._on_start,
-            m.TextDelta: self._on_text,
-            m.ThinkingDelta: self._on_thinking,
-            m.ToolCallStartDelta: self._on_call,
-            m.ToolCallArgsDelta: self._on_args,
-            m.ToolCallEndDelta: self._on_call_end,
-            m.UsageDelta: self._on_usage,
-            m.DoneDelta: self._on_done,
-            m.ErrorDelta: self._on_error,
+            d.StartDelta: self._on_start,
+            d.TextDelta: self._on_text,
+            d.ThinkingDelta: self._on_thinking,
+            d.ToolCallStartDelta: self._on_call,
+            d.ToolCallArgsDelta: self._on_args,
+            d.ToolCallEndDelta: self._on_call_end,
+            d.UsageDelta: self._on_usage,
+            d.DoneDelta: self._on_done,
+            d.ErrorDelta: self._on_error,
         }
 
     def feed(self, delta: MessageDelta) -> list[Violation]:
         """Take the next delta; what it broke comes back."""
         before = len(self._book.violations)
-        if isinstance(delta, m.UnknownDelta):
+        if isinstance(delta, d.UnknownDelta):
             self._book.broken("unknown_kind", f"nothing can read a {delta.original_type!r}", delta)
             self._unknown.append(delta.data)
         elif self._belongs(delta):
@@ -255,12 +255,12 @@ class Assembler:
             return False
         self._last_seq = delta.seq
         if self._done is not None or self._error is not None:
-            again = isinstance(delta, m.DoneDelta | m.ErrorDelta)
+            again = isinstance(delta, d.DoneDelta | d.ErrorDelta)
             broken("second_end" if again else "after_end", "the stream has ended", delta)
             return False
-        if not self._fed and not isinstance(delta, m.StartDelta):
+        if not self._fed and not isinstance(delta, d.StartDelta):
             broken("start_not_first", "the stream begins with something else", delta)
-        elif self._fed and isinstance(delta, m.StartDelta):
+        elif self._fed and isinstance(delta, d.StartDelta):
             broken("second_start", "the stream has started", delta)
             return False
         self._fed = True
@@ -268,17 +268,17 @@ class Assembler:
 
     # --- what each kind does ------------------------------------------------------------------
 
-    def _on_start(self, delta: m.StartDelta) -> None:
+    def _on_start(self, delta: d.StartDelta) -> None:
         self._start = delta.payload
 
-    def _on_text(self, delta: m.TextDelta) -> None:
+    def _on_text(self, delta: d.TextDelta) -> None:
         payload = delta.payload
         part = self._part("text", payload.index)
         part.pieces.append(payload.text_delta)
         if payload.citations:
             part.citations = [*(part.citations or ()), *payload.citations]
 
-    def _on_thinking(self, delta: m.ThinkingDelta) -> None:
+    def _on_thinking(self, delta: d.ThinkingDelta) -> None:
         payload = delta.payload
         part = self._part("thinking", payload.index)
         part.pieces.append(payload.text_delta)
@@ -299,7 +299,7 @@ class Assembler:
         self._parts.append(part)
         return part
 
-    def _on_call(self, delta: m.ToolCallStartDelta) -> None:
+    def _on_call(self, delta: d.ToolCallStartDelta) -> None:
         call_id = delta.payload.tool_call_id
         if call_id in self._calls:
             detail = f"{call_id!r} has started before"
@@ -308,7 +308,7 @@ class Assembler:
         call = self._calls[call_id] = _Call(delta.payload)
         self._parts.append(call)
 
-    def _on_args(self, delta: m.ToolCallArgsDelta) -> None:
+    def _on_args(self, delta: d.ToolCallArgsDelta) -> None:
         call = self._call(delta, delta.payload.tool_call_id)
         if call is None:
             return
@@ -318,7 +318,7 @@ class Assembler:
             return
         call.pieces.append(delta.payload.args_text_delta)
 
-    def _on_call_end(self, delta: m.ToolCallEndDelta) -> None:
+    def _on_call_end(self, delta: d.ToolCallEndDelta) -> None:
         call = self._call(delta, delta.payload.tool_call_id)
         if call is None:
             return
@@ -335,19 +335,19 @@ class Assembler:
             self._book.broken("unknown_tool_call", f"{call_id!r} never started", delta, call_id)
         return call
 
-    def _on_usage(self, delta: m.UsageDelta) -> None:
+    def _on_usage(self, delta: d.UsageDelta) -> None:
         if self._usage is not None:
             self._book.broken("second_usage", "usage has been told", delta)
         self._usage = delta.payload  # the last one is the most complete
 
-    def _on_done(self, delta: m.DoneDelta) -> None:
+    def _on_done(self, delta: d.DoneDelta) -> None:
         self._done = delta.payload
         for call_id, call in self._calls.items():
             if not call.ended and not self._is_void(call):
                 detail = f"{call_id!r} has not ended"
                 self._book.broken("tool_call_not_ended", detail, delta, call_id)
 
-    def _on_error(self, delta: m.ErrorDelta) -> None:
+    def _on_error(self, delta: d.ErrorDelta) -> None:
         self._error = delta.payload
 
     # --- the message --------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def _finished(growing: _Growing, broken: list[str]) -> MessagePart:
     return m.ThinkingPart(m.ThinkingPayload(text, growing.signature, growing.redacted))
 
 
-def _usage(told: m.UsageDeltaPayload) -> TokenUsage:
+def _usage(told: d.UsageDeltaPayload) -> TokenUsage:
     return TokenUsage(
         told.input_tokens,
         told.output_tokens,

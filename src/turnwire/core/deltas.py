@@ -9,10 +9,11 @@ import msgspec
 
 from turnwire.core import blocks
 from turnwire.core import events as ev
-from turnwire.core import message as m
+from turnwire.core import message_deltas as d
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import KeptBlock, MessageDelta, parse_arguments
+from turnwire.core.message import KeptBlock, parse_arguments
+from turnwire.core.message_deltas import MessageDelta
 from turnwire.core.parts import kept_block, token_usage, tool_call
 from turnwire.core.recent import MAX_ENDED, Recent
 from turnwire.core.usage import Usage
@@ -197,10 +198,10 @@ class DeltaStream:
             return None
         out += self._leave(voice, "restarted", now)
         stream = self._open[voice] = _Stream(run_id, e.message_id, streamed)
-        payload = m.StartDeltaPayload(
+        payload = d.StartDeltaPayload(
             model, None, e.provider, voice, e.agent_id, message_id=e.message_id
         )
-        out.append(m.StartDelta(run_id, stream.next(), now, payload))
+        out.append(d.StartDelta(run_id, stream.next(), now, payload))
         return stream
 
     def _leave(self, voice: str | None, reason: str, now: str) -> Deltas:
@@ -232,7 +233,7 @@ class DeltaStream:
                 self._end_call(stream, block.tool_call_id, None, now, out)
         if stream.usage is not None:
             told = token_usage(stream.usage)
-            usage = m.UsageDeltaPayload(
+            usage = d.UsageDeltaPayload(
                 told.input_tokens,
                 told.output_tokens,
                 told.total_tokens,
@@ -240,13 +241,13 @@ class DeltaStream:
                 told.cache_write_tokens,
                 message_id=stream.message_id,
             )
-            out.append(m.UsageDelta(stream.run_id, stream.next(), now, usage))
+            out.append(d.UsageDelta(stream.run_id, stream.next(), now, usage))
         kept = [
             block
             for index, block in sorted(stream.kept.items())
             if void_from is None or index < void_from
         ]
-        done = m.DoneDeltaPayload(
+        done = d.DoneDeltaPayload(
             stream.stop_reason or "unknown",
             kept or None,
             void_from,
@@ -254,7 +255,7 @@ class DeltaStream:
             stream.aborted,
             message_id=stream.message_id,
         )
-        out.append(m.DoneDelta(stream.run_id, stream.next(), now, done))
+        out.append(d.DoneDelta(stream.run_id, stream.next(), now, done))
         self._end(voice, stream)
 
     def _discard(
@@ -273,8 +274,8 @@ class DeltaStream:
             void = any(index >= from_index for index in found)
             self._done(voice, stream, now, out, from_index if void else None)
             return
-        error = m.ErrorDeltaPayload(reason, message_id=stream.message_id)
-        out.append(m.ErrorDelta(stream.run_id, stream.next(), now, error))
+        error = d.ErrorDeltaPayload(reason, message_id=stream.message_id)
+        out.append(d.ErrorDelta(stream.run_id, stream.next(), now, error))
         self._end(voice, stream)
 
     def _end(self, voice: str | None, stream: _Stream) -> None:
@@ -297,14 +298,14 @@ class DeltaStream:
                     self._piece(stream, begun, index, "thinking", text, now, out)
             case blocks.ToolUseBlock():
                 stream.blocks[index] = _Block(block.id)
-                start = m.ToolCallStartDeltaPayload(
+                start = d.ToolCallStartDeltaPayload(
                     block.id,
                     block.tool_name,
                     index,
                     block.tool_type,
                     message_id=stream.message_id,
                 )
-                out.append(m.ToolCallStartDelta(stream.run_id, stream.next(), now, start))
+                out.append(d.ToolCallStartDelta(stream.run_id, stream.next(), now, start))
             case _:
                 pass  # told when it is finished
 
@@ -320,16 +321,16 @@ class DeltaStream:
     ) -> None:
         block.pieces.append(text)
         if kind == "text":
-            words = m.TextDeltaPayload(text, index, message_id=stream.message_id)
-            out.append(m.TextDelta(stream.run_id, stream.next(), now, words))
+            words = d.TextDeltaPayload(text, index, message_id=stream.message_id)
+            out.append(d.TextDelta(stream.run_id, stream.next(), now, words))
         elif kind == "thinking":
-            thought = m.ThinkingDeltaPayload(text, index, message_id=stream.message_id)
-            out.append(m.ThinkingDelta(stream.run_id, stream.next(), now, thought))
+            thought = d.ThinkingDeltaPayload(text, index, message_id=stream.message_id)
+            out.append(d.ThinkingDelta(stream.run_id, stream.next(), now, thought))
         else:
-            args = m.ToolCallArgsDeltaPayload(
+            args = d.ToolCallArgsDeltaPayload(
                 block.tool_call_id or "", text, message_id=stream.message_id
             )
-            out.append(m.ToolCallArgsDelta(stream.run_id, stream.next(), now, args))
+            out.append(d.ToolCallArgsDelta(stream.run_id, stream.next(), now, args))
 
     def _close(
         self, stream: _Stream, index: int, block: ContentBlock, now: str, out: Deltas
@@ -358,21 +359,21 @@ class DeltaStream:
             case blocks.TextBlock():
                 rest = _rest(open_block, block.text)
                 if rest or block.citations or not open_block.pieces:
-                    words = m.TextDeltaPayload(
+                    words = d.TextDeltaPayload(
                         rest, index, block.citations, message_id=stream.message_id
                     )
-                    out.append(m.TextDelta(stream.run_id, stream.next(), now, words))
+                    out.append(d.TextDelta(stream.run_id, stream.next(), now, words))
             case blocks.ThinkingBlock():
                 rest = _rest(open_block, block.thinking)
                 if rest or block.signature or block.redacted or not open_block.pieces:
-                    thought = m.ThinkingDeltaPayload(
+                    thought = d.ThinkingDeltaPayload(
                         rest,
                         index,
                         block.signature,
                         block.redacted,
                         message_id=stream.message_id,
                     )
-                    out.append(m.ThinkingDelta(stream.run_id, stream.next(), now, thought))
+                    out.append(d.ThinkingDelta(stream.run_id, stream.next(), now, thought))
             case blocks.ToolUseBlock():
                 self._close_call(stream, open_block, index, block, now, out)
             case _:
@@ -407,8 +408,8 @@ class DeltaStream:
         now: str,
         out: Deltas,
     ) -> None:
-        ended = m.ToolCallEndDeltaPayload(tool_call_id, arguments, message_id=stream.message_id)
-        out.append(m.ToolCallEndDelta(stream.run_id, stream.next(), now, ended))
+        ended = d.ToolCallEndDeltaPayload(tool_call_id, arguments, message_id=stream.message_id)
+        out.append(d.ToolCallEndDelta(stream.run_id, stream.next(), now, ended))
 
 
 def _rest(block: _Block, whole: str) -> str:

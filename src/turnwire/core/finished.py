@@ -14,14 +14,7 @@ from turnwire.core import events as ev
 from turnwire.core import message as m
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.message import (
-    SCHEMA_VERSION,
-    KeptBlock,
-    MessagePart,
-    Meta,
-    Role,
-    to_json,
-)
+from turnwire.core.message import SCHEMA_VERSION, KeptBlock, MessagePart, Meta, Role, to_json
 from turnwire.core.parts import kept_block, part_of, token_usage
 from turnwire.core.recent import MAX_ENDED, Recent
 from turnwire.core.usage import Usage

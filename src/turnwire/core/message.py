@@ -1,13 +1,13 @@
-"""Messages, their parts and their deltas: what a model says, as it streams and as it is kept.
+"""Messages and their parts: what people, models and tools say, as it is kept.
 
-A delta stream (one for each model message) is put together by `turnwire.core.assembler`. A log entry is
-a Message as well: user input with all its parts, and one entry for every other block. Entries of one
-model message share `meta.messageId`; `group` makes the whole message of them.
+A log entry is a Message as well: user input with all its parts, and one entry for every other block.
+Entries of one model message share `meta.messageId`; `turnwire.core.grouping` makes the whole message of
+them. As it streams, a message is a row of `turnwire.core.message_deltas`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
@@ -20,10 +20,6 @@ __all__ = [
     "ROLE_PARTS",
     "SCHEMA_VERSION",
     "BlobRef",
-    "DoneDelta",
-    "DoneDeltaPayload",
-    "ErrorDelta",
-    "ErrorDeltaPayload",
     "EventName",
     "FileRefPart",
     "FileRefPayload",
@@ -31,39 +27,19 @@ __all__ = [
     "ImagePayload",
     "KeptBlock",
     "Message",
-    "MessageDelta",
     "MessagePart",
     "Meta",
     "Role",
-    "StartDelta",
-    "StartDeltaPayload",
-    "TextDelta",
-    "TextDeltaPayload",
     "TextPart",
     "TextPayload",
-    "ThinkingDelta",
-    "ThinkingDeltaPayload",
     "ThinkingPart",
     "ThinkingPayload",
     "TokenUsage",
-    "ToolCallArgsDelta",
-    "ToolCallArgsDeltaPayload",
-    "ToolCallEndDelta",
-    "ToolCallEndDeltaPayload",
     "ToolCallPart",
     "ToolCallPayload",
-    "ToolCallStartDelta",
-    "ToolCallStartDeltaPayload",
     "ToolResultPart",
     "ToolResultPayload",
-    "UnknownDelta",
     "UnknownPart",
-    "UsageDelta",
-    "UsageDeltaPayload",
-    "contents",
-    "group",
-    "in_order",
-    "kept",
     "known_meta",
     "meta_of",
     "parse_arguments",
@@ -264,191 +240,6 @@ class Meta(_Wire, frozen=True):
     extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
 
 
-# --- as it streams ----------------------------------------------------------------------------
-
-
-class _DeltaPayload(_Wire, frozen=True, kw_only=True):
-    """What every payload may carry."""
-
-    message_id: str | None = None  # the model message; ours always say it
-    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
-
-
-class StartDeltaPayload(_DeltaPayload, frozen=True):
-    """The model begins a message."""
-
-    model_id: str | None  # null where the agent does not say
-    request_id: str | None  # null where the agent does not say
-    provider: str | None = None
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
-    agent_id: str | None = None  # that sub-agent's id
-
-
-class TextDeltaPayload(_DeltaPayload, frozen=True):
-    """More text."""
-
-    text_delta: str
-    index: int | None = None  # the block; without it neighbours of one kind are one part
-    citations: list[Any] | None = None  # more sources
-
-
-class ThinkingDeltaPayload(_DeltaPayload, frozen=True):
-    """More reasoning."""
-
-    text_delta: str
-    index: int | None = None  # the block; without it neighbours of one kind are one part
-    signature: str | None = None  # said once, when the block ends
-    redacted: str | None = None
-
-
-class ToolCallStartDeltaPayload(_DeltaPayload, frozen=True):
-    """A tool call begins."""
-
-    tool_call_id: str
-    tool_name: str
-    index: int | None = None  # the block
-    tool_type: str | None = None
-
-
-class ToolCallArgsDeltaPayload(_DeltaPayload, frozen=True):
-    """More of a tool call's arguments, as JSON text."""
-
-    tool_call_id: str
-    args_text_delta: str
-
-
-class ToolCallEndDeltaPayload(_DeltaPayload, frozen=True):
-    """A tool call is complete: its arguments can be parsed."""
-
-    tool_call_id: str
-    arguments: dict[str, Any] | None = None  # where the agent changed what the model wrote
-
-
-class UsageDeltaPayload(_DeltaPayload, frozen=True):
-    """What the message consumed, once and whole."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    cost: float | None = None
-
-
-class DoneDeltaPayload(_DeltaPayload, frozen=True):
-    """The message is complete."""
-
-    finish_reason: str  # `unknown` where the agent does not say
-    blocks: list[KeptBlock] | None = (
-        None  # what no delta kind fits; `position` is the block's index
-    )
-    discarded_from: int | None = None  # the blocks from this index on are void
-    error: str | None = None  # the API failed and the message's words say so
-    aborted: bool = False  # cut short
-
-
-class ErrorDeltaPayload(_DeltaPayload, frozen=True):
-    """The message came to nothing."""
-
-    error_code: str
-    message: str | None = None
-    retryable: bool | None = None
-
-
-class _Traced(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    rename="camel",
-    tag_field="kind",
-    gc=False,
-    kw_only=True,
-):
-    """What every delta may carry."""
-
-    provider_raw: Raw | UnsetType = UNSET  # for debugging; nothing depends on it
-
-
-class _Delta(_Traced, frozen=True):
-    """What every delta carries."""
-
-    run_id: str  # `conversation_id:turn_id`
-    seq: int  # from 1, strictly increasing in one stream
-    timestamp: str  # ISO 8601, UTC
-
-
-class StartDelta(_Delta, frozen=True, tag="start"):
-    """The first delta of a stream."""
-
-    payload: StartDeltaPayload
-
-
-class TextDelta(_Delta, frozen=True, tag="text"):
-    """A piece of text."""
-
-    payload: TextDeltaPayload
-
-
-class ThinkingDelta(_Delta, frozen=True, tag="thinking"):
-    """A piece of reasoning."""
-
-    payload: ThinkingDeltaPayload
-
-
-class ToolCallStartDelta(_Delta, frozen=True, tag="tool_call_start"):
-    """A tool call begins."""
-
-    payload: ToolCallStartDeltaPayload
-
-
-class ToolCallArgsDelta(_Delta, frozen=True, tag="tool_call_args"):
-    """A piece of a tool call's arguments."""
-
-    payload: ToolCallArgsDeltaPayload
-
-
-class ToolCallEndDelta(_Delta, frozen=True, tag="tool_call_end"):
-    """A tool call ends."""
-
-    payload: ToolCallEndDeltaPayload
-
-
-class UsageDelta(_Delta, frozen=True, tag="usage"):
-    """Tokens."""
-
-    payload: UsageDeltaPayload
-
-
-class DoneDelta(_Delta, frozen=True, tag="done"):
-    """The last delta of a stream that gives a message."""
-
-    payload: DoneDeltaPayload
-
-
-class ErrorDelta(_Delta, frozen=True, tag="error"):
-    """The last delta of a stream that gives none."""
-
-    payload: ErrorDeltaPayload
-
-
-class UnknownDelta(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
-    """A delta of a kind this version does not know. `encode` writes it as it came."""
-
-
-MessageDelta: TypeAlias = (
-    StartDelta
-    | TextDelta
-    | ThinkingDelta
-    | ToolCallStartDelta
-    | ToolCallArgsDelta
-    | ToolCallEndDelta
-    | UsageDelta
-    | DoneDelta
-    | ErrorDelta
-    | UnknownDelta
-)
-
-
 # --- who says what -----------------------------------------------------------------------------
 
 # Section 3.2 of the contract. A kind from a newer version is not forbidden: it is not known.
@@ -520,82 +311,3 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
 def to_json(thing: Any) -> Any:
     """Plain JSON values of anything here; msgspec's own to_builtins knows no Raw."""
     return msgspec.json.decode(msgspec.json.encode(thing))
-
-
-# --- entries and whole messages ---------------------------------------------------------------
-
-
-def contents(message: Message) -> list[MessagePart | KeptBlock]:
-    """Everything in a message, in order: its parts, and its kept blocks at their positions."""
-    return in_order(message.parts, known_meta(message).blocks)
-
-
-def in_order(
-    parts: list[MessagePart], blocks: list[KeptBlock] | None
-) -> list[MessagePart | KeptBlock]:
-    """Parts, and kept blocks at their positions."""
-    whole: list[MessagePart | KeptBlock] = [*parts]
-    for block in sorted(blocks or (), key=lambda kept: kept.position):
-        whole.insert(block.position, block)
-    return whole
-
-
-def group(entries: Iterable[Message]) -> list[Message]:
-    """Entries as whole messages: those of one model message become one, where its first one is."""
-    groups: dict[Any, list[Message]] = {}
-    for number, entry in enumerate(entries):
-        name = entry.meta.get("messageId")
-        is_block = entry.role == "assistant" and isinstance(name, str)
-        groups.setdefault((entry.run_id, name) if is_block else number, []).append(entry)
-    return [
-        _whole(members) if isinstance(key, tuple) else members[0] for key, members in groups.items()
-    ]
-
-
-def _whole(entries: list[Message]) -> Message:
-    entries.sort(key=lambda entry: known_meta(entry).index or 0)  # stable: else as they came
-    parts, rest = kept(item for entry in entries for item in contents(entry))
-    meta: dict[str, Any] = {}
-    broken: list[str] = []
-    extra: dict[str, Any] = {}
-    before = 0
-    for entry in entries:
-        known = known_meta(entry)
-        meta |= entry.meta
-        broken += known.args_not_json or ()
-        for pointer, lost in (known.extra or {}).items():
-            extra[_moved(pointer, before)] = lost
-        before += len(entry.parts)
-    for key in ("index", "uuid", "blocks", "extra"):  # those of single entries
-        meta.pop(key, None)
-    if rest:
-        meta["blocks"] = to_json(rest)
-    if broken:
-        meta["argsNotJson"] = broken
-    if extra:
-        meta["extra"] = extra
-    latest = max(entry.timestamp for entry in entries)
-    return Message(entries[0].run_id, "assistant", parts, latest, meta)
-
-
-def _moved(pointer: str, by: int) -> str:
-    """A pointer into an entry, for the whole message in which its parts stand further down."""
-    match pointer.split("/"):
-        case ["", "parts", number, *rest] if number.isdecimal():
-            return "/".join(["", "parts", str(int(number) + by), *rest])
-        case _:
-            return pointer
-
-
-def kept(
-    whole: Iterable[MessagePart | KeptBlock],
-) -> tuple[list[MessagePart], list[KeptBlock]]:
-    """The opposite of `contents`: parts, and kept blocks that know their positions."""
-    parts: list[MessagePart] = []
-    rest: list[KeptBlock] = []
-    for position, item in enumerate(whole):
-        if isinstance(item, KeptBlock):
-            rest.append(structs.replace(item, position=position))
-        else:
-            parts.append(item)
-    return parts, rest

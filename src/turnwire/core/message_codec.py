@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Struct, ValidationError, structs
 
 from turnwire.core.lenient import salvage
-from turnwire.core.message import SCHEMA_VERSION, Message, MessageDelta, UnknownDelta, to_json
+from turnwire.core.message import SCHEMA_VERSION, Message, to_json
+from turnwire.core.message_deltas import MessageDelta, UnknownDelta
 
 __all__ = ["decode_delta", "decode_message", "encode", "read_message"]
 

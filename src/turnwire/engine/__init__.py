@@ -1,8 +1,33 @@
 """Runs conversations: one at a time does one thing, all of them at once, nothing lost in between."""
 
-from turnwire.engine.asks import Answer
-from turnwire.engine.channel import FollowAgain, SlowReader
-from turnwire.engine.engine import Engine, EngineSettings
-from turnwire.engine.talk import Talk
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnwire.lazy import fetcher
+
+# Who only looks at what is kept (`turnwire list`) needs a small part of this, and no engine.
+if TYPE_CHECKING:
+    from turnwire.engine.asks import Answer
+    from turnwire.engine.channel import FollowAgain, SlowReader
+    from turnwire.engine.engine import Engine
+    from turnwire.engine.settings import EngineSettings
+    from turnwire.engine.talk import Talk
 
 __all__ = ["Answer", "Engine", "EngineSettings", "FollowAgain", "SlowReader", "Talk"]
+
+_HOME = {
+    "Answer": "turnwire.engine.asks",
+    "Engine": "turnwire.engine.engine",
+    "EngineSettings": "turnwire.engine.settings",
+    "FollowAgain": "turnwire.engine.channel",
+    "SlowReader": "turnwire.engine.channel",
+    "Talk": "turnwire.engine.talk",
+}
+
+if not TYPE_CHECKING:  # or every misspelt name would pass for Any
+    __getattr__ = fetcher(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

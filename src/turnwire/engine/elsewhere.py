@@ -34,9 +34,16 @@ from turnwire.ports import (
     Timer,
 )
 
-__all__ = ["Elsewhere", "catch_up"]
+__all__ = ["Elsewhere", "catch_up", "hint"]
 
 _OF_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
+
+
+def hint(bus: Bus, conversation_id: str, head: int) -> None:
+    """Tell those elsewhere that there is something to read."""
+    reach(CrashPoint.HINTS)
+    bus.publish(conversation_id, head)
+    reach(CrashPoint.HINTED)
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:

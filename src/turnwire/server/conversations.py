@@ -14,7 +14,6 @@ from turnwire.core.conversation.state import status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine.markdown import markdown_of
 from turnwire.engine.owners import has_died
 from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
@@ -226,6 +225,8 @@ async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
 
 
 async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
+    from turnwire.engine.markdown import markdown_of  # only for those who want one
+
     async for text in markdown_of(store, row):
         yield text.encode(errors="replace")
 

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import to_json
-from turnwire.dialects import claude
 from turnwire.dialects.v2.project import frame_of
 from turnwire.server.answers import json_answer
 from turnwire.server.keys import Who
@@ -44,6 +43,8 @@ async def layers(service: Service, request: Request, who: Who) -> Response:
 
 def _events(raw: bytes) -> list[Any]:
     """What the dialect makes of it. An agent that speaks another one has none here."""
+    from turnwire.dialects import claude  # only for those who look
+
     lines = [line for line in claude.read([raw]) if isinstance(line, claude.Line)]
     adapter = claude.ClaudeStreamAdapter()
     return [_without_raw(event) for line in lines for event in adapter.feed(line)]

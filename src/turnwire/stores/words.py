@@ -27,7 +27,7 @@ _CJK = (
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _RUN = re.compile(f"[{_CJK}]+")
-_RUN_OR_REST = re.compile(f"([{_CJK}]+)|([^{_CJK}]+)")
+_RUN_OR_REST = f"([{_CJK}]+)|([^{_CJK}]+)"  # compiled by the first who searches: it takes long
 
 
 def text_of(entry: Message) -> str:
@@ -108,7 +108,7 @@ def _terms(words: str) -> Iterable[tuple[str, str]]:
     """Each word as a run of characters without spaces, or as anything else with a letter in it."""
     plain = unicodedata.normalize("NFKC", words).replace('"', " ").replace("\0", " ")
     for word in plain.split():
-        for run, rest in _RUN_OR_REST.findall(word):
+        for run, rest in re.findall(_RUN_OR_REST, word):
             if run or any(map(str.isalnum, rest)):
                 yield run, rest
 

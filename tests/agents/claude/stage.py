@@ -197,7 +197,7 @@ class Stage:
 
     async def held(self, call: str) -> None:
         """Until the program itself waits for the answer to a question, which no frame tells."""
-        await until(lambda: call in self.engine._live[TALK].state.asked.values())
+        await until(lambda: call in self.engine.alive[TALK].state.asked.values())
 
     async def rests(self) -> None:
         """Until nothing runs, if something does."""

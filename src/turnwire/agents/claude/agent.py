@@ -8,27 +8,36 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from msgspec import convert, structs
 
 from turnwire.agents.claude.choosing import Registry
-from turnwire.agents.claude.controls import CONTROLS
-from turnwire.agents.claude.forking import ForkPoint, fork_point
-from turnwire.agents.claude.history import config_dir
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
 from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
-from turnwire.agents.claude.session import ClaudeSession, Forgotten
-from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
+from turnwire.core.controls import CONTROLS
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, NativeFork, SessionStart
 
+if TYPE_CHECKING:
+    from turnwire.agents.claude.forking import ForkPoint
+    from turnwire.agents.claude.session import ClaudeSession
+    from turnwire.agents.claude.transport import Recorder
+
 __all__ = ["ClaudeAgent"]
+
+# What a session needs, and nobody before there is one.
+_FOR_SESSIONS = (
+    "claude_agent_sdk",
+    "claude_agent_sdk._internal.query",
+    "turnwire.agents.claude.forking",
+    "turnwire.agents.claude.session",
+)
 
 
 class ClaudeAgent:
@@ -57,7 +66,7 @@ class ClaudeAgent:
         options=FOR_ANYONE,
         owner_options=FOR_OWNER,
         forks=True,
-        controls=CONTROLS,
+        controls=[*CONTROLS],  # it can do all of them
     )
 
     def __init__(
@@ -112,8 +121,8 @@ class ClaudeAgent:
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the program, or resume what another one did."""
         # It takes a second or two, once; meanwhile others go on.
-        sdk = await asyncio.to_thread(import_module, "claude_agent_sdk")
-        await asyncio.to_thread(import_module, "claude_agent_sdk._internal.query")
+        sdk, *_ = await asyncio.to_thread(lambda: [import_module(each) for each in _FOR_SESSIONS])
+        from turnwire.agents.claude.program import Forgotten
 
         cli = find_cli(self._cli_path)
         if cli is None:
@@ -137,6 +146,10 @@ class ClaudeAgent:
             return session
 
     async def _fork_point(self, fork: NativeFork, conversation_id: str) -> ForkPoint:
+        from turnwire.agents.claude.forking import fork_point
+        from turnwire.agents.claude.history import config_dir
+        from turnwire.agents.claude.program import Forgotten
+
         point = await fork_point(config_dir(self._environment()), fork, conversation_id)
         if point is None:
             raise Forgotten("What this conversation begins with is not known any more.")
@@ -145,6 +158,8 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
+        from turnwire.agents.claude.session import ClaudeSession
+
         chosen = chosen_in(start)
         self._registry.check_places(chosen)
         options = own_options(self._options, start, fork)
@@ -184,6 +199,8 @@ class ClaudeAgent:
     def _recorder(self, start: SessionStart) -> Recorder | None:
         if self._record is None:
             return None
+        from turnwire.agents.claude.transport import Recorder
+
         name = quote(start.conversation_id, safe="")
         return Recorder(Path(self._record) / f"{name}.{time.time_ns()}.io.jsonl")
 

@@ -16,9 +16,7 @@ from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.claude import answers, control
 
-__all__ = ["CONTROLS", "Send", "carry_out", "set_switches"]
-
-CONTROLS = list(c.CONTROLS)  # it can do all of them
+__all__ = ["Send", "carry_out", "set_switches"]
 
 Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]  # raises Refused, or AgentGone
 

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from turnwire.agents.claude.questions import SERVER
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects import claude
@@ -31,7 +30,7 @@ def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> boo
         ):
             return False
         case control.ControlRequest(request=control.McpMessage(server_name=server)):
-            return server != SERVER and not has(server)
+            return not has(server)
         case control.ControlRequest():
             return True
         case _:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnwire.agents.claude.choosing import narrowed, read_options
-from turnwire.agents.claude.forking import ForkPoint
-from turnwire.agents.claude.hook_runs import Registered
 from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.option_types import ClaudeOptions
 from turnwire.agents.claude.questions import GATED, SERVER, SERVER_CONFIG
 from turnwire.agents.claude.servers import McpServer, ToolServer
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
+
+if TYPE_CHECKING:
+    from turnwire.agents.claude.forking import ForkPoint
+    from turnwire.agents.claude.hook_runs import Registered
 
 __all__ = ["Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
 

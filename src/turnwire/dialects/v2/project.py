@@ -12,8 +12,9 @@ from turnwire.core.content import blob_of, content_of
 from turnwire.core.entries import finished_of
 from turnwire.core.events import UserOrigin
 from turnwire.core.finished import Finished
+from turnwire.core.grouping import in_order
 from turnwire.core.lenient import salvage
-from turnwire.core.message import KeptBlock, Message, MessagePart, Meta, in_order, to_json
+from turnwire.core.message import KeptBlock, Message, MessagePart, Meta, to_json
 from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p

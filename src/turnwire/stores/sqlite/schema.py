@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import apsw
@@ -31,8 +31,7 @@ __all__ = [
 
 
 def _read_migrations() -> list[tuple[int, str]]:
-    folder = resources.files(__package__) / "migrations"
-    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    files = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
     return [(int(file.name[:4]), file.read_text(encoding="utf-8")) for file in files]
 
 

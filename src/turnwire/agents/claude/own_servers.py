@@ -1,0 +1,47 @@
+"""MCP servers that are in this very process: who of them answers the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from turnwire.agents.claude.asking import Asking
+from turnwire.agents.claude.questions import SERVER
+from turnwire.agents.claude.switches import Switches
+from turnwire.agents.claude.tool_host import ToolHost
+
+__all__ = ["OwnServers"]
+
+
+class OwnServers:
+    """The one that asks people, those of the application, and those that were switched off."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        tools: ToolHost,
+        switches: Switches,
+        answer: Callable[[str, dict[str, Any]], None],
+    ) -> None:
+        self._asking = asking
+        self._tools = tools
+        self._switches = switches
+        self._answer = answer
+
+    def has(self, server: str) -> bool:
+        """Whether it is answered here, and not by the SDK."""
+        return server == SERVER or self._tools.has(server) or self._switches.is_off(server)
+
+    def take(self, request_id: str, server: str, message: Any) -> bool:
+        """Whether this is for one of them; then it is answered, now or when its tool has run."""
+        if server == SERVER:
+            answer = self._asking.answer_call(message)
+        elif self._switches.is_off(server):
+            answer = self._switches.answer(server, message)
+        elif self._tools.has(server):
+            self._tools.take(request_id, server, message)
+            return True
+        else:
+            return False
+        self._answer(request_id, {"mcp_response": answer})
+        return True

@@ -1,0 +1,88 @@
+"""Entries of the log as whole messages, and all that a message holds in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import structs
+
+from turnwire.core.message import KeptBlock, Message, MessagePart, known_meta, to_json
+
+__all__ = ["contents", "group", "in_order", "kept"]
+
+
+def contents(message: Message) -> list[MessagePart | KeptBlock]:
+    """Everything in a message, in order: its parts, and its kept blocks at their positions."""
+    return in_order(message.parts, known_meta(message).blocks)
+
+
+def in_order(
+    parts: list[MessagePart], blocks: list[KeptBlock] | None
+) -> list[MessagePart | KeptBlock]:
+    """Parts, and kept blocks at their positions."""
+    whole: list[MessagePart | KeptBlock] = [*parts]
+    for block in sorted(blocks or (), key=lambda kept: kept.position):
+        whole.insert(block.position, block)
+    return whole
+
+
+def group(entries: Iterable[Message]) -> list[Message]:
+    """Entries as whole messages: those of one model message become one, where its first one is."""
+    groups: dict[Any, list[Message]] = {}
+    for number, entry in enumerate(entries):
+        name = entry.meta.get("messageId")
+        is_block = entry.role == "assistant" and isinstance(name, str)
+        groups.setdefault((entry.run_id, name) if is_block else number, []).append(entry)
+    return [
+        _whole(members) if isinstance(key, tuple) else members[0] for key, members in groups.items()
+    ]
+
+
+def _whole(entries: list[Message]) -> Message:
+    entries.sort(key=lambda entry: known_meta(entry).index or 0)  # stable: else as they came
+    parts, rest = kept(item for entry in entries for item in contents(entry))
+    meta: dict[str, Any] = {}
+    broken: list[str] = []
+    extra: dict[str, Any] = {}
+    before = 0
+    for entry in entries:
+        known = known_meta(entry)
+        meta |= entry.meta
+        broken += known.args_not_json or ()
+        for pointer, lost in (known.extra or {}).items():
+            extra[_moved(pointer, before)] = lost
+        before += len(entry.parts)
+    for key in ("index", "uuid", "blocks", "extra"):  # those of single entries
+        meta.pop(key, None)
+    if rest:
+        meta["blocks"] = to_json(rest)
+    if broken:
+        meta["argsNotJson"] = broken
+    if extra:
+        meta["extra"] = extra
+    latest = max(entry.timestamp for entry in entries)
+    return Message(entries[0].run_id, "assistant", parts, latest, meta)
+
+
+def _moved(pointer: str, by: int) -> str:
+    """A pointer into an entry, for the whole message in which its parts stand further down."""
+    match pointer.split("/"):
+        case ["", "parts", number, *rest] if number.isdecimal():
+            return "/".join(["", "parts", str(int(number) + by), *rest])
+        case _:
+            return pointer
+
+
+def kept(
+    whole: Iterable[MessagePart | KeptBlock],
+) -> tuple[list[MessagePart], list[KeptBlock]]:
+    """The opposite of `contents`: parts, and kept blocks that know their positions."""
+    parts: list[MessagePart] = []
+    rest: list[KeptBlock] = []
+    for position, item in enumerate(whole):
+        if isinstance(item, KeptBlock):
+            rest.append(structs.replace(item, position=position))
+        else:
+            parts.append(item)
+    return parts, rest

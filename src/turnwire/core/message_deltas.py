@@ -1,0 +1,222 @@
+"""The deltas of a message: what a model says, as it streams.
+
+One stream is one model message; `turnwire.core.assembler` puts it together.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from turnwire.core.lenient import Unknown
+from turnwire.core.message import KeptBlock
+
+__all__ = [
+    "DoneDelta",
+    "DoneDeltaPayload",
+    "ErrorDelta",
+    "ErrorDeltaPayload",
+    "MessageDelta",
+    "StartDelta",
+    "StartDeltaPayload",
+    "TextDelta",
+    "TextDeltaPayload",
+    "ThinkingDelta",
+    "ThinkingDeltaPayload",
+    "ToolCallArgsDelta",
+    "ToolCallArgsDeltaPayload",
+    "ToolCallEndDelta",
+    "ToolCallEndDeltaPayload",
+    "ToolCallStartDelta",
+    "ToolCallStartDeltaPayload",
+    "UnknownDelta",
+    "UsageDelta",
+    "UsageDeltaPayload",
+]
+
+# --- as it streams ----------------------------------------------------------------------------
+
+
+class _DeltaPayload(
+    Struct, frozen=True, omit_defaults=True, rename="camel", gc=False, kw_only=True
+):
+    """What every payload may carry."""
+
+    message_id: str | None = None  # the model message; ours always say it
+    extra: dict[str, Any] | None = None  # unknown fields, by JSON pointer; `encode` puts them back
+
+
+class StartDeltaPayload(_DeltaPayload, frozen=True):
+    """The model begins a message."""
+
+    model_id: str | None  # null where the agent does not say
+    request_id: str | None  # null where the agent does not say
+    provider: str | None = None
+    parent_tool_use_id: str | None = None  # the tool call whose sub-agent speaks
+    agent_id: str | None = None  # that sub-agent's id
+
+
+class TextDeltaPayload(_DeltaPayload, frozen=True):
+    """More text."""
+
+    text_delta: str
+    index: int | None = None  # the block; without it neighbours of one kind are one part
+    citations: list[Any] | None = None  # more sources
+
+
+class ThinkingDeltaPayload(_DeltaPayload, frozen=True):
+    """More reasoning."""
+
+    text_delta: str
+    index: int | None = None  # the block; without it neighbours of one kind are one part
+    signature: str | None = None  # said once, when the block ends
+    redacted: str | None = None
+
+
+class ToolCallStartDeltaPayload(_DeltaPayload, frozen=True):
+    """A tool call begins."""
+
+    tool_call_id: str
+    tool_name: str
+    index: int | None = None  # the block
+    tool_type: str | None = None
+
+
+class ToolCallArgsDeltaPayload(_DeltaPayload, frozen=True):
+    """More of a tool call's arguments, as JSON text."""
+
+    tool_call_id: str
+    args_text_delta: str
+
+
+class ToolCallEndDeltaPayload(_DeltaPayload, frozen=True):
+    """A tool call is complete: its arguments can be parsed."""
+
+    tool_call_id: str
+    arguments: dict[str, Any] | None = None  # where the agent changed what the model wrote
+
+
+class UsageDeltaPayload(_DeltaPayload, frozen=True):
+    """What the message consumed, once and whole."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cost: float | None = None
+
+
+class DoneDeltaPayload(_DeltaPayload, frozen=True):
+    """The message is complete."""
+
+    finish_reason: str  # `unknown` where the agent does not say
+    blocks: list[KeptBlock] | None = (
+        None  # what no delta kind fits; `position` is the block's index
+    )
+    discarded_from: int | None = None  # the blocks from this index on are void
+    error: str | None = None  # the API failed and the message's words say so
+    aborted: bool = False  # cut short
+
+
+class ErrorDeltaPayload(_DeltaPayload, frozen=True):
+    """The message came to nothing."""
+
+    error_code: str
+    message: str | None = None
+    retryable: bool | None = None
+
+
+class _Traced(
+    Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename="camel",
+    tag_field="kind",
+    gc=False,
+    kw_only=True,
+):
+    """What every delta may carry."""
+
+    provider_raw: Raw | UnsetType = UNSET  # for debugging; nothing depends on it
+
+
+class _Delta(_Traced, frozen=True):
+    """What every delta carries."""
+
+    run_id: str  # `conversation_id:turn_id`
+    seq: int  # from 1, strictly increasing in one stream
+    timestamp: str  # ISO 8601, UTC
+
+
+class StartDelta(_Delta, frozen=True, tag="start"):
+    """The first delta of a stream."""
+
+    payload: StartDeltaPayload
+
+
+class TextDelta(_Delta, frozen=True, tag="text"):
+    """A piece of text."""
+
+    payload: TextDeltaPayload
+
+
+class ThinkingDelta(_Delta, frozen=True, tag="thinking"):
+    """A piece of reasoning."""
+
+    payload: ThinkingDeltaPayload
+
+
+class ToolCallStartDelta(_Delta, frozen=True, tag="tool_call_start"):
+    """A tool call begins."""
+
+    payload: ToolCallStartDeltaPayload
+
+
+class ToolCallArgsDelta(_Delta, frozen=True, tag="tool_call_args"):
+    """A piece of a tool call's arguments."""
+
+    payload: ToolCallArgsDeltaPayload
+
+
+class ToolCallEndDelta(_Delta, frozen=True, tag="tool_call_end"):
+    """A tool call ends."""
+
+    payload: ToolCallEndDeltaPayload
+
+
+class UsageDelta(_Delta, frozen=True, tag="usage"):
+    """Tokens."""
+
+    payload: UsageDeltaPayload
+
+
+class DoneDelta(_Delta, frozen=True, tag="done"):
+    """The last delta of a stream that gives a message."""
+
+    payload: DoneDeltaPayload
+
+
+class ErrorDelta(_Delta, frozen=True, tag="error"):
+    """The last delta of a stream that gives none."""
+
+    payload: ErrorDeltaPayload
+
+
+class UnknownDelta(Unknown, frozen=True, tag_field="kind", tag="unknown", gc=False):
+    """A delta of a kind this version does not know. `encode` writes it as it came."""
+
+
+MessageDelta: TypeAlias = (
+    StartDelta
+    | TextDelta
+    | ThinkingDelta
+    | ToolCallStartDelta
+    | ToolCallArgsDelta
+    | ToolCallEndDelta
+    | UsageDelta
+    | DoneDelta
+    | ErrorDelta
+    | UnknownDelta
+)

@@ -1,0 +1,164 @@
+"""Those who follow conversations here: what they are told first, and who they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+
+from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
+from turnwire.engine.channels import Channels
+from turnwire.engine.connections import Connections
+from turnwire.engine.follow import Place, follow, open_at
+from turnwire.engine.known_agents import KnownAgents
+from turnwire.engine.ownership import STOPPED, Ownership
+from turnwire.engine.replays import Replays
+from turnwire.engine.settings import EngineSettings
+from turnwire.ports import Clock, ConversationRow, Store
+
+__all__ = ["Following"]
+
+
+class Following:
+    """Brings followers to the channels of conversations, whoever works on those."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        channels: Channels,
+        ownership: Ownership,
+        connections: Connections,
+        agents: KnownAgents,
+        settings: EngineSettings,
+        new_id: Callable[[], str],
+    ) -> None:
+        self.settings = settings
+        self._store = store
+        self._clock = clock
+        self._channels = channels
+        self._ownership = ownership
+        self._connections = connections
+        self._agents = agents
+        self._new_id = new_id
+        self._replays = Replays(store, clock)
+
+    async def follow(
+        self, row: ConversationRow, place: Place, client_id: str, user: str | None
+    ) -> AsyncGenerator[Sent, None]:
+        """Everything after a place, then live; see `turnwire.engine.follow`."""
+        channel = await self._channel_of(row)
+        connection_id = self._new_id()
+        frames = follow(
+            place,
+            channel,
+            self._replays,
+            self._clock,
+            info=self._info(row, channel, client_id, connection_id),
+            left=lambda: self._left(row.conversation_id),
+            frames=self.settings.buffer,
+            size=self.settings.buffer_bytes,
+        )
+        reached = 0
+        self._connections.open(connection_id, row.conversation_id, client_id, user, lambda: reached)
+        try:
+            async with aclosing(frames):
+                async for sent in frames:
+                    reached = sent.number or reached
+                    yield sent
+        finally:
+            self._connections.close(connection_id)
+
+    async def attach(
+        self,
+        row: ConversationRow,
+        place: Place,
+        subscriber: Subscriber,
+        *,
+        client_id: str,
+        connection_id: str,
+        user: str | None,
+        reached: Callable[[], int],
+        protocol: str,
+    ) -> AsyncGenerator[Sent | Spoken, None]:
+        """The first frames for a subscriber of one's own; see `Engine.attach`."""
+        channel = await self._channel_of(row)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
+        self._connections.open(*about)
+        info = self._info(row, channel, client_id, connection_id)
+        frames = open_at(place, channel, subscriber, self._replays, self._clock, info)
+        async with aclosing(frames):
+            async for sent in frames:
+                yield sent
+
+    def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:
+        """They follow no longer."""
+        self._connections.close(connection_id)
+        channel = self._channels.get(conversation_id)
+        if channel is not None:
+            channel.unsubscribe(subscriber)
+            self._left(conversation_id)
+
+    async def stop(self) -> None:
+        """Whoever follows gets what waits for them, and then the end."""
+        for channel in self._channels.all():
+            channel.finish(STOPPED)
+            self._channels.forget(channel.state.conversation_id)
+        await self._connections.stop()
+
+    # --- coming and going ---------------------------------------------------------------------
+
+    async def _channel_of(self, row: ConversationRow) -> Channel:
+        """The channel of a conversation that somebody is about to follow."""
+        name = row.conversation_id
+        self._ownership.check_running()
+        await self._ownership.check_epoch()
+        dying = self._ownership.alive.get(name)
+        if dying is not None and dying.dead:  # another process has it now; its channel goes, too
+            await dying.settle()
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels.of(await self._read(name))
+        live = self._ownership.alive.get(name)
+        if live is not None and not channel.is_followed:
+            live.post(i.Came(at=self._clock.now()))
+        self._channels.look_elsewhere(channel, partial(self._ownership.is_ours, name))
+        return channel
+
+    async def _read(self, conversation_id: str) -> ConversationRow:
+        """A conversation as it is in the log that is there."""
+        epoch, row = None, None
+        while epoch != self._store.epoch:
+            epoch = self._store.epoch
+            row = await self._store.conversation(conversation_id)
+            await self._ownership.check_epoch()
+        if row is None:
+            raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        return row
+
+    def _info(
+        self, row: ConversationRow, channel: Channel, client_id: str, connection_id: str
+    ) -> Callable[[int, int], p.SessionInfo]:
+        offered = self._agents.capabilities(row.agent)
+        limits = p.Limits(
+            self.settings.max_frame_bytes,
+            channel.state.options.max_queue,
+            self.settings.heartbeat_seconds,
+        )
+        return lambda first, head: p.SessionInfo(
+            connection_id, client_id, self._store.epoch, first, head, offered, limits
+        )
+
+    def _left(self, conversation_id: str) -> None:
+        channel = self._channels.get(conversation_id)
+        if channel is None or channel.is_followed:
+            return
+        self._channels.stop_looking(conversation_id)
+        live = self._ownership.alive.get(conversation_id)
+        if live is None:
+            self._channels.forget(conversation_id)
+        else:
+            live.post(i.Left(at=self._clock.now()))
