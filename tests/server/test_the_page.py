@@ -119,12 +119,32 @@ def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> N
     play(tmp_path, scene)
 
 
+def test_who_listens_has_a_place_and_has_to_go_like_all_who_are_connected(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        secret, token = await server.service.keys.make("test", "ann")
+        async with server.http(secret) as ann:
+            async with ann.stream("GET", "/api/changes", timeout=PATIENCE) as stream:
+                lines = stream.aiter_lines()
+                assert await told(lines) is None
+                refused = await ann.get("/api/changes", timeout=PATIENCE)
+                assert refused.json()["error"]["code"] == "RATE_LIMITED"
+                await server.service.store.revoke_token(
+                    token.token_id, at="2026-01-01T00:00:00.000Z"
+                )
+                with pytest.raises(AssertionError, match="ended"):
+                    await told(lines)
+            assert (await ann.get("/api/changes")).status_code == 401
+        assert not len(server.service.hub)
+
+    play(tmp_path, scene, max_connections_per_user=1)
+
+
 def test_a_server_that_stops_does_not_wait_for_who_listens(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         async with http.stream("GET", "/api/changes", timeout=PATIENCE) as stream:
             lines = stream.aiter_lines()
             assert await told(lines) is None
-            server.service.news.close()
+            await server.service.hub.stop()
             with pytest.raises(AssertionError, match="ended"):
                 await told(lines)
 

@@ -497,6 +497,19 @@ def test_a_page_on_the_list_may_read_what_it_is_answered_and_no_other(tmp_path: 
     asyncio.run(run())
 
 
+def test_a_user_of_an_application_has_a_name(tmp_path: Path, caplog: Any) -> None:
+    async def authenticate(scope: Any) -> Any:
+        return 7
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server, server.http("") as http:
+            answer = await http.get("/api/conversations", headers={"Authorization": ""})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (500, "INTERNAL_ERROR")
+
+    asyncio.run(run())
+    assert "Settings.authenticate returns a user's name, a str, or None; not int" in caplog.text
+
+
 def test_an_application_can_cut_a_user_off(tmp_path: Path) -> None:
     async def authenticate(scope: Any) -> str | None:
         given = dict(scope["headers"]).get(b"authorization", b"").decode()

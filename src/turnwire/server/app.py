@@ -58,7 +58,7 @@ class App:
                 await service.close()
 
     def disconnect(self, user: str) -> None:
-        """Cut every WebSocket of this user now: they have signed out, or may no longer come in.
+        """Cut every connection of this user now: they have signed out, or may no longer come in.
 
         For users of `Settings.authenticate`, which is asked only when they come. A token of
         Turnwire's is revoked instead.

@@ -57,6 +57,11 @@ class Auth:
         user = None if self._authenticate is None else await self._authenticate(scope)
         if user is None:
             return None
+        if not isinstance(user, str):
+            kind = type(user).__name__
+            raise TypeError(
+                f"Settings.authenticate returns a user's name, a str, or None; not {kind}"
+            )
         if not user or user == OWNER:
             raise Refused("FORBIDDEN", "No user of an application is called that.")
         without = not _browser_adds(scope) or _reads_from_here(scope)

@@ -7,22 +7,36 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server.keys import Keys, Who
 from turnwire.settings import Settings
 
-if TYPE_CHECKING:
-    from turnwire.server.client import Client
-
-__all__ = ["Hub"]
+__all__ = ["Connected", "Hub"]
 
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
 _RETRY_AFTER = 5  # seconds, for those who find no place
 _PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
+
+
+class Connected(Protocol):
+    """Somebody on a WebSocket, or who listens to what changes."""
+
+    who: Who
+    gone: asyncio.Event  # it is over, and nothing of it is left
+
+    @property
+    def conversation_id(self) -> str | None:
+        """Of those who follow one."""
+
+    def tick(self) -> None:
+        """A second has passed."""
+
+    def close(self, code: int, error: Refused | None = None) -> None:
+        """They have to go."""
 
 
 class Hub:
@@ -31,7 +45,7 @@ class Hub:
     def __init__(self, settings: Settings, keys: Keys) -> None:
         self._settings = settings
         self._keys = keys
-        self._connections: set[Client] = set()
+        self._connections: set[Connected] = set()
         self._taken = 0  # places
         self._places: Counter[str] = Counter()  # of each user
         self._ticking: asyncio.Task[None] | None = None
@@ -60,7 +74,7 @@ class Hub:
             if not self._places[name]:
                 del self._places[name]
 
-    def add(self, connection: Client) -> None:
+    def add(self, connection: Connected) -> None:
         """Somebody has come, and has a place."""
         self._connections.add(connection)
         if self._stopping:  # since they were given it
@@ -68,11 +82,13 @@ class Hub:
         elif self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
 
-    def remove(self, connection: Client) -> None:
+    def remove(self, connection: Connected) -> None:
         """They have gone."""
         self._connections.discard(connection)
 
-    def close_all(self, code: int, error: Refused | None, that: Callable[[Client], bool]) -> None:
+    def close_all(
+        self, code: int, error: Refused | None, that: Callable[[Connected], bool]
+    ) -> None:
         """Close those that fit."""
         for connection in [each for each in self._connections if that(each)]:
             connection.close(code, error)

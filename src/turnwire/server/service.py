@@ -86,7 +86,6 @@ class Service:
 
     async def close(self) -> None:
         """Running turns end truthfully, clients are told to come again, and the store is closed."""
-        self.news.close()
         if self._tidying is not None:
             self._tidying()
         await self.engine.stop()
