@@ -43,7 +43,7 @@ class TestAfterAKill:
         """Since the machine was started again, another process has its number."""
         with socket.create_server(("127.0.0.1", 0)) as gone:
             url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-        (home / "server.json").write_text(json.dumps({"url": url, "pid": os.getpid()}))
+        (home / "server.1.json").write_text(json.dumps({"url": url, "pid": os.getpid()}))
         assert "none runs on this data" in tell("doctor").stdout
         assert tell("answer", killed, "3").exit_code == 0
 

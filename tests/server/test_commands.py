@@ -179,7 +179,7 @@ def test_a_server_that_is_stopped_says_goodbye_and_has_done_well(
 def test_an_agent_that_there_is_not(tmp_path: Path) -> None:
     run = turnwire(tmp_path / "none", "serve", "--port", "0", "--agent", "nope", code=2)
     assert "there is no agent 'nope'. Choose with --agent: " in run.stderr
-    assert not (tmp_path / "none" / "server.json").exists()
+    assert not list((tmp_path / "none").glob("server.*"))
     run = turnwire(tmp_path / "none", "doctor", code=1, TURNWIRE_AGENT="nope")
     assert "MEND  nope, which new conversations are with: there is no such agent." in run.stdout
 

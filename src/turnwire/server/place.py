@@ -1,10 +1,11 @@
-"""Where a running server can be found: a small file in the data directory."""
+"""Where running servers can be found: each has a small file in the data directory."""
 
 from __future__ import annotations
 
 import os
 import socket
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 __all__ = ["ServerPlace", "find_server", "forget_server", "tell_server"]
 
-_FILE = "server.json"
+_FILES = "server.*.json"  # one for each that runs: the star is its process
 _PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
 
 
@@ -25,28 +26,43 @@ class ServerPlace(Struct, frozen=True):
 
 
 def tell_server(data_path: Path, url: str) -> None:
-    """Write down where we are. The last one that starts is the one that is found."""
-    unfinished = data_path / f".{_FILE}.{os.getpid()}"
+    """Write down where we are, and tidy up behind those that were killed."""
+    for path, known in _known(data_path):
+        if not _lives(known.pid):
+            path.unlink(missing_ok=True)
+    own = _own(data_path)
+    unfinished = own.with_name(f".{own.name}")
     unfinished.touch(mode=0o600)
     unfinished.write_bytes(msgspec.json.encode(ServerPlace(url, os.getpid())))
-    unfinished.replace(data_path / _FILE)
+    unfinished.replace(own)
 
 
 def forget_server(data_path: Path) -> None:
-    """We are gone; if another one is there, it stays known."""
-    known = _read(data_path)
-    if known is not None and known.pid == os.getpid():
-        with suppress(FileNotFoundError):
-            (data_path / _FILE).unlink()
+    """We are gone; others that are there stay known."""
+    _own(data_path).unlink(missing_ok=True)
 
 
 def find_server(data_path: Path) -> ServerPlace | None:
-    """The server of this data directory, if it is there.
+    """A server of this data directory, if one is there: of several, the one that started last.
 
     What a killed one wrote down is out of date, even if another process has its number by now.
     """
-    known = _read(data_path)
-    return known if known is not None and _lives(known.pid) and _listens(known.url) else None
+    found = (known for _, known in _known(data_path) if _lives(known.pid) and _listens(known.url))
+    return next(found, None)
+
+
+def _own(data_path: Path) -> Path:
+    return data_path / _FILES.replace("*", str(os.getpid()))
+
+
+def _known(data_path: Path) -> list[tuple[Path, ServerPlace]]:
+    """All that was written down, the newest first."""
+    known = []
+    for path in data_path.glob(_FILES):
+        with suppress(OSError, msgspec.DecodeError):
+            place = msgspec.json.decode(path.read_bytes(), type=ServerPlace)
+            known.append((path.stat().st_mtime_ns, path, place))
+    return [(path, place) for _, path, place in sorted(known, reverse=True, key=itemgetter(0))]
 
 
 def _lives(pid: int) -> bool:
@@ -66,10 +82,3 @@ def _listens(url: str) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def _read(data_path: Path) -> ServerPlace | None:
-    try:
-        return msgspec.json.decode((data_path / _FILE).read_bytes(), type=ServerPlace)
-    except (OSError, msgspec.DecodeError):
-        return None
