@@ -14,6 +14,8 @@ from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import claude_environment
 
+RULES = Options(on_disconnect="continue")
+
 
 def say(**what: object) -> None:
     sys.stdout.write(msgspec.json.encode(what).decode() + "\n")
@@ -22,32 +24,36 @@ def say(**what: object) -> None:
 
 async def show(talk: Talk) -> None:
     async for frame in talk.follow():
-        say(frame=frame.__struct_config__.tag, payload=frame.payload)  # type: ignore[attr-defined]
+        kind = frame.__struct_config__.tag
+        say(talk=talk.id, frame=kind, payload=frame.payload)  # type: ignore[attr-defined]
 
 
 async def serve(place: Path, url: str, hold: float) -> None:
     store = await SqliteStore.open(place / "turnwire.db")
     options = {"model": "claude-sonnet-4-5"}
-    wire = Wire(lambda direction, line: say(frame="wire", payload={direction: line.decode()}))
+    wire = Wire(lambda way, line: say(talk="", frame="wire", payload={way: line.decode()}))
     env = claude_environment(url, place / "home")
     agent = Tapped(wire, options, env=env, hold=hold, titles=False)
     settings = EngineSettings(lease=1.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
-        rules = Options(on_disconnect="continue")
-        talk = await engine.create(
-            "claude", conversation_id="talk", cwd=str(place / "work"), rules=rules
-        )
-        showing = asyncio.create_task(show(talk))
+        talks: dict[str, Talk] = {}
+        showing: list[asyncio.Task[None]] = []
         lines = asyncio.StreamReader()
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
         while line := await lines.readline():
             match msgspec.json.decode(line):
-                case ["send", text]:
-                    await talk.send(text)
-                case ["allow", request_id]:
-                    await talk.decide(request_id, "allow")
-        showing.cancel()
+                case ["send", name, text]:
+                    if name not in talks:
+                        talks[name] = await engine.create(
+                            "claude", conversation_id=name, cwd=str(place / "work"), rules=RULES
+                        )
+                        showing.append(asyncio.create_task(show(talks[name])))
+                    await talks[name].send(text)
+                case ["allow", name, request_id]:
+                    await talks[name].decide(request_id, "allow")
+        for task in showing:
+            task.cancel()
     await store.close()
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from turnwire.testing.model_api import Fail, ModelApi, Say, Text, claude_environment
+from examples import claude_live, hooks_and_tools
+from turnwire.testing.model_api import Fail, ModelApi, claude_environment
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -41,24 +42,41 @@ async def test_it_kills_everything_and_the_answer_is_that_tools_result() -> None
     assert '"tool_use_id": "ask_1"' in said
 
 
-@pytest.mark.parametrize(
-    ("reply", "patience", "line"),
-    [
-        (Fail(401, "invalid x-api-key"), "120", "The turn failed: "),
-        ("I do not ask.", "120", "Claude ended its turn, and did not do what it was asked for."),
-        (Say([Text("Hm, let me", 2, hold="")]), "8", "Nothing came of it in 8 seconds."),
-    ],
-    ids=["wrong key", "does not ask", "says nothing"],
-)
-async def test_where_nothing_comes_of_it_it_ends_and_says_why(
-    tmp_path: Path, reply: Any, patience: str, line: str
-) -> None:
-    async with ModelApi(*[reply] * 9) as api:
-        env = claude_environment(api.url, tmp_path)
-        code, _, complained = await run("--patience", patience, **env)
+async def test_with_a_wrong_key_it_ends_and_says_so(tmp_path: Path) -> None:
+    async with ModelApi(*[Fail(401, "invalid x-api-key")] * 9) as api:
+        code, _, complained = await run(**claude_environment(api.url, tmp_path))
     assert code == 1
-    assert line in complained
+    assert "The turn failed: " in complained
     assert "Traceback" not in complained
+
+
+@pytest.mark.parametrize(
+    ("said", "patience", "line"),
+    [
+        (
+            b'["assistant.complete", {"is_error": false}]',
+            120.0,
+            r"Claude ended its turn, and did not do what it was asked for.",
+        ),
+        (
+            b'["assistant.chunk", {"partial": true, "text": "Hm, let me"}]',
+            0.5,
+            r"Nothing came of it in 0\.5 seconds\.",
+        ),
+    ],
+    ids=["does not ask", "says nothing"],
+)
+async def test_where_nothing_comes_of_it_it_says_why(
+    said: bytes, patience: float, line: str
+) -> None:
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec("cat", stdin=pipe, stdout=pipe)
+    assert process.stdin is not None
+    process.stdin.write(said + b"\n")  # what a server says comes out of `cat`
+    with pytest.raises(SystemExit, match=line):
+        await claude_live.Server(process, patience).until("assistant.request_input")
+    process.stdin.close()
+    await process.wait()
 
 
 async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
@@ -69,13 +87,19 @@ async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
     assert "Of spring and autumn." in said
 
 
-async def test_hooks_decide_and_a_tool_tells_how_far_it_is(tmp_path: Path) -> None:
+async def test_hooks_decide_and_a_tool_tells_how_far_it_is() -> None:
     code, said, complained = await run("--offline", example="hooks_and_tools")
     assert code == 0, said + complained
     assert said.count("Seen: ") == 14
     assert "Traceback" not in complained
+
+
+async def test_what_was_not_seen_of_hooks_and_tools_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "turnwire.claude")  # which it changes, for itself
     async with ModelApi("I would rather not.") as api:
-        env = claude_environment(api.url, tmp_path)
-        code, _, complained = await run(example="hooks_and_tools", **env)
-    assert code == 1
-    assert "Not seen: progress of the tool, live." in complained
+        for name, value in claude_environment(api.url, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit, match=r"Not seen: progress of the tool, live\."):
+            await hooks_and_tools.main(offline=False, patience=180.0)

@@ -56,7 +56,7 @@ async def go_on(it: Stage, place: Path, conversation_id: str, words: str) -> Non
         async with Engine(store, {"claude": it.make_agent()}) as engine:
             talk = await engine.open(conversation_id)
             async with Watcher(talk) as seen:
-                seen.patience = 90.0
+                seen.patience = 180.0
                 turn_id = (await talk.send(words)).ack.turn_id
                 end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
                 assert not end.payload.is_error
