@@ -86,7 +86,8 @@ async def test_a_session_is_resumed_when_its_process_was_idle_or_closed_and_begu
 
 
 async def test_fifty_conversations_opened_and_closed_leave_no_process(tmp_path: Path) -> None:
-    async with stage(tmp_path, *["Hello."] * 50, idle=0.1) as it:
+    bare = {"CLAUDE_CODE_SIMPLE": "1"}  # what a process does is another matter
+    async with stage(tmp_path, *["Hello."] * 50, idle=0.1, env=bare) as it:
         few = asyncio.Semaphore(8)
 
         async def talk(number: int) -> None:
@@ -186,28 +187,6 @@ async def test_a_session_works_below_its_roots_and_within_its_limits(tmp_path: P
     await session.close()
     again = await few.open(SessionStart("d", cwd=str(inside)))
     await again.close()
-
-
-async def test_a_mode_that_claude_refuses_is_not_in_force_later(tmp_path: Path) -> None:
-    allowed = {"IS_SANDBOX": "1"}  # even a process that is started with it would have it
-    async with stage(tmp_path, "One.", Say([touch("a")]), "Three.", env=allowed) as it:
-        await it.says("hi")
-        await it.talk.set_permission_mode("bypassPermissions")
-        news = await it.seen.until(
-            f.SessionSystemEvent, lambda frame: frame.payload.subtype == "choice_refused"
-        )
-        assert news.payload.data["stays"] == {"permission_mode": "default"}
-        await it.seen.until(
-            f.SessionState, lambda frame: frame.payload.permission_mode == "default"
-        )
-        await it.stop()
-        await it.start_again()
-        await it.talk.send("touch a")
-        asked = await it.wants()
-        await it.talk.decide(asked.request_id, "deny")
-        await it.ends()
-        assert not (it.work / "a").exists()
-        assert (await it.talk.status()).permission_mode == "default"
 
 
 async def test_a_mode_that_there_is_not_is_refused(tmp_path: Path) -> None:

@@ -122,25 +122,49 @@ async def a_tool_is_allowed_denied_changed_and_allowed_for_good(it: Stage) -> No
 async def test_another_model_and_another_permission_mode_at_once_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
-    replies = ("Hello.", made[0], "Done.", made[1], "Done.")
-    async with stage(tmp_path, *replies, models=["claude-opus-4-5"]) as it:
+    allowed = {"IS_SANDBOX": "1"}  # even a process that is started with it would have it
+    async with stage(tmp_path, "Hello.", models=["claude-opus-4-5"], env=allowed) as it:
         await it.says("hi")
-        with pytest.raises(Refused, match=r"no model 'opus'. There is: default, claude-opus-4-5"):
-            await it.talk.set_model("opus")
-        answer = await it.talk.set_model("claude-opus-4-5", user="ann")
-        assert answer.ack.model == "claude-opus-4-5"
-        await it.talk.set_permission_mode("acceptEdits")
-        await it.says("write a")
-        assert (it.work / "a").exists(), "nobody was asked"
-        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
-        status = await it.talk.status()
-        assert (status.model, status.permission_mode) == ("claude-opus-4-5", "acceptEdits")
-        await it.stop()
-        await it.start_again()
-        await it.says("write b")
-        assert (it.work / "b").exists()
-        assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
+        await a_mode_that_claude_refuses_is_not_in_force_later(it)
+        await another_model_and_another_mode_are(it)
+
+
+async def a_mode_that_claude_refuses_is_not_in_force_later(it: Stage) -> None:
+    await it.talk.set_permission_mode("bypassPermissions")
+    news = await it.seen.until(
+        f.SessionSystemEvent, lambda frame: frame.payload.subtype == "choice_refused"
+    )
+    assert news.payload.data["stays"] == {"permission_mode": "default"}
+    await it.seen.until(f.SessionState, lambda frame: frame.payload.permission_mode == "default")
+    await it.stop()
+    await it.start_again()
+    it.api.say_next(Say([touch("never")]), "Then not.")
+    await it.talk.send("touch it")
+    asked = await it.wants()
+    await it.talk.decide(asked.request_id, "deny")
+    await it.ends()
+    assert not (it.work / "never").exists()
+    assert (await it.talk.status()).permission_mode == "default"
+
+
+async def another_model_and_another_mode_are(it: Stage) -> None:
+    made = [Say([ToolUse("Write", {"file_path": name, "content": "x"})]) for name in ("a", "b")]
+    it.api.say_next(made[0], "Done.", made[1], "Done.")
+    with pytest.raises(Refused, match=r"no model 'opus'. There is: default, claude-opus-4-5"):
+        await it.talk.set_model("opus")
+    answer = await it.talk.set_model("claude-opus-4-5", user="ann")
+    assert answer.ack.model == "claude-opus-4-5"
+    await it.talk.set_permission_mode("acceptEdits")
+    await it.says("write a")
+    assert (it.work / "a").exists(), "nobody was asked"
+    assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
+    status = await it.talk.status()
+    assert (status.model, status.permission_mode) == ("claude-opus-4-5", "acceptEdits")
+    await it.stop()
+    await it.start_again()
+    await it.says("write b")
+    assert (it.work / "b").exists()
+    assert it.api.requests[-1].body["model"] == "claude-opus-4-5"
 
 
 async def test_tools_hooks_and_helpers_of_ones_own_work_as_with_the_sdk(tmp_path: Path) -> None:
