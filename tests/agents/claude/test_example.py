@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from examples import claude_live, hooks_and_tools
-from turnwire.testing.model_api import Fail, ModelApi, claude_environment
+from turnwire.agents.claude import install
+from turnwire.testing.model_api import ModelApi, claude_environment
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -42,17 +43,25 @@ async def test_it_kills_everything_and_the_answer_is_that_tools_result() -> None
     assert '"tool_use_id": "ask_1"' in said
 
 
-async def test_with_a_wrong_key_it_ends_and_says_so(tmp_path: Path) -> None:
-    async with ModelApi(*[Fail(401, "invalid x-api-key")] * 9) as api:
-        code, _, complained = await run(**claude_environment(api.url, tmp_path))
-    assert code == 1
-    assert "The turn failed: " in complained
-    assert "Traceback" not in complained
+async def test_without_a_key_it_ends_at_once_and_says_what_to_do(tmp_path: Path) -> None:
+    nowhere = dict.fromkeys((*install._CREDENTIALS, *install._CLOUDS), "")
+    nowhere |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    for example in ("claude_live", "hooks_and_tools"):
+        code, _, complained = await run(example=example, **nowhere)
+        assert code == 1
+        assert "There is no credential for Claude." in complained
+        assert "--offline" in complained
+        assert "Traceback" not in complained
 
 
 @pytest.mark.parametrize(
     ("said", "patience", "line"),
     [
+        (
+            b'["assistant.complete", {"is_error": true, "error": {"message": "a wrong key"}}]',
+            120.0,
+            "The turn failed: a wrong key",
+        ),
         (
             b'["assistant.complete", {"is_error": false}]',
             120.0,
@@ -64,7 +73,7 @@ async def test_with_a_wrong_key_it_ends_and_says_so(tmp_path: Path) -> None:
             r"Nothing came of it in 0\.5 seconds\.",
         ),
     ],
-    ids=["does not ask", "says nothing"],
+    ids=["wrong key", "does not ask", "says nothing"],
 )
 async def test_where_nothing_comes_of_it_it_says_why(
     said: bytes, patience: float, line: str
