@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-
-import pytest
 
 from tests.agents.claude.stage import (
     RULES,
@@ -20,15 +19,14 @@ from tests.agents.claude.stage import (
     until_it_runs,
 )
 from tests.agents.claude.test_helpers import send
-from tests.agents.claude.test_killed import killed_server, start_again
-from tests.agents.claude.wire import ASKS, HAS_RESULT, IS_ASIDE, PUTS_ASIDE, Moment
+from tests.agents.claude.test_killed import Server, killed_server, start_again
+from tests.agents.claude.wire import ASKS, HAS_RESULT, IS_ASIDE, PUTS_ASIDE
 from tests.engine.watching import Watcher
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Hold, Reply, Request, Say, Text, ToolUse
 from turnwire.testing.model_api.server import Answer
 
-MOMENTS = [ASKS, PUTS_ASIDE, IS_ASIDE]
-NAMES = ["it_asks", "it_is_told_to_put_it_aside", "it_has"]
+MOMENTS = [ASKS, PUTS_ASIDE, IS_ASIDE]  # it asks, is told to put it aside, and has
 
 
 class Painter:
@@ -208,31 +206,50 @@ async def claude_has_forgotten_that_it_asked(it: Stage, number: int) -> None:
 # --- the way that it is said to go is the way it goes -------------------------------------------
 
 
-async def check_delivery(it: Stage, number: int) -> None:
-    """Answer the question: what is said of the way to Claude is the way that the model saw."""
-    answer = await it.talk.answer(f"ask_{number}", f"teal_{number}")
-    end = await it.ends()
-    assert not end.is_error
-    said = [answer.ack.delivered_as, *deliveries(it, number)]
+def check_way(it: Stage, number: int, said: Sequence[str | None], result: object) -> None:
+    """What is said of an answer's way to Claude is the way that the model saw."""
     last = it.api.requests[-1]
     as_result = f"teal_{number}" in str(last.tool_results.get(f"ask_{number}"))
     in_words = f"My answer: teal_{number}" in str(last.messages)
     assert as_result is not in_words, "it came, and once"
     assert said[-1] == ("tool_result" if as_result else "prompt")
-    assert f"teal_{number}" in str(it.results[f"ask_{number}"].content)
+    assert f"teal_{number}" in str(result)
 
 
-@pytest.mark.parametrize("moment", MOMENTS, ids=NAMES)
-async def test_the_way_is_true_if_the_server_was_killed_as_it_asked(
-    tmp_path: Path, moment: Moment
-) -> None:
-    async with killed_server(tmp_path, *[Painter()] * 9) as (server, it):
+async def check_delivery(it: Stage, number: int) -> None:
+    """Answer the question."""
+    answer = await it.talk.answer(f"ask_{number}", f"teal_{number}")
+    end = await it.ends()
+    assert not end.is_error
+    said = [answer.ack.delivered_as, *deliveries(it, number)]
+    check_way(it, number, said, it.results[f"ask_{number}"].content)
+
+
+async def check_delivery_by(server: Server, it: Stage, number: int) -> None:
+    """The same, where the server is in a process of its own."""
+    call = f"ask_{number}"
+    server.tell("answer", TALK, call, f"teal_{number}")
+    said = [(await server.until("answered"))["delivered_as"]]
+    assert not (await server.until("assistant.complete"))["is_error"]
+    news = [each["payload"] for each in server.said if each["frame"] == "session.system_event"]
+    told = [each["data"] for each in news if each["subtype"] == "answer_delivered"]
+    said += [each["delivered_as"] for each in told if each["request_id"] == call]
+    result = await server.until("assistant.tool_result", tool_use_id=call)
+    check_way(it, number, said, result["content"])
+
+
+async def test_the_way_is_true_if_the_server_was_killed_as_it_asked(tmp_path: Path) -> None:
+    async with killed_server(tmp_path, *[Painter()] * 50) as (server, it):
         it.all_is_heard = False  # the program may still have made a request on its way out
-        server.tell("send", TALK, "ask me 1")
-        await server.asks(moment)
-        await server.kill()
+        for number, moment in enumerate(MOMENTS, 1):
+            if number > 1:
+                await server.begin()
+                await check_delivery_by(server, it, number - 1)
+            server.tell("send", TALK, f"ask me {number}")
+            await server.asks(moment)
+            await server.kill()
         await start_again(it)
-        await check_delivery(it, 1)
+        await check_delivery(it, len(MOMENTS))
 
 
 async def test_the_way_is_true_if_claude_was_killed_as_it_asked_or_wanted_leave_besides(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -13,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.agents.claude.server import until_abandoned
 from tests.agents.claude.stage import (
     RULES,
     TALK,
@@ -31,7 +34,6 @@ from tests.engine.watching import Watcher
 from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
-from turnwire.engine.clock import SystemClock
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, Text, ToolUse
 from turnwire.testing.model_api.server import Answer
@@ -92,7 +94,15 @@ class Server:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
-        self._said: list[dict[str, Any]] = []  # what nobody has waited for yet
+        self.pid: int | None = None
+        self.said: list[dict[str, Any]] = []  # what nobody has waited for yet
+
+    async def begin(self) -> None:
+        """A new one, when the leases of the one before are over."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.said.clear()
+        self.pid = (await self.until("server", ""))["pid"]
 
     def tell(self, *what: str) -> None:
         assert self.process.stdin is not None
@@ -102,13 +112,13 @@ class Server:
         """A frame of this kind in this conversation."""
         async with asyncio.timeout(180):
             while True:
-                for said in self._said:
+                for said in self.said:
                     payload: dict[str, Any] = said["payload"]
                     fits = (said["talk"], said["frame"]) == (talk, kind)
                     if fits and wanted.items() <= payload.items():
-                        self._said.remove(said)
+                        self.said.remove(said)
                         return payload
-                self._said.append(await self._hear())
+                self.said.append(await self._hear())
 
     async def asks(self, moment: Moment) -> None:
         """Until a line with this word has gone between it and Claude, and the log has the question:
@@ -133,10 +143,19 @@ class Server:
 
     async def kill(self) -> None:
         """Everything at once: the server; what it had started has to go by itself."""
-        children = [p.pid for p in descendants_of(self.process.pid, running())]
-        self.process.kill()
+        assert self.pid is not None
+        below = [p.pid for p in descendants_of(self.pid, running())]
+        os.kill(self.pid, signal.SIGKILL)
+        left = await asyncio.to_thread(wait_until_gone, [self.pid, *below])
+        assert not left, "no process is left"
+        self.pid = None
+
+    async def end(self) -> None:
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGKILL)
+        if self.process.returncode is None:
+            self.process.kill()
         await self.process.wait()
-        assert not await asyncio.to_thread(wait_until_gone, children), "no process is left"
 
 
 @asynccontextmanager
@@ -156,21 +175,19 @@ async def killed_server(
             stdout=asyncio.subprocess.PIPE,
             limit=1 << 24,
         )
+        server = Server(process)
         try:
-            yield Server(process), it
+            await server.begin()
+            yield server, it
         finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+            await server.end()
         await it.stop()
 
 
-async def start_again(it: Stage, *others: str) -> None:
+async def start_again(it: Stage) -> None:
     """When the leases of the killed one are over."""
     store = await SqliteStore.open(it.place / "turnwire.db")
-    async with asyncio.timeout(180):
-        while not {TALK, *others} <= set(await store.abandoned(now=SystemClock().now())):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)  # nobody tells that a lease is over
+    await until_abandoned(store)
     await store.close()
     await it.start_again()
     await it.talk.wake()
@@ -198,7 +215,7 @@ async def test_the_server_is_killed_with_five_conversations_and_each_goes_on(
             await server.until("session.state", name, state="waiting_input", running=False)
         await server.kill()
 
-        await start_again(it, *scripts, *questions)
+        await start_again(it)
         for name in scripts:
             await goes_on(await it.engine.open(name))
         for name in questions:
