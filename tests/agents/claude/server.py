@@ -51,7 +51,7 @@ async def serve(place: Path, url: str, hold: float) -> None:
     options = {"model": "claude-sonnet-4-5"}
     wire = Wire(lambda way, line: say(talk="", frame="wire", payload={way: line.decode()}))
     env = claude_environment(url, place / "home")
-    agent = Tapped(wire, options, env=env, hold=hold, titles=False)
+    agent = Tapped(wire, options, env=env, hold=hold, titles=False, start_seconds=180.0)
     settings = EngineSettings(lease=1.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
         talks = {name: await engine.open(name) for name in left}

@@ -26,6 +26,7 @@ async def test_a_system_prompt_a_permission_and_a_session_that_is_taken_up_again
             env=claude_environment(api.url, home),
             hold=60,
             titles=False,
+            start_seconds=180.0,
         )
         async with serving(
             tmp_path / "data", agents={"claude": agent}, agent="claude", roots=[str(work)]

@@ -51,7 +51,8 @@ async def test_it_keeps_what_the_agent_port_promises(tmp_path: Path) -> None:
         env = claude_environment(api.url, tmp_path)
 
         def make() -> ClaudeAgent:
-            return ClaudeAgent({"model": "claude-sonnet-4-5", "cwd": tmp_path}, env=env, hold=60.0)
+            options = {"model": "claude-sonnet-4-5", "cwd": tmp_path}
+            return ClaudeAgent(options, env=env, hold=180.0, start_seconds=180.0)
 
         prompts = Prompts("Hello.", "long", "tool", "question", "permission")
         report = await check_agent(make, prompts, seconds=180.0)
@@ -108,7 +109,7 @@ async def test_a_prompt_that_the_program_knows_already_is_not_worked_on_twice(
     tmp_path: Path,
 ) -> None:
     async with ModelApi("Hello.", "Hello again.") as api:
-        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path))
+        agent = ClaudeAgent(env=claude_environment(api.url, tmp_path), start_seconds=180.0)
         async with talking(agent, cwd=str(tmp_path)) as ear:
             await ear.say("hi")
             await ear.turn_ends()
