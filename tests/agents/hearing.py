@@ -16,7 +16,7 @@ from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
 from turnwire.testing.agent_order import EventOrder
 
 T = TypeVar("T", bound=ev.Event)
-SECONDS = 60.0  # the longest that anything may take
+SECONDS = 180.0  # the longest that anything may take
 
 
 class Ear:

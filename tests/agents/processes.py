@@ -7,7 +7,7 @@ import select
 import sys
 import time
 
-SECONDS = 20.0
+SECONDS = 120.0  # only a broken test waits that long
 
 # Each says its pid on a line of its own and then stays, until it is ended.
 _STAY = """

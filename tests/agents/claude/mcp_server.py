@@ -1,4 +1,7 @@
-"""An MCP server on standard input and output that asks a person for a colour, without any library."""
+"""An MCP server on standard input and output, without any library: it starts at once.
+
+It asks a person for a colour; with the argument `shout` it says things louder instead.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ FORM = {
     },
     "required": ["colour"],
 }
-TOOL = {"name": "pick", "description": "Picks", "inputSchema": {"type": "object"}}
+PICK = {"name": "pick", "description": "Picks", "inputSchema": {"type": "object"}}
+SHOUT = {"name": "shout", "description": "Says it louder", "inputSchema": {"type": "object"}}
 
 
 def say(**line: Any) -> None:
@@ -33,7 +37,10 @@ def main() -> None:
                 able = {"protocolVersion": version, "capabilities": {"tools": {}}}
                 say(id=line["id"], result={**able, "serverInfo": about})
             case "tools/list":
-                say(id=line["id"], result={"tools": [TOOL]})
+                say(id=line["id"], result={"tools": [SHOUT if "shout" in sys.argv else PICK]})
+            case "tools/call" if line["params"]["name"] == "shout":
+                words = line["params"]["arguments"]["words"].upper()
+                say(id=line["id"], result={"content": [{"type": "text", "text": words}]})
             case "tools/call":
                 calls.append(line["id"])
                 params = {"message": "Which colour?", "requestedSchema": FORM}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
 
-Frame = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # it is started for every recording, and has to start fast
+    from typing import Any, TypeAlias
+
+    Frame: TypeAlias = dict[str, Any]
 
 
 def kind(frame: Frame) -> tuple[str, ...]:

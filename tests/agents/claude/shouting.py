@@ -1,4 +1,4 @@
-"""An MCP server of its own, over standard input and output."""
+"""An MCP server as the library makes it, to be served at an address."""
 
 from __future__ import annotations
 
@@ -13,6 +13,3 @@ async def shout(words: str) -> str:
 
 
 server.add_tool(shout)
-
-if __name__ == "__main__":
-    server.run()

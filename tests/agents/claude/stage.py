@@ -123,6 +123,7 @@ class Stage:
             settings.pop("options", {"model": "claude-sonnet-4-5"}),
             titles=settings.pop("titles", False),
             env={**claude_environment(self.api.url, self.home), **more},
+            start_seconds=180.0,  # on a busy machine the real program takes long to start
             **settings,
         )
 
@@ -141,7 +142,7 @@ class Stage:
 
     async def _look(self) -> None:
         self.seen = Watcher(self.talk)
-        self.seen.patience = 90.0  # on a busy machine the real program takes long to start
+        self.seen.patience = 180.0
         await self.seen.__aenter__()
 
     async def start_again(self) -> None:

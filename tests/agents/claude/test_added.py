@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from tests.agents.claude import shouting
+from tests.agents.claude import mcp_server, shouting
 from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.claude import (
@@ -235,7 +235,7 @@ async def test_tools_here_and_elsewhere_a_helper_and_a_result_of_a_certain_form(
             )
         },
     )
-    loud = StdioServer(command=sys.executable, args=[shouting.__file__], optional=True)
+    loud = StdioServer(command=sys.executable, args=[mcp_server.__file__, "shout"], optional=True)
     off = StdioServer(command="/no/such/program", optional=True)
     shop = ToolServer(tools=[price, order])
     hooks = [counted, *(h.hook(event)(looks_on) for event in (*h.EVENTS, "NewEvent"))]

@@ -23,7 +23,7 @@ from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environmen
 def program(place: Path, code: str) -> str:
     """A program that can be started as Claude Code is."""
     path = place / "claude"
-    path.write_text(f"#!/bin/sh\nexec {sys.executable} {code}\n")
+    path.write_text(f"#!/bin/sh\nexec {sys.executable} -IS {code}\n")
     path.chmod(0o755)
     return str(path)
 

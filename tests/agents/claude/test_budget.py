@@ -19,7 +19,7 @@ EACH = 0.0006  # dollars for each answer of the scripted model
 
 async def says(talk: Talk, text: str) -> TurnEnd:
     async with Watcher(talk) as seen:
-        seen.patience = 90.0
+        seen.patience = 180.0
         turn_id = (await talk.send(text)).ack.turn_id
         end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
     return end.payload

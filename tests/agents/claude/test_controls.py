@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.claude.stage import Stage, bash, programs, stage, until
-from tests.agents.claude.stage import ask as ask_a_person
+from tests.agents.claude.stage import Stage, bash, programs, stage, until, until_it_runs
 from tests.agents.processes import wait_until_gone
 from turnwire.agents.claude import StdioServer, ToolServer
 from turnwire.agents.claude.hooks import hook
@@ -37,49 +36,6 @@ def files(place: Path) -> dict[str, str]:
 
 def rewinds(frames: list[Any]) -> list[Any]:
     return [frame.payload for frame in frames if frame.payload.subtype == "rewind"]
-
-
-async def test_files_are_put_back_as_they_were_before_a_message_also_by_another_process(
-    tmp_path: Path,
-) -> None:
-    async with stage(
-        tmp_path,
-        *(write("a.txt", "one"), "Done."),
-        *(edit("a.txt", "one", "two"), write("b.txt", "new"), "Done."),
-        "Still here.",
-        conversation={"permission_mode": "acceptEdits"},
-    ) as it:
-        await it.says("write a")
-        await it.says("change it, and write b")
-        first, second = [frame.payload.message_sequence for frame in it.seen.of(f.UserMessage)]
-        a, b = str(it.work / "a.txt"), str(it.work / "b.txt")
-
-        would = await it.talk.rewind_files(second, dry_run=True)
-        assert would.ack.files == [a, b]
-        assert files(it.work) == {"a.txt": "two", "b.txt": "new"}, "it was only asked"
-        assert not rewinds(it.seen.of(f.SessionSystemEvent))
-
-        done = await it.talk.rewind_files(second, user="ann", client_message_id="r-1")
-        assert done.ack.files == [a, b]
-        assert files(it.work) == {"a.txt": "one"}
-        again = await it.talk.rewind_files(second, user="ann", client_message_id="r-1")
-        assert (again.ack, again.duplicate) == (done.ack, True)
-        [told] = rewinds(it.seen.of(f.SessionSystemEvent))
-        assert told.data == {"message_sequence": second, "files": [a, b], "by": "ann"}
-        assert told.message_sequence == (await it.talk.status()).last_turn.after_sequence + 1  # type: ignore[union-attr]
-
-        with pytest.raises(Refused, match="no message of a person's"):
-            await it.talk.rewind_files(first + 1)
-        await it.says("go on")
-        await it.stop()
-        assert not programs()
-
-        await it.start_again()
-        assert (await it.talk.rewind_files(first)).ack.files == [a]
-        assert files(it.work) == {}, "the file was not there before the first message"
-        audit = await it.store.audit(conversation_id="talk")
-        by = [(row.action, row.by) for row in audit if row.action == "rewind"]
-        assert by == [("rewind", None), ("rewind", "ann"), ("rewind", None)]
 
 
 async def ask(it: Stage, control: c.AgentControl) -> Any:
@@ -191,58 +147,103 @@ async def test_a_switch_is_the_conversations_own_and_outlives_its_process(tmp_pa
         assert await are_on(await it.engine.open(other.id)) == {"colours", "shop"}
 
 
-async def test_context_models_commands_thinking_and_work_in_the_background(
+async def test_files_context_models_commands_thinking_and_work_in_the_background(
     tmp_path: Path,
 ) -> None:
-    sleeps = Say([bash("sleep 1000", "b1", run_in_background=True)])
     async with stage(
         tmp_path,
-        *("Hello.", "Hello.", "Hello.", "Hello."),
-        *(sleeps, "It runs.", "It was stopped."),
         options={"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]},
+        conversation={"permission_mode": "acceptEdits"},
     ) as it:
-        await it.says("hi")
-        used = await ask(it, c.ContextUsage())
-        assert 0 < used.total_tokens < used.max_tokens
-        assert "System prompt" in {part.name for part in used.parts}
-        models = (await ask(it, c.ListModels())).models
-        assert [each.model for each in models] == it.make_agent().capabilities.models
-        assert all(each.resolved for each in models), "Claude Code has told more of them"
-        assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
-
-        before = it.api.requests[-1].body.get("thinking")
-        await it.talk.set_max_thinking_tokens(2000, user="ann")
-        await it.says("think a little")
-        assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000
+        first = await files_are_put_back_as_they_were_before_a_message(it)
+        await context_models_and_commands_are_told(it)
+        before = await thinking_is_chosen(it)
         await it.stop()
+        assert not programs()
+
         await it.start_again()
-        await it.says("and now?")
-        assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000, "a restart keeps it"
-        await it.talk.set_max_thinking_tokens(None)
-        await it.says("as before")
-        assert it.api.requests[-1].body.get("thinking") == before
-
-        await it.says("sleep in the background")
-        with pytest.raises(Refused, match="Nothing called 'nobody'"):
-            await ask(it, c.StopTask("nobody"))
-        [task] = (await it.talk.status()).background_tasks
-        [sleep] = [pid for pid, name in programs().items() if name == "sleep"]
-        assert await ask(it, c.StopTask(task.task_id)) == c.Done()
-        await it.seen.until(f.SessionState, lambda frame: not frame.payload.background_tasks)
-        assert not await asyncio.to_thread(wait_until_gone, [sleep])
+        await files_are_put_back_by_another_process(it, first)
+        await thinking_is_as_chosen_after_a_restart_and_as_before_again(it, before)
+        await work_in_the_background_is_stopped(it)
 
 
-async def test_a_question_that_nobody_will_answer_is_in_no_controls_way(tmp_path: Path) -> None:
-    async with stage(tmp_path, Say([ask_a_person()]), "Never mind.") as it:
-        turn = (await it.talk.send("which colour?")).ack.turn_id
-        assert turn is not None
-        await it.asked()
-        await it.sleeps()
-        with pytest.raises(Refused, match="sleeps until its question is answered"):
-            await ask(it, c.McpStatus())
-        await it.talk.interrupt(turn)
-        await it.ends()
-        assert (await ask(it, c.McpStatus())).servers
-        assert (await it.talk.status()).state == "interrupted", "no turn came of it"
-        await it.says("forget it")
-        assert it.text == ["Never mind."]
+async def files_are_put_back_as_they_were_before_a_message(it: Stage) -> int:
+    """The first message of all."""
+    it.api.say_next(
+        *(write("a.txt", "one"), "Done."),
+        *(edit("a.txt", "one", "two"), write("b.txt", "new"), "Done."),
+        "Still here.",
+    )
+    await it.says("write a")
+    await it.says("change it, and write b")
+    first, second = [frame.payload.message_sequence for frame in it.seen.of(f.UserMessage)]
+    a, b = str(it.work / "a.txt"), str(it.work / "b.txt")
+
+    would = await it.talk.rewind_files(second, dry_run=True)
+    assert would.ack.files == [a, b]
+    assert files(it.work) == {"a.txt": "two", "b.txt": "new"}, "it was only asked"
+    assert not rewinds(it.seen.of(f.SessionSystemEvent))
+
+    done = await it.talk.rewind_files(second, user="ann", client_message_id="r-1")
+    assert done.ack.files == [a, b]
+    assert files(it.work) == {"a.txt": "one"}
+    again = await it.talk.rewind_files(second, user="ann", client_message_id="r-1")
+    assert (again.ack, again.duplicate) == (done.ack, True)
+    [told] = rewinds(it.seen.of(f.SessionSystemEvent))
+    assert told.data == {"message_sequence": second, "files": [a, b], "by": "ann"}
+    assert told.message_sequence == (await it.talk.status()).last_turn.after_sequence + 1  # type: ignore[union-attr]
+
+    with pytest.raises(Refused, match="no message of a person's"):
+        await it.talk.rewind_files(first + 1)
+    await it.says("go on")
+    return first
+
+
+async def files_are_put_back_by_another_process(it: Stage, first: int) -> None:
+    assert (await it.talk.rewind_files(first)).ack.files == [str(it.work / "a.txt")]
+    assert files(it.work) == {}, "the file was not there before the first message"
+    audit = await it.store.audit(conversation_id="talk")
+    by = [(row.action, row.by) for row in audit if row.action == "rewind"]
+    assert by == [("rewind", None), ("rewind", "ann"), ("rewind", None)]
+
+
+async def context_models_and_commands_are_told(it: Stage) -> None:
+    used = await ask(it, c.ContextUsage())
+    assert 0 < used.total_tokens < used.max_tokens
+    assert "System prompt" in {part.name for part in used.parts}
+    models = (await ask(it, c.ListModels())).models
+    assert [each.model for each in models] == it.make_agent().capabilities.models
+    assert all(each.resolved for each in models), "Claude Code has told more of them"
+    assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
+
+
+async def thinking_is_chosen(it: Stage) -> Any:
+    """What it was like before."""
+    it.api.say_next("Hello.")
+    before = it.api.requests[-1].body.get("thinking")
+    await it.talk.set_max_thinking_tokens(2000, user="ann")
+    await it.says("think a little")
+    assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000
+    return before
+
+
+async def thinking_is_as_chosen_after_a_restart_and_as_before_again(it: Stage, before: Any) -> None:
+    it.api.say_next("Hello.", "Hello.")
+    await it.says("and now?")
+    assert it.api.requests[-1].body["thinking"]["budget_tokens"] == 2000, "a restart keeps it"
+    await it.talk.set_max_thinking_tokens(None)
+    await it.says("as before")
+    assert it.api.requests[-1].body.get("thinking") == before
+
+
+async def work_in_the_background_is_stopped(it: Stage) -> None:
+    sleeps = Say([bash("sleep 1000", "b1", run_in_background=True)])
+    it.api.say_next(sleeps, "It runs.", "It was stopped.")
+    await it.says("sleep in the background")
+    with pytest.raises(Refused, match="Nothing called 'nobody'"):
+        await ask(it, c.StopTask("nobody"))
+    [task] = (await it.talk.status()).background_tasks
+    sleep = await until_it_runs("sleep")
+    assert await ask(it, c.StopTask(task.task_id)) == c.Done()
+    await it.seen.until(f.SessionState, lambda frame: not frame.payload.background_tasks)
+    assert not await asyncio.to_thread(wait_until_gone, [sleep])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from turnwire.testing.model_api import Fail, ModelApi, Say, Text, claude_environment
+from examples import claude_live, hooks_and_tools
+from turnwire.agents.claude import install
+from turnwire.testing.model_api import ModelApi, claude_environment
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -41,24 +43,49 @@ async def test_it_kills_everything_and_the_answer_is_that_tools_result() -> None
     assert '"tool_use_id": "ask_1"' in said
 
 
+async def test_without_a_key_it_ends_at_once_and_says_what_to_do(tmp_path: Path) -> None:
+    nowhere = dict.fromkeys((*install._CREDENTIALS, *install._CLOUDS), "")
+    nowhere |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    for example in ("claude_live", "hooks_and_tools"):
+        code, _, complained = await run(example=example, **nowhere)
+        assert code == 1
+        assert "There is no credential for Claude." in complained
+        assert "--offline" in complained
+        assert "Traceback" not in complained
+
+
 @pytest.mark.parametrize(
-    ("reply", "patience", "line"),
+    ("said", "patience", "line"),
     [
-        (Fail(401, "invalid x-api-key"), "120", "The turn failed: "),
-        ("I do not ask.", "120", "Claude ended its turn, and did not do what it was asked for."),
-        (Say([Text("Hm, let me", 2, hold="")]), "8", "Nothing came of it in 8 seconds."),
+        (
+            b'["assistant.complete", {"is_error": true, "error": {"message": "a wrong key"}}]',
+            120.0,
+            "The turn failed: a wrong key",
+        ),
+        (
+            b'["assistant.complete", {"is_error": false}]',
+            120.0,
+            r"Claude ended its turn, and did not do what it was asked for.",
+        ),
+        (
+            b'["assistant.chunk", {"partial": true, "text": "Hm, let me"}]',
+            0.5,
+            r"Nothing came of it in 0\.5 seconds\.",
+        ),
     ],
     ids=["wrong key", "does not ask", "says nothing"],
 )
-async def test_where_nothing_comes_of_it_it_ends_and_says_why(
-    tmp_path: Path, reply: Any, patience: str, line: str
+async def test_where_nothing_comes_of_it_it_says_why(
+    said: bytes, patience: float, line: str
 ) -> None:
-    async with ModelApi(*[reply] * 9) as api:
-        env = claude_environment(api.url, tmp_path)
-        code, _, complained = await run("--patience", patience, **env)
-    assert code == 1
-    assert line in complained
-    assert "Traceback" not in complained
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec("cat", stdin=pipe, stdout=pipe)
+    assert process.stdin is not None
+    process.stdin.write(said + b"\n")  # what a server says comes out of `cat`
+    with pytest.raises(SystemExit, match=line):
+        await claude_live.Server(process, patience).until("assistant.request_input")
+    process.stdin.close()
+    await process.wait()
 
 
 async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
@@ -69,13 +96,19 @@ async def test_a_file_comes_back_and_two_conversations_go_on() -> None:
     assert "Of spring and autumn." in said
 
 
-async def test_hooks_decide_and_a_tool_tells_how_far_it_is(tmp_path: Path) -> None:
+async def test_hooks_decide_and_a_tool_tells_how_far_it_is() -> None:
     code, said, complained = await run("--offline", example="hooks_and_tools")
     assert code == 0, said + complained
     assert said.count("Seen: ") == 14
     assert "Traceback" not in complained
+
+
+async def test_what_was_not_seen_of_hooks_and_tools_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "turnwire.claude")  # which it changes, for itself
     async with ModelApi("I would rather not.") as api:
-        env = claude_environment(api.url, tmp_path)
-        code, _, complained = await run(example="hooks_and_tools", **env)
-    assert code == 1
-    assert "Not seen: progress of the tool, live." in complained
+        for name, value in claude_environment(api.url, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit, match=r"Not seen: progress of the tool, live\."):
+            await hooks_and_tools.main(offline=False, patience=180.0)

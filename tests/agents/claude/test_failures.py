@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
-import logging
-import time
+from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.agents.claude.stage import bash, kill_claude, stage, touch
+from tests.agents.claude.stage import Stage, bash, stage, touch
+from tests.own_time import own_time
+from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.testing.model_api import Fail, Reply, Request, Say, Text
-
-FEW = {"CLAUDE_CODE_MAX_RETRIES": "1"}
+from turnwire.testing.model_api.server import Answer
 
 
 def news(it: Any, subtype: str) -> list[Any]:
     return [e.payload for e in it.seen.of(f.SessionSystemEvent) if e.payload.subtype == subtype]
 
 
+class Weather:
+    """What a model says in one turn, however often it is asked."""
+
+    def __init__(self) -> None:
+        self._next: Iterator[Answer] = iter(())
+
+    def __call__(self, request: Request) -> Reply:
+        reply = next(self._next)
+        return reply(request) if callable(reply) else reply
+
+    async def during(
+        self, it: Stage, *replies: Answer, always: Answer = "Unasked.", words: str = "hi"
+    ) -> TurnEnd:
+        """A turn that meets these replies, and then always the same one."""
+        self._next = chain(replies, repeat(always))
+        return await it.says(words)
+
+
 async def test_a_wrong_credential_fails_within_ten_seconds(tmp_path: Path) -> None:
-    wrong = Fail(401, "invalid x-api-key")
-    async with stage(tmp_path, *[wrong] * 20) as it:
+    refusals: list[float] = []
+
+    def wrong(request: Request) -> Reply:
+        refusals.append(taken.seconds)
+        return Fail(401, "invalid x-api-key")
+
+    async with own_time() as taken, stage(tmp_path, *[wrong] * 20) as it:
         end = await it.says("hi")
-        [asked] = it.api.requests  # it is not asked again
+        [refused] = refusals  # it is not asked again
         # From the refusal on: how long a program takes to start is a matter of the machine.
-        assert time.time() - asked.at < 10
+        assert taken.seconds - refused < 10
         assert end.is_error
         assert end.error is not None
         assert end.error.code == "authentication_failed"
@@ -37,100 +59,105 @@ async def test_a_wrong_credential_fails_within_ten_seconds(tmp_path: Path) -> No
         assert not end.interrupted
 
 
-@pytest.mark.parametrize(
-    ("replies", "code", "words"),
-    [
-        ([Fail(400, "no good")] * 9, "invalid_request", "no good"),
-        ([Fail(529)] * 9, "overloaded", "529"),
-        ([Fail(429, "slow down", headers={"retry-after": "0"})] * 9, "rate_limit", "slow down"),
-    ],
-    ids=["400", "529", "429"],
-)
-async def test_an_error_of_the_api_fails_the_turn_and_says_what_to_do(
-    tmp_path: Path, replies: list[Fail], code: str, words: str
-) -> None:
-    async with stage(tmp_path, *replies, env=FEW) as it:
-        end = await it.says("hi")
-        assert end.is_error
-        assert end.error is not None
-        assert words in end.error.message
-        assert end.error.code == code
-        assert (await it.talk.status()).state == "error"
-
-
-async def test_an_overloaded_api_is_asked_again(tmp_path: Path) -> None:
-    async with stage(tmp_path, Fail(529), "Here I am.", env=FEW) as it:
-        end = await it.says("hi")
-        assert not end.is_error
-        assert it.text == ["Here I am."]
-        assert len(news(it, "api_retry")) == 1
-
-
-async def test_a_stream_that_breaks_off_begins_again_and_nothing_is_said_twice(
+async def test_what_fails_again_and_again_fails_its_turn_which_says_what_to_do(
     tmp_path: Path,
 ) -> None:
-    cut = Say([Text("Half a sentence that", cuts=4)], cut_after=4)
-    async with stage(tmp_path, cut, "A whole sentence.", env=FEW) as it:
-        end = await it.says("hi")
-        assert not end.is_error
-        assert it.text == ["A whole sentence."]
+    half = Text("Half a sentence that", cuts=4)
+    refused = Say(["First you"], stop_reason="refusal")
+    weather = Weather()
+    options = {"model": "claude-sonnet-4-5", "max_turns": 1}
+    few = {"CLAUDE_CODE_MAX_RETRIES": "1"}
+    async with stage(tmp_path, *[weather] * 200, options=options, env=few) as it:
+        troubles: list[tuple[Reply, str, str]] = [
+            (Fail(400, "no good"), "invalid_request", "no good"),
+            (Fail(529), "overloaded", "529"),
+            (Fail(429, "slow down", headers={"retry-after": "0"}), "rate_limit", "slow down"),
+            (Say([half], cut_after=4), "server_error", "Try again"),
+            (Say([half], error_after=4, error="api_error"), "server_error", "Try again"),
+            (Say([touch("made")], cut_after=4), "server_error", "Try again"),
+            (refused, "invalid_request", "Say it differently"),
+        ]
+        for trouble, code, words in troubles:
+            end = await weather.during(it, always=trouble)
+            assert end.is_error, trouble
+            assert end.error is not None
+            assert (end.error.code, words in end.error.message) == (code, True), end.error
+            assert (await it.talk.status()).state == "error"
+        [told] = news(it, "model_refusal_no_fallback")
+        assert told.message_sequence, "it is in the log"
+
+        end = await weather.during(it, Say([bash("echo hi")]))
+        assert end.error is not None
+        assert end.error.code == "max_turns"
+        assert "go on" in end.error.message
+        end = await weather.during(it, "Here I am.")
+        assert not end.is_error, "whatever it was, the next turn is none the worse"
+        assert it.text[-1] == "Here I am."
+        assert not (it.work / "made").exists()
 
 
 EVENTS = 6  # the start of the message, that of the block, three pieces; then the call is whole
 
 
-@pytest.mark.parametrize("break_off", ["cut_after", "error_after"])
-async def test_a_call_that_breaks_off_at_any_event_is_never_half_made(
-    tmp_path: Path, break_off: str
+async def test_what_goes_well_in_the_end_is_said_once_and_an_event_tells_what_was_between(
+    tmp_path: Path,
 ) -> None:
-    options = {"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]}
-    async with stage(tmp_path, options=options, env={"CLAUDE_CODE_MAX_RETRIES": "3"}) as it:
-        for number in range(EVENTS):
-            call = touch(f"made_{number}", f"bash_{number}")
-            half = touch(f"half_{number}", f"half_{number}")
-            broken = Say([half], **{break_off: number})  # type: ignore[arg-type]
-            it.api.say_next(broken, Say([call]), "Made.")
-            end = await it.says(f"make {number}")
-            assert not end.is_error, number
-            assert (it.work / f"made_{number}").exists()
-            assert not (it.work / f"half_{number}").exists()
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [
-        Say([Text("Half a sentence that", cuts=4)], cut_after=4),
-        Say([Text("Half a sentence that", cuts=4)], error_after=4, error="api_error"),
-        Say([touch("made")], cut_after=4),
-    ],
-    ids=["text cut", "text error", "call cut"],
-)
-async def test_a_stream_that_breaks_off_again_and_again_fails_the_turn(
-    tmp_path: Path, broken: Say
-) -> None:
-    async with stage(tmp_path, *[broken] * 12, env=FEW) as it:
-        end = await it.says("hi")
-        assert end.error is not None
-        assert end.error.code == "server_error"
-        assert "Try again" in end.error.message
-        assert not (it.work / "made").exists()
-
-
-async def test_an_error_in_the_middle_of_a_stream(tmp_path: Path) -> None:
-    broken = Say([Text("Half a sentence that", cuts=4)], error_after=4)
-    async with stage(tmp_path, broken, "A whole sentence.", env=FEW) as it:
-        end = await it.says("hi")
+    half = Text("Half a sentence that", cuts=4)
+    options = {
+        "model": "claude-opus-4-5",
+        "fallback_model": "claude-sonnet-4-5",
+        "allowed_tools": ["Bash"],
+    }
+    weather = Weather()
+    some = {"CLAUDE_CODE_MAX_RETRIES": "3"}
+    async with stage(tmp_path, *[weather] * 200, options=options, env=some) as it:
+        end = await weather.during(it, Fail(529), "Here I am.")
         assert not end.is_error
-        assert it.text == ["A whole sentence."]
+        assert len(news(it, "api_retry")) == 1, "it was asked again"
+        for broken in (Say([half], cut_after=4), Say([half], error_after=4)):
+            end = await weather.during(it, broken, "A whole sentence.")
+            assert not end.is_error
+        assert it.text == ["Here I am.", *["A whole sentence."] * 2], "nothing is said twice"
 
+        for how in ("cut_after", "error_after"):  # a call is never half made
+            for number in range(EVENTS):
+                name = f"{how}_{number}"
+                half_a_call = touch(f"half_{name}", f"half_{name}")
+                broken = Say([half_a_call], **{how: number})  # type: ignore[arg-type]
+                call = Say([touch(f"made_{name}", name)])
+                end = await weather.during(it, broken, call, "Made.")
+                assert not end.is_error, name
+                assert (it.work / f"made_{name}").exists()
+                assert not (it.work / f"half_{name}").exists()
 
-async def test_too_many_turns(tmp_path: Path) -> None:
-    options = {"model": "claude-sonnet-4-5", "max_turns": 1}
-    async with stage(tmp_path, Say([bash("echo hi")]), "Not heard.", options=options) as it:
-        end = await it.says("use a tool")
-        assert end.error is not None
-        assert end.error.code == "max_turns"
-        assert "go on" in end.error.message
+        refused = Say(["First you"], stop_reason="refusal")
+        end = await weather.during(it, refused, "I will not.")
+        assert not end.is_error, "the program goes on once, and says that it does"
+        [told] = [e for e in news(it, "informational") if "safeguards" in e.data["content"]]
+        assert "safeguards stopped the response" in told.data["content"]
+        assert told.message_sequence, "it is in the log"
+        assert it.text[-2:] == ["First you", "I will not."], "what was said stays"
+
+        def overloaded(request: Request) -> Reply:
+            return Fail(529) if "opus" in request.body["model"] else "From the other one."
+
+        end = await weather.during(it, always=overloaded)
+        assert not end.is_error
+        assert it.text[-1] == "From the other one."
+        [told] = news(it, "model_fallback")
+        assert told.data["original_model"] == "claude-opus-4-5"
+        assert told.data["fallback_model"] == "claude-sonnet-4-5"
+        assert told.message_sequence, "it is in the log"
+
+        said = it.text
+        end = await weather.during(it, "<summary>Ann said hi.</summary>", words="/compact")
+        assert not end.is_error
+        [told] = news(it, "compact_boundary")
+        assert told.data["compact_metadata"]["trigger"] == "manual"
+        assert told.message_sequence, "it is in the log"
+        await weather.during(it, "Yes, Ann.", words="do you know me?")
+        assert it.text == [*said, "Yes, Ann."], "the summary is for the model alone"
+        assert "Ann said hi." in str(it.api.requests[-1].messages)
 
 
 async def test_too_much_money(tmp_path: Path) -> None:
@@ -140,69 +167,3 @@ async def test_too_much_money(tmp_path: Path) -> None:
         assert end.error is not None
         assert end.error.code == "BUDGET_EXCEEDED"
         assert "max_budget_usd" in end.error.message
-
-
-async def test_a_model_that_is_overloaded_is_replaced_and_an_event_says_so(tmp_path: Path) -> None:
-    options = {"model": "claude-opus-4-5", "fallback_model": "claude-sonnet-4-5"}
-
-    def model(request: Request) -> Reply:
-        return Fail(529) if "opus" in request.body["model"] else "From the other one."
-
-    async with stage(tmp_path, *[model] * 12, options=options) as it:
-        end = await it.says("hi")
-        assert not end.is_error
-        assert it.text == ["From the other one."]
-        [told] = news(it, "model_fallback")
-        assert told.data["original_model"] == "claude-opus-4-5"
-        assert told.data["fallback_model"] == "claude-sonnet-4-5"
-        assert told.message_sequence, "it is in the log"
-
-
-async def test_a_conversation_is_compacted_and_an_event_says_so(tmp_path: Path) -> None:
-    summary = "<summary>Ann said hi.</summary>"
-    async with stage(tmp_path, "Hello.", "Again.", summary, "Yes, Ann.") as it:
-        await it.says("I am Ann")
-        await it.says("hi again")
-        end = await it.says("/compact")
-        assert not end.is_error
-        [told] = news(it, "compact_boundary")
-        assert told.data["compact_metadata"]["trigger"] == "manual"
-        assert told.message_sequence, "it is in the log"
-        await it.says("do you know me?")
-        assert it.text == ["Hello.", "Again.", "Yes, Ann."], "the summary is for the model alone"
-        assert "Ann said hi." in str(it.api.requests[-1].messages)
-
-
-async def test_a_refusal_of_the_model_is_told_and_what_was_said_stays(tmp_path: Path) -> None:
-    refused = Say(["First you"], stop_reason="refusal")
-    async with stage(tmp_path, refused, "I will not.") as it:
-        end = await it.says("how does one pick a lock?")
-        assert not end.is_error, "the program goes on once, and says that it does"
-        [told] = news(it, "informational")
-        assert "safeguards stopped the response" in told.data["content"]
-        assert told.message_sequence, "it is in the log"
-        assert it.text == ["First you", "I will not."]
-
-
-async def test_a_model_that_refuses_again_fails_the_turn(tmp_path: Path) -> None:
-    refused = Say(["First you"], stop_reason="refusal")
-    async with stage(tmp_path, refused, refused) as it:
-        end = await it.says("how does one pick a lock?")
-        assert end.error is not None
-        assert end.error.code == "invalid_request"
-        assert "Say it differently" in end.error.message
-        [told] = news(it, "model_refusal_no_fallback")
-        assert told.message_sequence, "it is in the log"
-
-
-async def test_a_program_that_dies_is_told_by_its_turn_and_not_on_standard_error(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with stage(tmp_path, Say([Text("One, two", 2, hold="")])) as it:
-        await it.talk.send("count")
-        await it.seen.until(f.AssistantChunk)
-        kill_claude()
-        end = await it.ends()
-        assert end.error is not None
-        assert end.error.code == "agent_lost"
-    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []

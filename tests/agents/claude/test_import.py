@@ -15,6 +15,11 @@ from tests.agents.claude.test_helpers import Lanes, send
 from tests.agents.claude.test_stopping import stop
 from tests.cli.conftest import TURNWIRE
 from tests.engine.watching import Watcher
+from turnwire.agents.claude.bringing import Brought
+from turnwire.agents.claude.history import find_sessions
+from turnwire.cli.home import Home
+from turnwire.cli.import_claude import _import
+from turnwire.cli.stopping import Stop
 from turnwire.core.view import MessageView, ToolView, View
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
@@ -41,6 +46,15 @@ async def bring_one(it: Stage, place: Path, *more: str) -> Any:
     return one
 
 
+async def bring_more(it: Stage, place: Path) -> Brought:
+    """The same again, without a process for it."""
+    files = find_sessions(it.home / ".claude")
+    [one], bad = await _import(Home(place), files, None, Stop())
+    assert not bad
+    check_log(place / "turnwire.db")
+    return one
+
+
 async def view_of(place: Path, conversation_id: str) -> View:
     store = await SqliteStore.open(place / "turnwire.db")
     try:
@@ -56,7 +70,7 @@ async def go_on(it: Stage, place: Path, conversation_id: str, words: str) -> Non
         async with Engine(store, {"claude": it.make_agent()}) as engine:
             talk = await engine.open(conversation_id)
             async with Watcher(talk) as seen:
-                seen.patience = 90.0
+                seen.patience = 180.0
                 turn_id = (await talk.send(words)).ack.turn_id
                 end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
                 assert not end.payload.is_error
@@ -128,24 +142,24 @@ async def test_a_session_is_imported_gone_on_with_and_imported_again(tmp_path: P
         assert view.turns[0].end.usage is not None
         assert view.turns[0].end.usage.input_tokens == 100
 
-        assert (await bring_one(it, place))["entries"] == 0
+        assert (await bring_more(it, place)).entries == 0
 
         await go_on(it, place, name, "go on elsewhere")
         heard = str(it.api.requests[-1].messages)
         assert "go on elsewhere" in heard
         assert "send two" in heard, "Claude knows what was said before"
-        assert (await bring_one(it, place))["entries"] == 0, "the log has what was said live"
+        assert (await bring_more(it, place)).entries == 0, "the log has what was said live"
 
-        own = await bring_one(it, tmp_path)
-        assert (own["conversation_id"], own["new"]) == ("talk", False)
-        assert own["entries"] == 2, "its own conversation went on elsewhere"
+        own = await bring_more(it, tmp_path)
+        assert (own.conversation_id, own.is_new) == ("talk", False)
+        assert own.entries == 2, "its own conversation went on elsewhere"
         await it.start_again()
         end = await it.says("and here")
         assert not end.is_error
         await it.stop()
-        assert (await bring_one(it, tmp_path))["entries"] == 0
-        more = await bring_one(it, place)
-        assert (more["conversation_id"], more["new"], more["entries"]) == (name, False, 2)
+        assert (await bring_more(it, tmp_path)).entries == 0
+        more = await bring_more(it, place)
+        assert (more.conversation_id, more.is_new, more.entries) == (name, False, 2)
         view = await view_of(place, name)
         assert shown(view)[-4:] == [
             *(("user", "go on elsewhere"), ("assistant", "Said elsewhere.")),
@@ -190,6 +204,6 @@ async def test_a_stopped_turn_work_in_the_background_and_a_summary(tmp_path: Pat
         [tool] = [tool for tool in tools(view.messages) if tool.id == "agent_1"]
         assert "I have looked." in str(tool.messages)
         assert "compact_boundary" in str(view)
-        assert (await bring_one(it, place))["entries"] == 0
-        assert (await bring_one(it, tmp_path))["entries"] == 0, "it is Turnwire's own already"
+        assert (await bring_more(it, place)).entries == 0
+        assert (await bring_more(it, tmp_path)).entries == 0, "it is Turnwire's own already"
         await it.start_again()

@@ -26,13 +26,14 @@ async def test_a_system_prompt_a_permission_and_a_session_that_is_taken_up_again
             env=claude_environment(api.url, home),
             hold=60,
             titles=False,
+            start_seconds=180.0,
         )
         async with serving(
             tmp_path / "data", agents={"claude": agent}, agent="claude", roots=[str(work)]
         ) as server:
             chosen = {"cwd": str(work), "system_prompt": "You are a parrot called Polly."}
             async with server.rpc() as client:
-                client.patience = 90.0  # on a busy machine the real program takes long to start
+                client.patience = 180.0  # on a busy machine the real program takes long to start
                 joined = await client.join(**chosen)
                 assert "system_prompt" in joined["capabilities"]["options"]
                 query = await client.call("query", prompt="I am Ann: write it down.")

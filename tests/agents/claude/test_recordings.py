@@ -58,7 +58,7 @@ FIRST = {
     f"{_KILLED}_request_input_1": f"{_ASKED}_request_input_1",
     "the_server_is_killed_while_a_question_is_held_and_the_answer_goes_in_words_1": f"{_LOST}_1",
 }
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 class Tape:
@@ -211,7 +211,9 @@ def canonical(frames: list[Frame]) -> list[str]:
 
 def player(place: Path) -> str:
     path = place / "claude"
-    path.write_text(f"#!/bin/sh\nexec {sys.executable} {Path(__file__).with_name('player.py')}\n")
+    path.write_text(
+        f"#!/bin/sh\nexec {sys.executable} -IS {Path(__file__).with_name('player.py')}\n"
+    )
     path.chmod(0o755)
     return str(path)
 

@@ -1,12 +1,10 @@
-"""A stop that stops: in text, in a tool, at a permission, at a question, and against a deaf program."""
+"""A stop that stops: in text, in a tool, at a permission, and against a deaf program."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.agents.claude.stage import Stage, ask, bash, programs, stage, touch, until_it_runs
+from tests.agents.claude.stage import Stage, bash, programs, stage, touch, until_it_runs
 from tests.agents.processes import wait_until_gone
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
@@ -25,71 +23,67 @@ async def stop(it: Stage) -> Interrupted:
     return receipt
 
 
-async def test_a_stop_in_the_middle_of_a_text_keeps_what_was_said(tmp_path: Path) -> None:
-    async with stage(tmp_path, Say([Text("One, two, three.", [10], hold="")]), "Again.") as it:
-        await it.talk.send("count")
-        await it.seen.until(f.AssistantChunk, lambda chunk: chunk.payload.text != "")
-        receipt = await stop(it)
-        assert (receipt.acknowledged, receipt.forced) == (True, False)
-        [chunk] = [c.payload for c in it.seen.of(f.AssistantChunk) if not c.payload.partial]
-        assert (chunk.text, chunk.aborted) == ("One, two, ", True)
-        await it.says("go on")
-        assert it.text[-1] == "Again."
-
-
 SLEEP = bash("sh -c 'sleep 600'")  # a plain `sleep` is refused
 FREE = {"model": "claude-sonnet-4-5", "allowed_tools": ["Bash"]}
 
 
-async def test_a_stop_in_a_tool_ends_what_the_tool_runs(tmp_path: Path) -> None:
-    async with stage(tmp_path, Say([SLEEP]), "Again.", options=FREE) as it:
-        await it.talk.send("sleep")
-        pid = await until_it_runs("sleep")
-        receipt = await stop(it)
-        assert (receipt.acknowledged, receipt.forced) == (True, False)
-        assert not wait_until_gone([pid]), "the sleep is really dead"
-        died = {process.pid: process.name for process in receipt.processes}
-        assert died.get(pid) == "sleep", "and the receipt names it"
-        assert "claude" not in died.values()
-        assert it.results["bash_1"].is_error
-        await it.says("go on")
-        assert it.text == ["Again."]
+async def test_a_stop_before_the_first_sign_in_a_text_at_a_permission_and_in_a_tool(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path) as it:
+        await before_the_first_sign_it_ends_what_is_being_started(it)
+        await in_the_middle_of_a_text_it_keeps_what_was_said(it)
+        await at_a_permission_it_takes_it_back(it)
+        await in_a_tool_it_ends_what_the_tool_runs(it)
 
 
-async def test_a_stop_at_a_permission_takes_it_back(tmp_path: Path) -> None:
-    async with stage(tmp_path, Say([touch("a")]), "Again.") as it:
-        await it.talk.send("make a")
-        asked = await it.wants()
-        await stop(it)
-        [resolved] = [frame.payload for frame in it.seen.of(f.AssistantRequestResolved)]
-        assert (resolved.request_id, resolved.outcome) == (asked.request_id, "cancelled")
-        assert not (it.work / "a").exists()
-        await it.says("go on")
-        assert it.text == ["Again."]
+async def before_the_first_sign_it_ends_what_is_being_started(it: Stage) -> None:
+    it.api.say_next("Now.")
+    await it.talk.send("hi")
+    await stop(it)
+    assert not wait_until_gone(list(programs()))
+    await it.says("go on")
+    assert it.text == ["Now."]
 
 
-@pytest.mark.parametrize("hold", [0.0, 60.0], ids=["put_aside", "held"])
-async def test_a_stop_at_a_question_takes_it_back(tmp_path: Path, hold: float) -> None:
-    async with stage(tmp_path, Say([ask()]), "Again.", hold=hold) as it:
-        await it.talk.send("ask me")
-        await it.asked()
-        if hold == 0.0:
-            await it.sleeps()
-        await stop(it)
-        [resolved] = [frame.payload for frame in it.seen.of(f.AssistantRequestResolved)]
-        assert resolved.outcome == "cancelled"
-        end = await it.says("go on")
-        assert not end.is_error
-        assert it.text == ["Again."]
+async def in_the_middle_of_a_text_it_keeps_what_was_said(it: Stage) -> None:
+    it.api.say_next(Say([Text("One, two, three.", [10], hold="")]), "Again.")
+    await it.talk.send("count")
+    await it.seen.until(f.AssistantChunk, lambda chunk: chunk.payload.text == "One, two, ")
+    receipt = await stop(it)
+    assert (receipt.acknowledged, receipt.forced) == (True, False)
+    chunk = [c.payload for c in it.seen.of(f.AssistantChunk) if not c.payload.partial][-1]
+    assert (chunk.text, chunk.aborted) == ("One, two, ", True)
+    await it.says("go on")
+    assert it.text[-1] == "Again."
 
 
-async def test_a_stop_before_the_first_sign_ends_what_is_being_started(tmp_path: Path) -> None:
-    async with stage(tmp_path, "Again.") as it:
-        await it.talk.send("hi")
-        await stop(it)
-        assert not wait_until_gone(list(programs()))
-        await it.says("go on")
-        assert it.text == ["Again."]
+async def at_a_permission_it_takes_it_back(it: Stage) -> None:
+    it.api.say_next(Say([touch("a", "touch_1")]), "And again.")
+    await it.talk.send("make a")
+    asked = await it.wants()
+    await stop(it)
+    [resolved] = [frame.payload for frame in it.seen.of(f.AssistantRequestResolved)]
+    assert (resolved.request_id, resolved.outcome) == (asked.request_id, "cancelled")
+    assert not (it.work / "a").exists()
+    await it.says("go on")
+    assert it.text[-1] == "And again."
+
+
+async def in_a_tool_it_ends_what_the_tool_runs(it: Stage) -> None:
+    it.api.say_next(Say([SLEEP]), "And once more.")
+    await it.talk.send("sleep")
+    await it.talk.decide((await it.wants()).request_id, "allow")
+    pid = await until_it_runs("sleep")
+    receipt = await stop(it)
+    assert (receipt.acknowledged, receipt.forced) == (True, False)
+    assert not wait_until_gone([pid]), "the sleep is really dead"
+    died = {process.pid: process.name for process in receipt.processes}
+    assert died.get(pid) == "sleep", "and the receipt names it"
+    assert "claude" not in died.values()
+    assert it.results["bash_1"].is_error
+    await it.says("go on")
+    assert it.text[-1] == "And once more."
 
 
 DEAF = """#!/bin/sh
@@ -117,7 +111,10 @@ async def test_a_program_that_does_not_stop_is_ended_and_the_receipt_names_what_
     deaf.chmod(0o755)
     rules = Options(on_disconnect="continue", interrupt_grace=0.5)
     how = {"rules": rules, "options": FREE, "cli_path": str(deaf)}
-    async with stage(tmp_path, Say([SLEEP]), "Again.", **how) as it:  # type: ignore[arg-type]
+    # On its way out it may still ask the model what to do without the command.
+    said = (Say([SLEEP]), *["Again."] * 2)
+    async with stage(tmp_path, *said, **how) as it:  # type: ignore[arg-type]
+        it.all_is_heard = False
         await it.talk.send("sleep")
         pid = await until_it_runs("sleep")
         before = programs()
