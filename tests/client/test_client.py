@@ -219,6 +219,47 @@ def test_who_leaves_says_goodbye(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, asyncio.timeout(PATIENCE):
+            client = client_of(server)
+            talk = client.conversation(await client.create(options={"delay": 0}))
+            with pytest.raises(TurnwireError, match="Ask inside of `async with`"):
+                await talk.send("too early")
+            async with talk:
+                same = [talk.send("hello", "m-1") for _ in range(3)]
+                acks = await asyncio.gather(*same)
+                assert [ack.duplicate for ack in acks] == [False, True, True]
+                assert {ack.turn_id for ack in acks} == {1}
+            for late in (talk.send("too late"), until(talk, f.AssistantDiscarded)):
+                with pytest.raises(TurnwireError, match="You have left this conversation"):
+                    await late
+            with pytest.raises(TurnwireError, match="another one"):
+                await talk.__aenter__()
+
+    asyncio.run(run())
+
+
+def test_what_is_brought_and_what_is_taken_away(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            blob = await client.upload(b"picture", "image/png")
+            assert blob
+            with pytest.raises(TurnwireError, match="Content-Type"):
+                await client.upload(b"picture", "nonsense")
+            name = await client.create(options={"delay": 0})
+            async with client.conversation(name) as talk:
+                await talk.send("hello")
+                await until(talk, f.AssistantComplete)
+            assert b'"hello"' in await client.export(name)
+            assert b"hello" in await client.export(name, "markdown")
+            with pytest.raises(TurnwireError, match="Is a Turnwire server there"):
+                await client.request("GET", f"/api/conversations/{name}/export")
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:7410", "localhost", "ws://x", "http://", "http://x:y"])
 def test_an_address_that_is_none_is_refused_at_once(url: str) -> None:
     with pytest.raises(TurnwireError, match="Write it like http://127"):

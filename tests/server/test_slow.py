@@ -20,6 +20,7 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine import channel
+from turnwire.server.client import Client as ServerClient
 from turnwire.server.listen import WebSocket
 
 
@@ -27,6 +28,12 @@ async def until(condition: object) -> None:
     async with asyncio.timeout(PATIENCE):
         while not condition():  # type: ignore[operator]
             await asyncio.to_thread(lambda: None)
+
+
+def only_client(server: Serving) -> ServerClient:
+    [client] = server.service.hub._connections
+    assert isinstance(client, ServerClient)
+    return client
 
 
 def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) -> None:
@@ -37,7 +44,7 @@ def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) 
             name = (await server.service.engine.create("demo")).id
             sock = await stalled(server, name)
             await until(lambda: len(server.service.hub) == 1)
-            [slow] = server.service.hub._connections
+            slow = only_client(server)
             waiting = []
             async with server.client(name) as client:
                 await client.say("hello", "m-1")
@@ -102,7 +109,7 @@ def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothin
             sock = await stalled(server, talk.id)
             hub = server.service.hub
             await until(lambda: len(hub) == 1)
-            [slow] = hub._connections
+            slow = only_client(server)
             assert isinstance(slow._wire, WebSocket)
             line = slow._wire.transport.get_extra_info("socket")
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
@@ -168,7 +175,7 @@ def test_a_client_that_answers_no_ping_is_told_and_cut(tmp_path: Path) -> None:
             name = await server.begin()
             sock = await stalled(server, name)  # it does not answer anything
             await until(lambda: len(server.service.hub) == 1)
-            [connection] = server.service.hub._connections
+            connection = only_client(server)
             async with own_time() as taken:
                 await asyncio.wait_for(connection.gone.wait(), PATIENCE)
             assert taken.seconds < 0.2 + 0.2 + 1
@@ -198,7 +205,7 @@ def test_a_line_that_is_dead_is_noticed(tmp_path: Path, last: str, streams: bool
             name = await server.begin(delay=0.01)
             client = Client(line.url, name, server.token)
             await client.come()
-            [connection] = server.service.hub._connections
+            connection = only_client(server)
             wire = connection._wire
             assert isinstance(wire, WebSocket)
             if streams:
@@ -226,7 +233,7 @@ def test_who_says_something_instead_of_answering_a_ping_and_vanishes(tmp_path: P
         async with serving(tmp_path, ping_seconds=ping, pong_seconds=pong) as server:
             sock = await stalled(server, await server.begin())
             await until(lambda: len(server.service.hub) == 1)
-            [connection] = server.service.hub._connections
+            connection = only_client(server)
             wire = connection._wire
             assert isinstance(wire, WebSocket)
             await until(lambda: wire.pending_ping_payload is not None)

@@ -100,6 +100,8 @@ class ClientConversation:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise TurnwireError("It was entered before. Ask the client for another one.")
         self._task = asyncio.create_task(self._attend())
         return self
 
@@ -108,6 +110,10 @@ class ClientConversation:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
+        if self._closed is None:
+            self._end(
+                TurnwireError("You have left this conversation: come again from its `cursor`.")
+            )
 
     async def __aiter__(self) -> AsyncIterator[f.ServerFrame]:
         """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
@@ -132,7 +138,7 @@ class ClientConversation:
     async def send(
         self, content: str | list[c.SentContent], client_message_id: str | None = None
     ) -> p.Accepted:
-        """Say something to the agent. Raises Refused, or Closed; never sends it twice."""
+        """Say something to the agent. Raises Refused, or Closed; it never counts twice."""
         said = c.NewMessage(content)
         return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
 
@@ -196,13 +202,18 @@ class ClientConversation:
         return result
 
     async def _ask(self, command: c.ClientFrame) -> p.Accepted:
+        if self._task is None:
+            raise TurnwireError("Nobody is connected yet. Ask inside of `async with`.")
+        own_id = command.client_message_id or str(uuid.uuid4())
+        while own_id in self._unanswered:  # the same again: it is answered after the first
+            await asyncio.wait([self._unanswered[own_id][1]])
         if self._closed is not None:
             raise self._closed
-        own_id = command.client_message_id or str(uuid.uuid4())
         command = msgspec.structs.replace(command, client_message_id=own_id)
         raw = msgspec.json.encode(command)
         answered: asyncio.Future[p.Accepted] = asyncio.get_running_loop().create_future()
         self._unanswered[own_id] = (raw, answered)
+        answered.add_done_callback(lambda _: self._unanswered.pop(own_id))
         self._wanted.set()
         try:
             if self._socket is not None:
@@ -210,7 +221,7 @@ class ClientConversation:
                     await self._put(self._socket, raw, answered)
             return await answered
         finally:
-            self._unanswered.pop(own_id, None)
+            answered.cancel()  # unless it is there
 
     async def _put(
         self, socket: ClientConnection, raw: bytes, answered: asyncio.Future[p.Accepted]

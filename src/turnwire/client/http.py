@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from http.client import HTTPResponse
-from typing import Any
+from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
@@ -82,9 +82,36 @@ class Client:
         wanted = {name: value for name, value in given.items() if value is not None}
         return str((await self.request("POST", path, wanted))["id"])
 
+    async def upload(self, data: bytes, media_type: str) -> str:
+        """Bring a picture or a file; what it is called in `SentImage` and `SentFile`."""
+        raw = await self._ask("POST", "/api/blobs", data, media_type)
+        return str(self._read(raw)["blob_id"])
+
+    async def export(
+        self, conversation_id: str, to: Literal["jsonl", "markdown"] = "jsonl"
+    ) -> bytes:
+        """All of a conversation, to be kept or to be read."""
+        path = f"/api/conversations/{quote(conversation_id, safe='')}/export?format={to}"
+        return await self._ask("GET", path)
+
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Anything else of the interface: its JSON. Raises TurnwireError."""
-        return await asyncio.to_thread(self._request, method, path, body, query)
+        if query:
+            path += f"?{urlencode(query)}"
+        raw = None if body is None else msgspec.json.encode(body)
+        return self._read(await self._ask(method, path, raw))
+
+    def _read(self, raw: bytes) -> Any:
+        try:
+            return msgspec.json.decode(raw or b"null")
+        except msgspec.DecodeError:
+            said = f"What {self.url} answers is not JSON. Is a Turnwire server there?"
+            raise TurnwireError(said) from None
+
+    async def _ask(
+        self, method: str, path: str, raw: bytes | None = None, kind: str = "application/json"
+    ) -> bytes:
+        return await asyncio.to_thread(self._request, method, path, raw, kind)
 
     def _look(self) -> None:
         """Where the server is now."""
@@ -93,22 +120,17 @@ class Client:
             check(*place, "http", "https")
             self.url, self._token = place[0].rstrip("/"), place[1]
 
-    def _request(self, method: str, path: str, body: Any, query: dict[str, Any]) -> Any:
+    def _request(self, method: str, path: str, raw: bytes | None, kind: str) -> bytes:
         self._look()
-        address = f"{self.url}{path}"
-        if query:
-            address += f"?{urlencode(query)}"
         headers = {"Authorization": f"Bearer {self._token}"}
-        raw = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            raw = msgspec.json.encode(body)
-        request = Request(address, raw, headers, method=method)
+        if raw is not None:
+            headers["Content-Type"] = kind
+        request = Request(f"{self.url}{path}", raw, headers, method=method)
         opener = build_opener(ProxyHandler({})) if is_local(self.url) else build_opener()
         try:
             answer: HTTPResponse
             with opener.open(request, timeout=_SECONDS) as answer:
-                return msgspec.json.decode(answer.read() or b"null")
+                return answer.read()
         except HTTPError as refused:
             raise _refused(refused.read(), refused.code) from None
         except OSError as failure:
