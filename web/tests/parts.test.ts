@@ -5,7 +5,7 @@ import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
 import { hasUnseen } from "../src/markdown/Unseen";
 import { type Row, rowAt, rowsOf } from "../src/talk/rows";
-import { changesOf } from "../src/tools/changes";
+import { changesOf } from "../src/tools/fileChanges";
 import { diffOf, readDiff } from "../src/tools/diff";
 import { kindOf } from "../src/tools/kinds";
 import { outputText, picturesIn } from "../src/tools/reading";

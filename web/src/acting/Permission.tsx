@@ -5,7 +5,7 @@ import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
 import { hasUnseen, Unseen } from "../markdown/Unseen";
-import { changesOf } from "../tools/changes";
+import { changesOf } from "../tools/fileChanges";
 import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
 import { isObject, pretty, textIn } from "../tools/reading";

@@ -27,7 +27,7 @@ export function Inbox() {
       <ul className="cards">
         {items.map((item, at) => (
           <li key={item.inbox_item_id}>
-            <One item={item} hasKeys={at === 0} />
+            <InboxCard item={item} hasKeys={at === 0} />
           </li>
         ))}
       </ul>
@@ -35,7 +35,7 @@ export function Inbox() {
   );
 }
 
-function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys: boolean }) {
+function InboxCard({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys: boolean }) {
   const words = useWords();
   const inbox = useInbox();
   const { trying } = useNotices();

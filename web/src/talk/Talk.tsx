@@ -19,7 +19,7 @@ import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
 import { OPTIONS } from "./options";
 import { Plan } from "./Plan";
-import type { Edit } from "./Rows";
+import type { Edit } from "./OneRow";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
 

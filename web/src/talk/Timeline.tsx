@@ -6,7 +6,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { NewestPlan } from "../tools/ToolCard";
 import { Pending, pendingOf } from "./Pending";
-import { type Edit, type Inspect, OneRow } from "./Rows";
+import { type Edit, type Inspect, OneRow } from "./OneRow";
 import { newestPlan, type Row, rowAt, rowsOf } from "./rows";
 
 /** So near to the end, the newest stays in sight. */

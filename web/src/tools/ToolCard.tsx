@@ -6,7 +6,7 @@ import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
-import { changesOf } from "./changes";
+import { changesOf } from "./fileChanges";
 import { ICONS, type Kind, kindOf } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
