@@ -9,6 +9,7 @@ import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
 import { AttachButton, Attachments, takePasted, useGiven } from "./Attachments";
 import { pictureOf, useAttached } from "./attached";
+import { draftOf, joined, useGivenBack } from "./drafts";
 
 /** Whether the browser makes a field as high as what is in it. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -19,21 +20,27 @@ interface Props {
   capabilities: Capabilities | undefined;
   /** What was said here, the newest last. */
   history: () => string[];
+  /** Rejects if it was refused; the words are given back by then. */
   send: (content: SentContent) => Promise<unknown>;
   stop: () => void;
   isStopping: boolean;
   say: (problem: string) => void;
+  explain: (problem: unknown) => void;
 }
 
-export function Composer({ id, status, capabilities, history, send, stop, isStopping, say }: Props) {
+export function Composer({ id, status, capabilities, history, send, stop, isStopping, say, explain }: Props) {
   const words = useWords();
   const client = useTurnwire();
-  const draft = `draft:${id}`;
+  const draft = draftOf(id);
   const [text, setText] = useState(() => kept(draft) ?? "");
   const [at, setAt] = useState<number>();
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
   useReady(field);
+  useGivenBack(id, (words) => {
+    setAt(undefined);
+    setText((now) => joined(words, now));
+  });
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
 
@@ -61,10 +68,8 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
       await send(content);
       taken.done();
     } catch (problem) {
-      // What was refused was not said: it goes back to where it was.
-      setText((now) => now || said);
-      taken.putBack();
-      say((problem as Error).message);
+      taken.putBack(); // as the words were
+      explain(problem);
     }
   };
 
@@ -105,7 +110,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         aria-label={words.message}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={pressed}
-        onPaste={(event) => takePasted(event, take)}
+        onPaste={(event) => takePasted(event, take, mayAttach)}
       />
       <div className="buttons">
         {mayAttach && <AttachButton take={take} />}
