@@ -228,11 +228,17 @@ def _attachment(title: str | None, ending: str) -> str:
     """The header that names a file: by its title, for browsers old and new (RFC 6266)."""
     # What no file system takes, and what cannot be seen, goes.
     seen = "".join(each if each.isprintable() else " " for each in title or "")
-    name = " ".join(re.sub(r'[/\\:*?"<>|%]', " ", seen).split()).strip(". ")[:_MOST_IN_NAME].strip(". ")
+    name = (
+        " ".join(re.sub(r'[/\\:*?"<>|%]', " ", seen).split())
+        .strip(". ")[:_MOST_IN_NAME]
+        .strip(". ")
+    )
     name = name or "conversation"
     if name.isascii():
         return f'attachment; filename="{name}.{ending}"'
-    return f"attachment; filename=\"conversation.{ending}\"; filename*=UTF-8''{quote(name)}.{ending}"
+    return (
+        f"attachment; filename=\"conversation.{ending}\"; filename*=UTF-8''{quote(name)}.{ending}"
+    )
 
 
 async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:

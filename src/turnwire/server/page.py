@@ -83,15 +83,20 @@ def notice(root: str, title: str, said: str, status: int, *, command: str = "") 
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{html.escape(title)}</title>'
         f'{_style()}</head><body><main class="entry-page"><div class="empty">'
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p>{typed}"
-        f'<a class="button" href="./">Turnwire</a></div></main></body></html>'
+        f"{_icon()}<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p>{typed}"
+        f'<a class="button" href="./">Open Turnwire</a></div></main></body></html>'
     )
     return HTMLResponse(body, status, _PAGE_HEADERS)
 
 
 def _style() -> str:
-    """How the page looks, and its icon; nothing, in a copy without it."""
+    """How the page looks; nothing, in a copy without it."""
     return "".join(re.findall(r'<link rel="(?:icon|stylesheet)"[^>]*>', _index() or ""))
+
+
+def _icon() -> str:
+    found = re.search(r'<link rel="icon" href="([^"]*)"', _index() or "")
+    return f'<img class="mark" src="{found[1]}" alt="">' if found else ""
 
 
 @cache

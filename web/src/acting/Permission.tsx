@@ -103,7 +103,7 @@ export function Permission({ request, decide, role, place }: Props) {
           <Icon name="warning" /> {words.unseenWarning}
         </p>
       )}
-      {suggestions.length > 0 && (
+      {suggestions.length > 0 && mode === "plain" && (
         <p className="rules" id={rules}>
           <span className="muted">{words.rules.always}</span>
           {rulesIn(suggestions, words).map((rule) => (

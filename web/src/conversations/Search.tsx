@@ -38,7 +38,7 @@ export function Search({ words: sought }: { words: string }) {
   return (
     <main className="page" id="main">
       <PageHeader title={sought ? words.searchFor(sought) : words.search} />
-      <p className="muted" role="status">
+      <p className="muted found" role="status">
         {hits && hits.length > 0 && words.hits(hits.length)}
       </p>
       {!sought && <Empty title={words.search} text={words.searchHint} />}
