@@ -33,24 +33,35 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
   const client = useTurnwire();
   const draft = draftOf(id);
   const [text, setText] = useState(() => kept(draft) ?? "");
+  /** Also what is not drawn yet: the page may be left before it is. */
+  const latest = useRef(text);
+  const write = (to: string) => {
+    latest.current = to;
+    setText(to);
+  };
   const [at, setAt] = useState<number>();
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
   useReady(field);
   useGivenBack(id, (words) => {
     setAt(undefined);
-    setText((now) => joined(words, now));
+    write(joined(words, latest.current));
   });
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
 
   useEffect(() => {
     const timer = setTimeout(() => keep(draft, text || null), 200);
-    return () => {
-      clearTimeout(timer);
-      keep(draft, text || null);
-    };
+    return () => clearTimeout(timer);
   }, [draft, text]);
+  useEffect(() => {
+    const save = () => keep(draft, latest.current || null);
+    addEventListener("pagehide", save);
+    return () => {
+      removeEventListener("pagehide", save);
+      save();
+    };
+  }, [draft]);
 
   const submit = async () => {
     const said = text.trim();
@@ -59,7 +70,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
       : said;
-    setText("");
+    write("");
     setAt(undefined);
     keep(draft, null);
     const taken = attached.take();
@@ -86,7 +97,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     if (!isFree || to < 0 || !before.length) return;
     event.preventDefault();
     setAt(to < before.length ? to : undefined);
-    setText(before[to] ?? "");
+    write(before[to] ?? "");
   };
 
   const { take, isOver } = useGiven(attached.add, mayAttach, say);
@@ -108,7 +119,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         dir="auto"
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => write(event.target.value)}
         onKeyDown={pressed}
         onPaste={(event) => takePasted(event, take, mayAttach)}
       />

@@ -42,7 +42,7 @@ async function deliver(client: Client, name: string, letter: Letter): Promise<vo
     await client.conversation(letter.conversation, OPTIONS).send(letter.content, letter.id);
   } catch (problem) {
     const isMine = !wasKept || kept(name) !== null; // else another tab has given it back
-    if (isMine) giveBack(letter.conversation, wordsOf(letter.content));
+    if (isMine) giveBack(letter.conversation, wordsIn(letter.content));
     throw problem;
   } finally {
     keep(name, null);
@@ -60,7 +60,7 @@ function read(letter: string | null): Letter | undefined {
 }
 
 /** The words in what was said. */
-export function wordsOf(content: SentContent): string {
+function wordsIn(content: SentContent): string {
   if (typeof content === "string") return content;
   return content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n");
 }
