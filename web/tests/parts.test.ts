@@ -1,11 +1,12 @@
 // The parts that need no browser.
 import type { MessageView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
+import { meant, written } from "../src/acting/changing";
 import { rulesIn } from "../src/acting/rules";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
-import { escapedUnseen, hasUnseen } from "../src/markdown/Unseen";
+import { hasUnseen } from "../src/markdown/Unseen";
 import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
 import { changesOf } from "../src/tools/fileChanges";
@@ -76,12 +77,16 @@ test("what cannot be seen is noticed, and what can is not", () => {
     expect(hasUnseen(good)).toBe(false);
 });
 
-test("JSON in which nothing is hidden means the same", () => {
-  const value = { command: "echo \u202egnirts \u{e0041}\u200b 中文\n" };
-  const text = escapedUnseen(JSON.stringify(value, null, 2));
-  expect(hasUnseen(text)).toBe(false);
-  expect(text).toContain("\\u202egnirts");
-  expect(JSON.parse(text)).toEqual(value);
+test("what is changed hides nothing, and means the same as long as nobody changes it", () => {
+  const plain = { command: "ls -l", timeout: 1 };
+  expect(written(plain)).toEqual({ text: "ls -l", isCommand: true });
+  expect(meant({ text: "ls", isCommand: true }, plain)).toEqual({ command: "ls", timeout: 1 });
+  for (const tricky of [{ command: "echo \u202egnirts \u{e0041}\u200b 中文\n" }, "\u2066", { path: "/x" }]) {
+    const shown = written(tricky);
+    expect(shown.isCommand || hasUnseen(shown.text)).toBe(false);
+    expect(meant(shown, tricky)).toEqual(tricky);
+  }
+  expect(written({ command: "echo \u202egnirts" }).text).toContain("\\u202egnirts");
 });
 
 describe("a diff", () => {

@@ -395,6 +395,7 @@ test("a conversation is renamed, found, exported, archived, taken out again and 
   for (const tab of [page, other]) {
     await tab.locator("main").getByRole("heading", { name: "Striped animals" }).waitFor();
     await tab.locator(".row.said", { hasText: "hello zebra" }).waitFor();
+    await expect.poll(() => tab.title()).toBe("Striped animals · Turnwire");
   }
   await page.getByRole("button", { name: "Take out of the archive" }).click();
   await Promise.all([state(page, "Ready"), state(other, "Ready")]);

@@ -4,11 +4,12 @@ import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
-import { escapedUnseen, hasUnseen, Unseen } from "../markdown/Unseen";
+import { hasUnseen, Unseen } from "../markdown/Unseen";
 import { changesOf } from "../tools/fileChanges";
 import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
 import { isObject, pretty, textIn } from "../tools/reading";
+import { meant, written } from "./changing";
 import { rulesIn } from "./rules";
 import { TimeLeft } from "./TimeLeft";
 
@@ -208,17 +209,14 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
   );
 }
 
-/** A command is changed as a command, anything else as JSON: there, what cannot be seen has its number. */
 function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; back: () => void }) {
   const words = useWords();
-  const asked = textIn(request.input, "command");
-  const command = asked !== undefined && !hasUnseen(asked) ? asked : undefined;
-  const [text, setText] = useState(command ?? escapedUnseen(JSON.stringify(request.input, null, 2) ?? ""));
+  const [{ text, isCommand }, setWritten] = useState(() => written(request.input));
   const [problem, setProblem] = useState("");
   const run = () => {
     let changed: unknown;
     try {
-      changed = command === undefined ? JSON.parse(text) : { ...(request.input as object), command: text };
+      changed = meant({ text, isCommand }, request.input);
     } catch (error) {
       return setProblem(words.notJson((error as Error).message));
     }
@@ -240,7 +238,7 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
         rows={Math.min(10, text.split("\n").length + 1)}
         value={text}
         aria-label={words.edit}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => setWritten({ text: event.target.value, isCommand })}
       />
       {hasUnseen(text) && (
         <pre className="bad">

@@ -15,6 +15,7 @@ import { Empty } from "./Empty";
 import { useLog } from "./log";
 import { OPTIONS } from "./options";
 import { Timeline } from "./Timeline";
+import { useTitle } from "./title";
 
 interface Props {
   id: string;
@@ -79,6 +80,8 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const { refresh } = useConversations();
   const { view, loadOlder } = useLog(info.id);
   const [subject, setSubject] = useState<Subject>();
+  const name = info.title ?? words.untitled(info.created_at);
+  useTitle(name, undefined);
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(info.id)}`;
     if ((await trying(client.request("PATCH", path, { archived: false }))) === undefined) return;
@@ -88,7 +91,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   };
   return (
     <main className="talk archive" id="main">
-      <PageHeader title={info.title ?? words.untitled(info.created_at)}>
+      <PageHeader title={name}>
         <MenuButton label={words.more}>
           {(close) => <TalkMenu id={info.id} archived title={info.title} close={close} />}
         </MenuButton>
