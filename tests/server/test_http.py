@@ -219,6 +219,24 @@ def test_an_export_can_be_imported(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize(
+    ("title", "named"),
+    [
+        ('../a "b"\r\nX: \u202ec', 'filename="a b X c.jsonl"'),
+        ("...", 'filename="conversation.jsonl"'),
+        ("计划", "filename=\"conversation.jsonl\"; filename*=UTF-8''%E8%AE%A1%E5%88%92.jsonl"),
+        ("x" * 200, f'filename="{"x" * 60}.jsonl"'),
+    ],
+)
+def test_an_export_is_called_by_its_title(tmp_path: Path, title: str, named: str) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        begun = await http.post("/api/conversations", json={"title": title})
+        answer = await http.get(f"/api/conversations/{begun.json()['id']}/export")
+        assert answer.headers["content-disposition"] == f"attachment; {named}"
+
+    play(tmp_path, scene)
+
+
 def test_an_export_for_people(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         begun = await http.post("/api/conversations", json={"title": "Plans", "options": QUICK})
@@ -231,7 +249,7 @@ def test_an_export_for_people(tmp_path: Path) -> None:
             await client.state("active")
         answer = await http.get(f"/api/conversations/{name}/export?format=markdown")
         assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
-        assert "conversation.md" in answer.headers["content-disposition"]
+        assert answer.headers["content-disposition"] == 'attachment; filename="Plans.md"'
         text = answer.text
         assert text.startswith(f"# Plans\n\nConversation {name} with demo, ")
         assert "\n## You\n\nthink, use a tool, and a question\n" in text
@@ -243,6 +261,7 @@ def test_an_export_for_people(tmp_path: Path) -> None:
         empty = await server.begin()
         answer = await http.get(f"/api/conversations/{empty}/export?format=markdown")
         assert answer.text.startswith(f"# {empty}\n")
+        assert 'filename="conversation.md"' in answer.headers["content-disposition"]
 
     play(tmp_path, scene)
 

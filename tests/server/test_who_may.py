@@ -261,7 +261,11 @@ def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
             status, told, body = await request(server.url, "GET", path, given)
             assert status == 403
             assert b"turnwire token link" in body
+            assert b"stylesheet" in body
             assert "set-cookie" not in told
+            known = [*given, ("Cookie", await cookie_of(server))]
+            status, told, _ = await request(server.url, "GET", path, known)
+            assert (status, told["location"]) == (303, "/"), "who is in already goes on"
 
     asyncio.run(run())
 

@@ -5,6 +5,16 @@ import { stage } from "./stage";
 
 const { here, test } = stage(() => Server.start({ TURNWIRE_QUESTION_SECONDS: "3600" }));
 
+interface Item {
+  inbox_item_id: string;
+  conversation_id: string;
+  request: { kind: string };
+}
+
+async function waiting(): Promise<Item[]> {
+  return (await here.server.ask<{ items: Item[] }>("GET", "/api/inbox")).items;
+}
+
 test.sequential("the inbox has what waits in all conversations, and what is answered elsewhere disappears", async ({
   person,
   expect,
@@ -18,12 +28,7 @@ test.sequential("the inbox has what waits in all conversations, and what is answ
   await page.locator("nav").getByRole("link", { name: "Inbox" }).click();
   const items = page.locator(".cards > li");
   await expect.poll(() => items.count()).toBeGreaterThanOrEqual(1);
-  const [item] = (
-    await here.server.ask<{ items: { inbox_item_id: string; conversation_id: string }[] }>(
-      "GET",
-      "/api/inbox",
-    )
-  ).items.filter((each) => each.conversation_id === first);
+  const [item] = (await waiting()).filter((each) => each.conversation_id === first);
   const shown = items.filter({ hasText: "Which colour shall it be?" });
   await shown.waitFor();
   await here.server.ask("POST", `/api/inbox/${item?.inbox_item_id}/answer`, { answer: "Red" });
@@ -40,6 +45,52 @@ test.sequential("an answer in the inbox reaches the agent", async ({ person, exp
   await mine.getByRole("button", { name: "Answer" }).click();
   await page.getByText("Red it is").waitFor();
   await expect.poll(() => mine.count()).toBe(0);
+});
+
+test.sequential("what is first in the inbox by now has to be read before a key decides it", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  await person.quick("delete something");
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  for (const { inbox_item_id, request } of await waiting()) {
+    if (request.kind === "question")
+      // of the tests before
+      await here.server.ask("POST", `/api/inbox/${inbox_item_id}/answer`, { answer: "Red" });
+  }
+  await page.goto(`${here.server.url}/inbox`);
+  const cards = page.locator(".cards > li");
+  const before = (await waiting()).length;
+  await expect.poll(() => cards.count()).toBe(before);
+  await cards.first().getByText("demo", { exact: false }).first().waitFor();
+  await cards.first().locator("kbd:not(.soon)").first().waitFor();
+  const answers: string[] = [];
+  page.on("request", (request) => request.url().endsWith("/answer") && answers.push(request.url()));
+  // The second time at the moment at which the next one has come up: its keys do not count yet.
+  const isPale = await page.evaluate(
+    () =>
+      new Promise<boolean>((done) => {
+        const list = document.querySelector(".cards") as Element;
+        const press = () => dispatchEvent(new KeyboardEvent("keydown", { key: "y" }));
+        const pale = () => list.querySelector("li:first-child kbd.soon") !== null;
+        new MutationObserver((_, observer) => {
+          observer.disconnect();
+          const wasPale = pale();
+          requestAnimationFrame(() => {
+            if (pale()) press(); // else the machine has taken its time
+            done(wasPale);
+          });
+        }).observe(list, { childList: true });
+        press();
+      }),
+  );
+  expect(isPale).toBe(true);
+  await cards.first().locator("kbd:not(.soon)").first().waitFor();
+  expect(answers.length).toBe(1);
+  expect((await waiting()).length).toBe(before - 1);
 });
 
 test.sequential("a question that has a time says how much of it is left", async ({ person }) => {

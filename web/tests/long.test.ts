@@ -46,6 +46,31 @@ test("a message far back is found, and shown where it is", async ({ person }) =>
   const { page } = person;
   await page.goto(`${here.server.url}/c/long?at=8001`);
   await page.locator(".sought .row.said", { hasText: "Question 2001" }).waitFor();
+  // Its result stands in the card of the call.
+  await page.goto(`${here.server.url}/c/long?at=8004`);
+  await page.locator(".sought details.tool.command", { hasText: "echo 2001" }).waitFor();
+});
+
+test("what is searched for is shown, though it comes after the first messages", async ({ person }) => {
+  const { page } = person;
+  let release: (() => void) | undefined;
+  const isSeen = new Promise<void>((done) => {
+    release = done;
+  });
+  let count = 0;
+  await page.routeWebSocket(/conversations\/long/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage(async (message) => {
+      count += 1;
+      if (count > 40) await isSeen;
+      socket.send(message);
+    });
+  });
+  await page.goto(`${here.server.url}/c/long?at=9997`);
+  await page.locator(".row.said").first().waitFor();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  release?.();
+  await page.locator(".sought .row.said", { hasText: "Question 2500" }).waitFor();
 });
 
 test("a hostile transcript does nothing", async ({ person, expect }) => {

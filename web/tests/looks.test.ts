@@ -84,6 +84,11 @@ test("no view has a fault that axe knows, in either theme", async ({ expect }) =
   await page.goto(`${here.server.url}/search?q=nobody`);
   await page.getByRole("heading", { name: "Nothing found" }).waitFor();
   await look("nothing found");
+  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", { title: "Old" });
+  await here.server.ask("PATCH", `/api/conversations/${id}`, { archived: true });
+  await page.goto(`${here.server.url}/c/${id}`);
+  await page.getByRole("heading", { name: "This conversation is archived" }).waitFor();
+  await look("an archived one");
   await page.goto(`${here.server.url}/c/none`);
   await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
   await look("nothing here");
@@ -116,6 +121,8 @@ test("on a phone nothing is wider than the screen", async ({ expect }) => {
   await page.getByRole("button", { name: "Allow", exact: false }).first().tap();
   await state(page, "Ready");
   await page.getByRole("button", { name: "Conversations" }).tap();
+  const archived = await page.getByRole("button", { name: "Archived" }).boundingBox();
+  expect(archived?.height).toBeGreaterThanOrEqual(40);
   await page.getByRole("navigation").getByRole("link", { name: "Inbox" }).tap();
   await page.getByRole("heading", { name: "Inbox" }).waitFor();
   await person.leave();

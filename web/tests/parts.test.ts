@@ -1,12 +1,15 @@
 // The parts that need no browser.
+import type { MessageView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
+import { meant, written } from "../src/acting/changing";
+import { rulesIn } from "../src/acting/rules";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
 import { hasUnseen } from "../src/markdown/Unseen";
-import { type Row, rowAt, rowsOf } from "../src/talk/rows";
-import { changesOf } from "../src/tools/changes";
+import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
+import { changesOf } from "../src/tools/fileChanges";
 import { kindOf } from "../src/tools/kinds";
 import { outputText, picturesIn } from "../src/tools/reading";
 import { en } from "../src/words/en";
@@ -72,6 +75,18 @@ test("what cannot be seen is noticed, and what can is not", () => {
     expect(hasUnseen(`a${bad}b`)).toBe(true);
   for (const good of ["plain", "tab\tand\nline", "中文", "é", "👩‍💻".replaceAll("\u200d", ""), "עברית"])
     expect(hasUnseen(good)).toBe(false);
+});
+
+test("what is changed hides nothing, and means the same as long as nobody changes it", () => {
+  const plain = { command: "ls -l", timeout: 1 };
+  expect(written(plain)).toEqual({ text: "ls -l", isCommand: true });
+  expect(meant({ text: "ls", isCommand: true }, plain)).toEqual({ command: "ls", timeout: 1 });
+  for (const tricky of [{ command: "echo \u202egnirts \u{e0041}\u200b 中文\n" }, "\u2066", { path: "/x" }]) {
+    const shown = written(tricky);
+    expect(shown.isCommand || hasUnseen(shown.text)).toBe(false);
+    expect(meant(shown, tricky)).toEqual(tricky);
+  }
+  expect(written({ command: "echo \u202egnirts" }).text).toContain("\\u202egnirts");
 });
 
 describe("a diff", () => {
@@ -159,7 +174,95 @@ test("rows: each block one, the end of a turn behind it, and the same objects fo
   expect(rows.map((row) => row.kind)).toEqual(["said", "block", "block", "turn", "said"]);
   const again: Row[] = rowsOf({ messages: [said, answer, next], turns: [turn] });
   expect(again.every((row, at) => row === rows[at])).toBe(true);
-  expect([1, 2, 3, 4].map((number) => rowAt(rows, number))).toEqual([0, 1, 2, 4]);
+});
+
+describe("the end of a turn", () => {
+  const message = (sequence: number | undefined, turn_id: number) => ({
+    id: `m${sequence}`,
+    role: "system" as const,
+    blocks: [{ type: "event" as const, id: "e", status: "complete" as const, name: "system" }],
+    turn_id,
+    ...(sequence === undefined ? {} : { sequence }),
+  });
+  const turn = (turn_id: number, after_sequence?: number) => ({
+    turn_id,
+    end: {
+      is_error: false,
+      interrupted: false,
+      ...(after_sequence === undefined ? {} : { after_sequence }),
+    },
+  });
+  const shown = (messages: ReturnType<typeof message>[], turns: ReturnType<typeof turn>[]) =>
+    rowsOf({ messages, turns }).map((row) =>
+      row.kind === "turn" ? `end ${row.turn.turn_id}` : row.message.id,
+    );
+
+  test("stands behind it, though work of an earlier turn was told of meanwhile", () => {
+    const messages = [message(1, 1), message(2, 2), message(3, 1), message(4, 2), message(undefined, 3)];
+    const expected = ["m1", "end 1", "m2", "m3", "m4", "end 2", "mundefined"];
+    expect(shown(messages, [turn(1, 1), turn(2, 4)])).toEqual(expected);
+  });
+
+  test("is not shown where nothing of the turn is here", () => {
+    expect(shown([message(5, 2)], [turn(1, 4), turn(2, 5)])).toEqual(["m5", "end 2"]);
+  });
+
+  test("stands behind its last message where the server does not say", () => {
+    expect(shown([message(1, 1), message(2, 2)], [turn(1), turn(2)])).toEqual(["m1", "end 1", "m2", "end 2"]);
+  });
+});
+
+test("an entry is shown in the row of its block, in the card of its call, or in a helper's", () => {
+  const text = (id: string) => ({ type: "text" as const, id, status: "complete" as const, text: "x" });
+  const tool = (id: string, messages?: MessageView[]) => ({
+    ...{ type: "tool" as const, id, status: "complete" as const, tool_name: "Task" },
+    ...(messages ? { messages, request: { request_id: `ask-${id}`, kind: "permission" } } : {}),
+  });
+  const told = { id: "user-4", role: "user" as const, blocks: [], sequence: 4, parent_tool_use_id: "t2" };
+  const help = {
+    ...told,
+    id: "h",
+    role: "assistant" as const,
+    blocks: [text("h:0"), tool("t3")],
+    sequence: 5,
+  };
+  const said = { id: "user-1", role: "user" as const, blocks: [], sequence: 1 };
+  const blocks = [text("m:0"), tool("t2", [told, help])];
+  const answer = { id: "m", role: "assistant" as const, blocks, sequence: 2 };
+  const rows = rowsOf({ messages: [said, answer], turns: [] });
+  const inner = (number: number, ...ids: string[]) => rowOf(rows, { number, ids })?.inner;
+  expect(inner(1)).toBe("user-1");
+  expect(inner(2, "m:0")).toBe("m/m:0");
+  expect(inner(3, "t2")).toBe("m/t2");
+  expect(inner(9, "ask-t2")).toBe("m/t2");
+  expect(rowOf(rows, { number: 4, ids: [] })).toEqual({ row: "m/t2", inner: "t2/user-4" });
+  expect(rowOf(rows, { number: 7, ids: ["t3"] })).toEqual({ row: "m/t2", inner: "t2/h/t3" });
+  expect(inner(8)).toBeUndefined();
+  expect(rowNear(rows, { number: 8, ids: [] })?.row).toBe("m/t2");
+  expect(rowNear([], { number: 8, ids: [] })).toBeUndefined();
+});
+
+test("what is allowed for ever is said in words", () => {
+  const rule = (toolName: string, ruleContent?: string) => ({
+    toolName,
+    ...(ruleContent ? { ruleContent } : {}),
+  });
+  const rules = [rule("Bash", "rm -r build"), rule("Read")];
+  const said = rulesIn(
+    [
+      { type: "addRules", rules, behavior: "allow", destination: "session" },
+      { type: "setMode", mode: "acceptEdits", destination: "userSettings" },
+      { type: "addDirectories", directories: ["/tmp"], destination: "elsewhere" },
+      { type: "addRules", rules, behavior: "deny" },
+    ],
+    en,
+  );
+  expect(said.slice(0, 3)).toEqual([
+    "Bash: rm -r build, Read, whatever it does · in this conversation",
+    "all that the permission mode acceptEdits allows · in all conversations on this machine",
+    "to work in /tmp",
+  ]);
+  expect(said[3]).toContain('"behavior":"deny"');
 });
 
 test("numbers as people read them", () => {
@@ -169,7 +272,12 @@ test("numbers as people read them", () => {
     "2 min 5 s",
     "2 h 1 min",
   ]);
-  expect([count(999), count(12_345), count(2_500_000)]).toEqual(["999", "12.3k", "2.5M"]);
+  expect([count(999), count(2324), count(12_345), count(2_500_000)]).toEqual([
+    "999",
+    "2.3k",
+    "12.3k",
+    "2.5M",
+  ]);
   expect([money(0), money(0.0123), money(1.5)]).toEqual(["$0", "$0.0123", "$1.50"]);
 });
 

@@ -63,9 +63,15 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   const { browser, server } = await opened(onTestFinished);
   const person = await Person.enter(browser, server);
   const { page } = person;
-  await person.quick("a long answer", 0.02);
+  const id = await person.quick("a long answer", 0.02);
   await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  const inbox = await person.tab("/inbox");
+  const nothing = inbox.getByRole("heading", { name: "Nothing waits for you" });
+  await nothing.waitFor();
   await server.kill();
+  await inbox.getByRole("alert").getByText("is not known").waitFor();
+  expect(await nothing.count()).toBe(0);
+  await inbox.close();
   await page.locator(".line-banner.shown").waitFor();
   await say(page, "hello again");
   await page.locator(".row.pending", { hasText: "hello again" }).waitFor();
@@ -76,5 +82,19 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
     .poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count())
     .toBe(1);
   expect(await page.locator(".row.pending").count()).toBe(0);
+
+  // The page is left before the server is back: the next one sends it.
+  await server.kill();
+  await say(page, "and once more");
+  await page.locator(".row.pending", { hasText: "and once more" }).waitFor();
+  await page.goto("about:blank");
+  await server.restart();
+  await page.goto(`${server.url}/c/${id}`);
+  const said = page.locator(".row.said:not(.pending)", { hasText: "and once more" });
+  await said.waitFor();
+  await state(page, "Ready");
+  expect(await said.count()).toBe(1);
+  const waits = () => page.evaluate(() => Object.keys(localStorage).filter((name) => /:sent:/.test(name)));
+  await expect.poll(waits).toEqual([]);
   await person.leave();
 });

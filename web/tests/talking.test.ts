@@ -1,9 +1,22 @@
 // A person, a browser, a real server and the demo agent.
 import type { Page } from "playwright-core";
 import { say, state } from "./browser";
+import { Server } from "./server";
 import { stage } from "./stage";
 
-const { here, test } = stage();
+/** So that not much has to be written until it is too much. */
+const { here, test } = stage(() => Server.start({ TURNWIRE_MAX_FRAME_BYTES: "50000" }));
+
+interface Logged {
+  type: string;
+  payload: { tool_name?: string; tool_use_id?: string; parent_tool_use_id?: string };
+}
+
+async function entriesOf(id: string): Promise<{ message_sequence: number; event: Logged }[]> {
+  const path = `/api/conversations/${id}/messages?limit=200`;
+  return (await here.server.ask<{ messages: { message_sequence: number; event: Logged }[] }>("GET", path))
+    .messages;
+}
 
 interface Sent {
   content: { text: string }[];
@@ -20,18 +33,31 @@ test("the link lets a browser in once, and leaves no secret in it", async ({ exp
   expect(
     await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie),
   ).toBe("{}");
+  await page.goto(link); // who is in already goes on
+  await page.getByRole("heading", { name: "Talk to an agent" }).waitFor();
+  await other.clearCookies();
   await page.goto(link);
   await page.getByText("This link was used").waitFor();
+  await page.getByText("turnwire token link").waitFor();
+  const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  expect(await background()).toBe("rgb(251, 250, 248)"); // it looks like the rest
   await other.close();
 });
 
-test("whoever is not known is told how to come in", async () => {
+test("whoever is not known is told how to come in", async ({ expect }) => {
   const { browser, server } = here;
   const stranger = await browser.newContext();
   const page = await stranger.newPage();
   await page.goto(`${server.url}/inbox`);
   await page.getByRole("heading", { name: "Who is there?" }).waitFor();
   await page.getByText("turnwire token link").waitFor();
+  // The page says it, and nothing else does in the words of programs.
+  const refused = page.waitForResponse(/api\/agents/);
+  await page.goto(server.url);
+  await (await refused).finished();
+  await page.getByRole("heading", { name: "Who is there?" }).waitFor();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await page.locator(".notice").count()).toBe(0);
   await stranger.close();
 });
 
@@ -49,12 +75,41 @@ test("an answer is streamed, and its tool is a card with the command and what it
   expect(await page.locator(".row.said").allInnerTexts()).toEqual(["use a tool"]);
   await page
     .locator(".row.turn")
-    .getByText(/\d+ in · \d+ out/)
+    .getByText(/\dk? in · \dk? out|\d in · \d+ out/)
     .waitFor();
   await page.locator("nav .list").getByText("use a tool", { exact: true }).first().waitFor();
+  await page.getByRole("article", { name: "Command: List the files" }).waitFor();
+  // What was said is not offered again.
+  await page.getByRole("link", { name: "New conversation" }).click();
+  expect(await page.getByLabel("What do you want to say?").inputValue()).toBe("");
 });
 
-test("a question is answered with an option, and the card shows who said what", async ({ person }) => {
+test("what is refused goes back to where one writes, before what was written since", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const long = "many words ".repeat(5_000).trim();
+  await person.begin(long);
+  await page.getByText("This is too long for one message").waitFor();
+  const field = page.getByLabel("Message", { exact: true });
+  await expect.poll(() => field.inputValue()).toBe(long);
+  await person.context.setOffline(true);
+  await page.locator(".line-banner.shown", { hasText: "You are offline" }).waitFor();
+  await field.press("Enter");
+  await page.locator(".row.pending").waitFor();
+  await field.fill("and more");
+  await person.context.setOffline(false);
+  await expect.poll(() => field.inputValue()).toBe(`${long}\n\nand more`);
+  expect(await page.evaluate(() => Object.keys(localStorage).filter((name) => /:sent:/.test(name)))).toEqual(
+    [],
+  );
+});
+
+test("a question is answered with an option, and the card shows who said what", async ({
+  person,
+  expect,
+}) => {
   const { page } = person;
   await person.quick("ask me a question");
   await state(page, "Waits for you");
@@ -66,6 +121,10 @@ test("a question is answered with an option, and the card shows who said what", 
   await page.locator(".answered", { hasText: "Green" }).waitFor();
   await page.getByText("Green it is").waitFor();
   await state(page, "Ready");
+  const offered = page.getByRole("list", { name: "Options" });
+  expect(await offered.getByRole("listitem").count()).toBe(3);
+  await offered.getByText("like a fire engine").waitFor();
+  expect(await offered.locator(".chosen").innerText()).toContain("Green");
 });
 
 test("a question is answered in own words", async ({ person }) => {
@@ -129,29 +188,41 @@ test("the key y allows, and the bar shows exactly what runs", async ({ person, e
   await state(page, "Ready");
 });
 
-test("a permission is denied with a reason", async ({ person }) => {
+test("a permission is denied with a reason", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");
   await page.getByRole("button", { name: "Deny, with a reason" }).click();
   await page.getByPlaceholder("Why not?").fill("not today");
   await page.keyboard.press("Enter");
   await page.locator(".decided", { hasText: "Denied by owner" }).getByText("not today").waitFor();
+  await state(page, "Ready");
+  const card = page.locator("details.tool.command");
+  expect(await card.locator("summary .state").innerText()).toBe("denied");
+  expect(await card.getByText("not today").count()).toBe(1);
 });
 
 test("a permission is given for another command than the one that was asked for", async ({ person }) => {
   const { page } = person;
   await person.quick("delete something");
   await page.getByRole("button", { name: "Change it" }).click();
-  await page.getByRole("textbox", { name: "Change it" }).fill("rm -r build/tmp");
+  const field = page.getByRole("textbox", { name: "Change it" });
+  await field.fill("rm -r \u202ebuild");
+  await page.locator(".edit .unseen", { hasText: "U+202E" }).waitFor();
+  await field.fill("rm -r build/tmp");
   await page.getByRole("button", { name: "Allow as changed" }).click();
   await page.getByText("What ran instead").waitFor();
   await page.locator(".markdown code", { hasText: "rm -r build/tmp" }).waitFor();
 });
 
-test("what is always allowed is not asked again", async ({ person }) => {
+test("what is always allowed is said, and not asked again", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("delete something");
-  await page.getByRole("button", { name: "Always" }).click();
+  const always = page.getByRole("button", { name: "Always" });
+  const rule = page.getByText("Bash: rm -r build · in this conversation");
+  await rule.waitFor();
+  const about = await always.getAttribute("aria-describedby");
+  expect(await page.locator(`[id="${about}"]`, { has: rule }).count()).toBe(1);
+  await always.click();
   await state(page, "Ready");
   await say(page, "delete it again");
   await page.locator("details.tool.command").nth(1).getByText("removed directory").waitFor();
@@ -185,8 +256,28 @@ test("messages that wait can be seen, moved, edited, removed and continued", asy
     .click();
   await queue.locator("li", { hasText: "first" }).getByRole("button", { name: "Edit this message" }).click();
   await queue.getByRole("textbox").fill("the other one");
+  await queue.getByRole("textbox").press("Shift+Enter");
+  await queue.getByRole("textbox").pressSequentially("in two lines");
   await queue.getByRole("textbox").press("Enter");
-  await expect.poll(() => queue.locator(".text").allInnerTexts()).toEqual(["third", "the other one"]);
+  const both = "the other one\nin two lines";
+  await expect.poll(() => queue.locator(".text").allTextContents()).toEqual(["third", both]);
+  await queue.locator("li", { hasText: "other" }).getByRole("button", { name: "Edit this message" }).click();
+  expect(await queue.getByRole("textbox").inputValue()).toBe(both);
+  await queue.getByRole("textbox").press("Escape");
+
+  // Somebody removes a message while it is being changed: what was written is not lost.
+  await queue.locator("li", { hasText: "third" }).getByRole("button", { name: "Edit this message" }).click();
+  await queue.getByRole("textbox").fill("third, but better");
+  const other = await person.tab(`/c/${id}`);
+  await other
+    .locator(".queue li", { hasText: "third" })
+    .getByRole("button", { name: "Remove this message" })
+    .click();
+  await page.getByText("does not wait any more. What you wrote is below.").waitFor();
+  const field = page.getByLabel("Message", { exact: true });
+  expect(await field.inputValue()).toBe("third, but better");
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe("composer");
+  await field.fill("");
   await page.getByRole("button", { name: "Stop" }).click();
   await queue.getByText("held").waitFor();
   await queue.getByRole("button", { name: "Continue" }).click();
@@ -199,7 +290,7 @@ test("messages that wait can be seen, moved, edited, removed and continued", asy
   const said = messages.flatMap(({ event }) =>
     event.type === "user.message" ? event.payload.content.map(({ text }) => text) : [],
   );
-  expect(said).toEqual(["ask me a question", "third", "the other one"]);
+  expect(said).toEqual(["ask me a question", both]);
 });
 
 test("two tabs are in step, and what is answered in one is gone from the other", async ({
@@ -292,19 +383,27 @@ test("a conversation is renamed, found, exported, archived, taken out again and 
     page.waitForEvent("download"),
     page.getByRole("menuitem", { name: "Export, to import it again" }).click(),
   ]);
-  expect(download.suggestedFilename()).toBe("conversation.jsonl");
+  expect(download.suggestedFilename()).toBe("Striped animals.jsonl");
   await page.locator("main").getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Archive" }).click();
   await expect.poll(() => page.locator("nav").getByText("Striped animals").count()).toBe(0);
   await page.getByRole("button", { name: "Archived" }).click();
   await page.locator("nav").getByText("Striped animals").click();
   await page.getByRole("heading", { name: "This conversation is archived" }).waitFor();
+  // It can be read, by its address too; every tab knows what becomes of it.
+  const other = await person.tab(`/c/${id}`);
+  for (const tab of [page, other]) {
+    await tab.locator("main").getByRole("heading", { name: "Striped animals" }).waitFor();
+    await tab.locator(".row.said", { hasText: "hello zebra" }).waitFor();
+    await expect.poll(() => tab.title()).toBe("Striped animals · Turnwire");
+  }
   await page.getByRole("button", { name: "Take out of the archive" }).click();
-  await state(page, "Ready");
+  await Promise.all([state(page, "Ready"), state(other, "Ready")]);
   await page.locator("main").getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.getByRole("menuitem", { name: "Delete for good" }).click();
   await page.getByText("“Striped animals” is deleted").waitFor();
+  await other.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
   await expect(here.server.ask("GET", `/api/conversations/${id}`)).rejects.toThrow("404");
 });
 
@@ -327,11 +426,15 @@ test("everything can be reached by keys, and ? says how", async ({ person, expec
   await person.goHome();
   await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA");
   await page.keyboard.press("Escape");
+  await page.keyboard.press("b"); // there is nothing before it in this page: it stays
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard" }).getByText("Stop the agent").waitFor();
   await page.keyboard.press("Escape");
   await page.keyboard.press("g");
   await page.waitForURL(/inbox$/);
+  await page.keyboard.press("b");
+  await page.getByRole("heading", { name: "Talk to an agent" }).waitFor();
+  await page.keyboard.press("Escape");
   await page.keyboard.press("c");
   const words = page.getByLabel("What do you want to say?");
   await words.fill("hello");
@@ -399,6 +502,22 @@ test("what is dropped on the page goes nowhere else, and a refusal says why", as
   await page.getByText("This agent does not take pictures.").waitFor();
   await drop(page, "words.txt", "text/plain");
   await page.getByText("Only pictures can be added.").waitFor();
+  const [title, notice] = await Promise.all([
+    page.locator(".talk-header").boundingBox(),
+    page.locator(".notice").first().boundingBox(),
+  ]);
+  expect(notice?.y).toBeGreaterThanOrEqual((title?.y ?? 0) + (title?.height ?? 0));
+  // Words with a picture of them, as office programs copy them: the words are what is meant.
+  const isLeft = await page.getByLabel("Message", { exact: true }).evaluate((field) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", "some words");
+    clipboardData.items.add(new File(["x"], "words.png", { type: "image/png" }));
+    return field.dispatchEvent(
+      new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+    );
+  });
+  expect(isLeft).toBe(true);
+  expect(await page.locator(".notice").count()).toBeLessThanOrEqual(2);
   expect(page.url()).toBe(`${here.server.url}/c/${id}`);
 });
 
@@ -417,7 +536,7 @@ test("an answer is copied as it was written", async ({ person, expect }) => {
 
 test("of plans the newest is open, and a helper says once what it was told", async ({ person, expect }) => {
   const { page } = person;
-  await person.quick("make a plan, send a helper");
+  const id = await person.quick("make a plan, send a helper");
   await state(page, "Ready");
   const isOpen = () =>
     page
@@ -429,6 +548,35 @@ test("of plans the newest is open, and a helper says once what it was told", asy
   await page.getByText("A helper begins: Count the words of the notes").waitFor();
   await page.getByText("Done: There are 48 words in notes.txt.").waitFor();
   expect(await page.getByText("Please count the words in notes.txt").count()).toBe(1);
+
+  // What is found in a helper's work leads to its place there.
+  const entries = await entriesOf(id);
+  const numberOf = (isIt: (event: Logged) => boolean) =>
+    entries.findLast(({ event }) => isIt(event))?.message_sequence;
+  const call = entries.find(({ event }) => event.payload.tool_name === "Agent")?.event.payload.tool_use_id;
+  const told = numberOf(
+    ({ type, payload }) => type === "user.message" && payload.parent_tool_use_id === call,
+  );
+  const printed = numberOf(
+    ({ type, payload }) => type === "assistant.tool_result" && payload.parent_tool_use_id === call,
+  );
+  const result = numberOf(
+    ({ type, payload }) => type === "assistant.tool_result" && payload.tool_use_id === call,
+  );
+  await page.goto(`${here.server.url}/c/${id}?at=${told}`);
+  await page.locator(".sought details.tool.agent").waitFor();
+  await page.goto(`${here.server.url}/c/${id}?at=${printed}`);
+  await page.locator(".sought .sought-inner details.tool.command", { hasText: "48 notes.txt" }).waitFor();
+  await page.goto(`${here.server.url}/c/${id}?at=${result}`);
+  await page.locator(".sought details.tool.agent").waitFor();
+});
+
+test("work that goes on in the background is not shown as done", async ({ person }) => {
+  const { page } = person;
+  await person.quick("background", 0.1);
+  const shown = page.locator("details.tool.agent summary .state");
+  await shown.getByText("in the background").waitFor();
+  await shown.locator("svg").waitFor();
 });
 
 test("reasoning is folded, and says how long it took, after a reload too", async ({ person }) => {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 _MOST = 500  # in one answer
+_MOST_IN_NAME = 60  # characters of a title in the name of a file
 
 
 class ForkedFrom(Struct, frozen=True):
@@ -214,9 +217,27 @@ async def export(service: Service, request: Request, who: Who) -> Response:
     if form not in _EXPORTS:
         known = ", ".join(_EXPORTS)
         raise Refused("INVALID_PAYLOAD", f"`format` is {form!r}; there is: {known}.")
-    write, media_type, name = _EXPORTS[form]
-    headers = {**SAFE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
+    write, media_type, ending = _EXPORTS[form]
+    saved_as = _attachment(talk.row.title, ending)
+    headers = {**SAFE_HEADERS, "Content-Disposition": saved_as}
     return StreamingResponse(write(service.store, talk.row), 200, headers, media_type)
+
+
+def _attachment(title: str | None, ending: str) -> str:
+    """The header that names a file: by its title, for browsers old and new (RFC 6266)."""
+    # What no file system takes, and what cannot be seen, goes.
+    seen = "".join(each if each.isprintable() else " " for each in title or "")
+    name = (
+        " ".join(re.sub(r'[/\\:*?"<>|%]', " ", seen).split())
+        .strip(". ")[:_MOST_IN_NAME]
+        .strip(". ")
+    )
+    name = name or "conversation"
+    if name.isascii():
+        return f'attachment; filename="{name}.{ending}"'
+    return (
+        f"attachment; filename=\"conversation.{ending}\"; filename*=UTF-8''{quote(name)}.{ending}"
+    )
 
 
 async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
@@ -233,8 +254,8 @@ async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
 
 _Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]
 
-# By `format`: what writes it, its type, and the name of the file.
+# By `format`: what writes it, its type, and how the name of the file ends.
 _EXPORTS: dict[str, tuple[_Write, str, str]] = {
-    "jsonl": (_lines, "application/x-ndjson", "conversation.jsonl"),
-    "markdown": (_markdown, "text/markdown; charset=utf-8", "conversation.md"),
+    "jsonl": (_lines, "application/x-ndjson", "jsonl"),
+    "markdown": (_markdown, "text/markdown; charset=utf-8", "md"),
 }

@@ -138,7 +138,7 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
     headers = Headers(scope=scope)
     answer = not_found(said)
     if scope["type"] == "http" and "text/html" in headers.get("accept", ""):  # a person
-        answer = page.notice("Turnwire", said, 404)
+        answer = page.notice(scope.get("root_path", ""), "Not here", said, 404)
     await answer(scope, receive, send)
 
 
@@ -155,12 +155,14 @@ async def _ready(service: Service, request: Request) -> Response:
 
 async def _enter(service: Service, request: Request) -> Response:
     """GET /enter?link=: a link that was shown at the start becomes a cookie, once."""
-    entered = await service.keys.enter(request.query_params.get("link", ""))
-    if entered is None:
-        said = "This link was used, or its time is over. Get another: turnwire token link"
-        return page.notice("Not here", said, 403)
     root = request.scope.get("root_path", "")
     answer = RedirectResponse(f"{root}/", 303, SAFE_HEADERS)
+    entered = await service.keys.enter(request.query_params.get("link", ""))
+    if entered is None:
+        if await _is_known(service, request):
+            return answer
+        said = "This link was used, or its time is over. In a terminal you get another:"
+        return page.notice(root, "A link is good once", said, 403, command="turnwire token link")
     answer.set_cookie(
         cookie_name(request.scope[_HOST]),
         entered[0],
@@ -172,6 +174,15 @@ async def _enter(service: Service, request: Request) -> Response:
     )
     service.write_down("entered", Who(entered[1].user, entered[1].token_id))
     return answer
+
+
+async def _is_known(service: Service, request: Request) -> bool:
+    """Whoever is let in already needs no link."""
+    try:
+        await service.auth.who(dict(request.scope), request.scope[_HOST])
+    except Refused:
+        return False
+    return True
 
 
 # Every address for anybody who calls us by our name.

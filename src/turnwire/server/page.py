@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import html
+import re
 from functools import cache
 from mimetypes import guess_type
 from pathlib import Path
@@ -52,13 +53,13 @@ _ASSET_HEADERS = {
 
 async def page(service: Service, request: Request) -> Response:
     """GET /, and wherever else the page is. It holds nothing: what it shows it has to ask for."""
-    index = _index()
+    index, root = _index(), request.scope.get("root_path", "")
     if index is None:
         said = (
             "This copy was made without the page. Talk to an agent from a terminal: turnwire chat"
         )
-        return notice("Turnwire", said, 200)
-    base = html.escape(f"{request.scope.get('root_path', '')}/")
+        return notice(root, "Turnwire", said, 200)
+    base = html.escape(f"{root}/")
     return HTMLResponse(index.replace('<base href="/"', f'<base href="{base}"'), 200, _PAGE_HEADERS)
 
 
@@ -73,13 +74,29 @@ async def asset(service: Service, request: Request) -> Response:
     return Response(plain, 200, _ASSET_HEADERS, mime_type)
 
 
-def notice(title: str, said: str, status: int) -> Response:
-    """A few words instead of the page."""
+def notice(root: str, title: str, said: str, status: int, *, command: str = "") -> Response:
+    """A few words instead of the page, and as it looks; `command`: what to type in a terminal."""
+    typed = f"<pre>{html.escape(command)}</pre>" if command else ""
     body = (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title>"
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p></html>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<base href="{html.escape(root)}/">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{html.escape(title)}</title>'
+        f'{_style()}</head><body><main class="entry-page"><div class="empty">'
+        f"{_icon()}<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p>{typed}"
+        f'<a class="button" href="./">Open Turnwire</a></div></main></body></html>'
     )
-    return HTMLResponse(body, status, SAFE_HEADERS)
+    return HTMLResponse(body, status, _PAGE_HEADERS)
+
+
+def _style() -> str:
+    """How the page looks; nothing, in a copy without it."""
+    return "".join(re.findall(r'<link rel="(?:icon|stylesheet)"[^>]*>', _index() or ""))
+
+
+def _icon() -> str:
+    found = re.search(r'<link rel="icon" href="([^"]*)"', _index() or "")
+    return f'<img class="mark" src="{found[1]}" alt="">' if found else ""
 
 
 @cache

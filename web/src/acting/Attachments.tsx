@@ -22,11 +22,16 @@ export function useGiven(
   return { take, isOver: useDropped(take) };
 }
 
-/** Files from the clipboard; its words go where they always go. */
-export function takePasted(event: ClipboardEvent, take: Take): void {
-  if (!event.clipboardData.files.length) return;
-  event.preventDefault();
-  take(event.clipboardData.files);
+/**
+ * Files from the clipboard; its words go where they always go. Many programs put a picture of the words
+ * beside them: nobody has to be told that it is not wanted.
+ */
+export function takePasted(event: ClipboardEvent, take: Take, mayAttach: boolean): void {
+  const { files } = event.clipboardData;
+  if (!files.length) return;
+  const hasWords = event.clipboardData.getData("text/plain") !== "";
+  if (!hasWords) event.preventDefault();
+  if (mayAttach || !hasWords) take(files);
 }
 
 export function AttachButton({ take }: { take: Take }) {

@@ -9,6 +9,7 @@ import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
 import { AttachButton, Attachments, takePasted, useGiven } from "./Attachments";
 import { pictureOf, useAttached } from "./attached";
+import { draftOf, joined, useGivenBack } from "./drafts";
 
 /** Whether the browser makes a field as high as what is in it. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -19,31 +20,48 @@ interface Props {
   capabilities: Capabilities | undefined;
   /** What was said here, the newest last. */
   history: () => string[];
+  /** Rejects if it was refused; the words are given back by then. */
   send: (content: SentContent) => Promise<unknown>;
   stop: () => void;
   isStopping: boolean;
   say: (problem: string) => void;
+  explain: (problem: unknown) => void;
 }
 
-export function Composer({ id, status, capabilities, history, send, stop, isStopping, say }: Props) {
+export function Composer({ id, status, capabilities, history, send, stop, isStopping, say, explain }: Props) {
   const words = useWords();
   const client = useTurnwire();
-  const draft = `draft:${id}`;
+  const draft = draftOf(id);
   const [text, setText] = useState(() => kept(draft) ?? "");
+  /** Also what is not drawn yet: the page may be left before it is. */
+  const latest = useRef(text);
+  const write = (to: string) => {
+    latest.current = to;
+    setText(to);
+  };
   const [at, setAt] = useState<number>();
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
   useReady(field);
+  useGivenBack(id, (words) => {
+    setAt(undefined);
+    write(joined(words, latest.current));
+  });
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
 
   useEffect(() => {
     const timer = setTimeout(() => keep(draft, text || null), 200);
-    return () => {
-      clearTimeout(timer);
-      keep(draft, text || null);
-    };
+    return () => clearTimeout(timer);
   }, [draft, text]);
+  useEffect(() => {
+    const save = () => keep(draft, latest.current || null);
+    addEventListener("pagehide", save);
+    return () => {
+      removeEventListener("pagehide", save);
+      save();
+    };
+  }, [draft]);
 
   const submit = async () => {
     const said = text.trim();
@@ -52,7 +70,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
       : said;
-    setText("");
+    write("");
     setAt(undefined);
     keep(draft, null);
     const taken = attached.take();
@@ -61,10 +79,8 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
       await send(content);
       taken.done();
     } catch (problem) {
-      // What was refused was not said: it goes back to where it was.
-      setText((now) => now || said);
-      taken.putBack();
-      say((problem as Error).message);
+      taken.putBack(); // as the words were
+      explain(problem);
     }
   };
 
@@ -81,7 +97,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     if (!isFree || to < 0 || !before.length) return;
     event.preventDefault();
     setAt(to < before.length ? to : undefined);
-    setText(before[to] ?? "");
+    write(before[to] ?? "");
   };
 
   const { take, isOver } = useGiven(attached.add, mayAttach, say);
@@ -103,9 +119,9 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         dir="auto"
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => write(event.target.value)}
         onKeyDown={pressed}
-        onPaste={(event) => takePasted(event, take)}
+        onPaste={(event) => takePasted(event, take, mayAttach)}
       />
       <div className="buttons">
         {mayAttach && <AttachButton take={take} />}

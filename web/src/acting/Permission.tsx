@@ -1,14 +1,16 @@
 // Leave, or not: the bar shows exactly what would run.
 import type { OpenRequest, PermissionChoice } from "@turnwire/client";
-import { type KeyboardEvent, useEffect, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
 import { hasUnseen, Unseen } from "../markdown/Unseen";
-import { changesOf } from "../tools/changes";
+import { changesOf } from "../tools/fileChanges";
 import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
 import { isObject, pretty, textIn } from "../tools/reading";
+import { meant, written } from "./changing";
+import { rulesIn } from "./rules";
 import { TimeLeft } from "./TimeLeft";
 
 export type Decide = (
@@ -21,22 +23,23 @@ interface Props {
   decide: Decide;
   /** A `group` where there are several: landmarks have to be told apart. */
   role?: "group";
-  /** Whether the keys y, n and a are for this one. */
-  hasKeys: boolean;
+  /** Where it stands among those that are shown: the keys y, n and a are for the first. */
+  place: number;
 }
 
 type Mode = "plain" | "deny" | "edit";
 
-/** Milliseconds. A key that was meant for the one before must not decide this one, which nobody has read. */
+/** Milliseconds. A key or a click that was meant for the one before must not decide this one, which nobody has read. */
 const NOT_BLINDLY = 400;
 
-function useAfter(delay: number): boolean {
-  const [isOver, setOver] = useState(false);
+/** Whether it has stood at this place for so long. */
+function useStays(place: number, delay: number): boolean {
+  const [stays, setStays] = useState<number>();
   useEffect(() => {
-    const timer = setTimeout(() => setOver(true), delay);
+    const timer = setTimeout(() => setStays(place), delay);
     return () => clearTimeout(timer);
-  }, [delay]);
-  return isOver;
+  }, [place, delay]);
+  return stays === place;
 }
 
 /** Escape leaves the form; it does not stop the agent. */
@@ -48,7 +51,7 @@ function leaving(back: () => void) {
   };
 }
 
-export function Permission({ request, decide, role, hasKeys }: Props) {
+export function Permission({ request, decide, role, place }: Props) {
   const words = useWords();
   const [mode, setMode] = useState<Mode>("plain");
   const [isBusy, setBusy] = useState(false);
@@ -63,7 +66,10 @@ export function Permission({ request, decide, role, hasKeys }: Props) {
   };
   const allow = () => void tell("allow");
   const always = () => void tell("allow", { remember: suggestions });
-  const isOn = useAfter(NOT_BLINDLY) && hasKeys && mode === "plain" && !isBusy;
+  const hasKeys = place === 0;
+  const isReady = useStays(place, NOT_BLINDLY) && !isBusy;
+  const isOn = isReady && hasKeys && mode === "plain";
+  const rules = useId();
   useKeys({ y: allow, n: () => void tell("deny"), ...(suggestions.length ? { a: always } : {}) }, isOn);
   return (
     <section role={role} className="request permission" aria-label={words.permission}>
@@ -98,17 +104,27 @@ export function Permission({ request, decide, role, hasKeys }: Props) {
           <Icon name="warning" /> {words.unseenWarning}
         </p>
       )}
+      {suggestions.length > 0 && mode === "plain" && (
+        <p className="rules" id={rules}>
+          <span className="muted">{words.rules.always}</span>
+          {rulesIn(suggestions, words).map((rule) => (
+            <code key={rule}>
+              <Unseen text={rule} />
+            </code>
+          ))}
+        </p>
+      )}
       {mode === "plain" && (
         <div className="choices">
-          <button type="button" className="primary" disabled={isBusy} onClick={allow}>
+          <button type="button" className="primary" disabled={!isReady} onClick={allow}>
             {words.allow} {hasKeys && <kbd className={isOn ? undefined : "soon"}>y</kbd>}
           </button>
           {suggestions.length > 0 && (
-            <button type="button" disabled={isBusy} onClick={always} title={pretty(suggestions)}>
+            <button type="button" disabled={!isReady} onClick={always} aria-describedby={rules}>
               {words.always} {hasKeys && <kbd className={isOn ? undefined : "soon"}>a</kbd>}
             </button>
           )}
-          <button type="button" disabled={isBusy} onClick={() => void tell("deny")}>
+          <button type="button" disabled={!isReady} onClick={() => void tell("deny")}>
             {words.deny} {hasKeys && <kbd className={isOn ? undefined : "soon"}>n</kbd>}
           </button>
           <button type="button" className="quiet" disabled={isBusy} onClick={() => setMode("deny")}>
@@ -193,16 +209,14 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
   );
 }
 
-/** A command is changed as a command, anything else as JSON. */
 function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; back: () => void }) {
   const words = useWords();
-  const command = textIn(request.input, "command");
-  const [text, setText] = useState(command ?? pretty(request.input));
+  const [{ text, isCommand }, setWritten] = useState(() => written(request.input));
   const [problem, setProblem] = useState("");
   const run = () => {
     let changed: unknown;
     try {
-      changed = command === undefined ? JSON.parse(text) : { ...(request.input as object), command: text };
+      changed = meant({ text, isCommand }, request.input);
     } catch (error) {
       return setProblem(words.notJson((error as Error).message));
     }
@@ -224,8 +238,13 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
         rows={Math.min(10, text.split("\n").length + 1)}
         value={text}
         aria-label={words.edit}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => setWritten({ text: event.target.value, isCommand })}
       />
+      {hasUnseen(text) && (
+        <pre className="bad">
+          <Unseen text={text} />
+        </pre>
+      )}
       {problem && (
         <p className="bad" role="alert">
           {problem}

@@ -62,7 +62,7 @@ export function QuestionForm({ request, role, answer }: Props) {
         }}
       >
         {questions.map((question) => (
-          <One
+          <OneQuestion
             key={question.id}
             question={question}
             chosen={chosenFor(question)}
@@ -92,7 +92,7 @@ export function QuestionForm({ request, role, answer }: Props) {
   );
 }
 
-function One({
+function OneQuestion({
   question,
   chosen,
   choose,

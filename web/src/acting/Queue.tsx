@@ -1,17 +1,51 @@
 // Messages that wait for their turn.
 import type { Content, QueueChange, QueueItem, Status } from "@turnwire/client";
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { isTouch, toComposer } from "../app/focus";
 import { Icon } from "../app/Icon";
+import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import { giveBack } from "./drafts";
 
 interface Props {
+  id: string;
   status: Status;
-  change: (change: QueueChange) => void;
+  /** Nothing comes of it if it is refused. */
+  change: (change: QueueChange) => Promise<unknown>;
 }
 
-export function Queue({ status, change }: Props) {
+/** A message that is being changed. */
+interface Edited {
+  queue_id: string;
+  before: string;
+  text: string;
+}
+
+export function Queue({ id, status, change }: Props) {
   const words = useWords();
+  const { say } = useNotices();
+  const [edited, setEdited] = useState<Edited>();
   const { queue, queue_held } = status;
+  const isGone = edited !== undefined && !queue.some((item) => item.queue_id === edited.queue_id);
+
+  // It was taken, or removed elsewhere, while somebody was writing: their words are not lost.
+  useEffect(() => {
+    if (!isGone) return;
+    setEdited(undefined);
+    const hasChanged = edited.text.trim() !== "" && edited.text !== edited.before;
+    if (hasChanged) giveBack(id, edited.text.trim());
+    say(hasChanged ? words.editedGone : words.queuedGone, "calm");
+    toComposer();
+  }, [isGone, edited, id, say, words]);
+
+  const save = async ({ queue_id, before, text }: Edited) => {
+    setEdited(undefined);
+    toComposer();
+    const content = text.trim();
+    if (!content || content === before) return;
+    if ((await change({ action: "replace", queue_id, content })) === undefined) giveBack(id, content);
+  };
   const stopped = status.turn_id !== undefined && !status.running && !status.requests.length;
   if (!queue.length && !stopped) return null;
   return (
@@ -22,24 +56,79 @@ export function Queue({ status, change }: Props) {
           {queue_held && <span className="muted"> · {words.held}</span>}
         </span>
         {(queue_held || stopped) && (
-          <button type="button" className="small" onClick={() => change({ action: "resume" })}>
+          <button type="button" className="small" onClick={() => void change({ action: "resume" })}>
             {words.resume}
           </button>
         )}
       </header>
       <ol>
-        {queue.map((item, at) => (
-          <Waiting
-            key={item.queue_id}
-            item={item}
-            before={queue[at - 1]}
-            after={queue[at + 2]}
-            isLast={at === queue.length - 1}
-            change={change}
-          />
-        ))}
+        {queue.map((item, at) =>
+          item.queue_id === edited?.queue_id ? (
+            <li key={item.queue_id}>
+              <Editing
+                text={edited.text}
+                write={(text) => setEdited({ ...edited, text })}
+                save={() => void save(edited)}
+                leave={() => {
+                  setEdited(undefined);
+                  toComposer();
+                }}
+              />
+            </li>
+          ) : (
+            <Waiting
+              key={item.queue_id}
+              item={item}
+              before={queue[at - 1]}
+              after={queue[at + 2]}
+              isLast={at === queue.length - 1}
+              change={(how) => void change(how)}
+              edit={(text) => setEdited({ queue_id: item.queue_id, before: text, text })}
+            />
+          ),
+        )}
       </ol>
     </section>
+  );
+}
+
+interface EditingProps {
+  text: string;
+  write: (text: string) => void;
+  save: () => void;
+  leave: () => void;
+}
+
+/** As where one writes: Enter is done, with Shift it is a new line. */
+function Editing({ text, write, save, leave }: EditingProps) {
+  const words = useWords();
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save();
+      }}
+    >
+      <textarea
+        autoFocus
+        dir="auto"
+        rows={Math.min(6, text.split("\n").length)}
+        value={text}
+        aria-label={words.editQueued}
+        onChange={(event) => write(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.nativeEvent.isComposing) return;
+          const isDone = event.key === "Enter" && !event.shiftKey && !isTouch();
+          if (!isDone && event.key !== "Escape") return;
+          event.preventDefault();
+          if (isDone) save();
+          else leave();
+        }}
+      />
+      <button type="submit" className="small">
+        {words.save}
+      </button>
+    </form>
   );
 }
 
@@ -49,49 +138,20 @@ interface WaitingProps {
   /** The one behind the next. */
   after: QueueItem | undefined;
   isLast: boolean;
-  change: Props["change"];
+  change: (change: QueueChange) => void;
+  edit: (text: string) => void;
 }
 
-function Waiting({ item, before, after, isLast, change }: WaitingProps) {
+function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
   const words = useWords();
-  const [edited, setEdited] = useState<string>();
   const text = textOf(item.content);
   const { queue_id } = item;
-  const save = () => {
-    if (edited?.trim()) change({ action: "replace", queue_id, content: edited.trim() });
-    setEdited(undefined);
-  };
-  if (edited !== undefined) {
-    return (
-      <li>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            save();
-          }}
-        >
-          <input
-            autoFocus
-            value={edited}
-            aria-label={words.editQueued}
-            onChange={(event) => setEdited(event.target.value)}
-            onKeyDown={(event) => {
-              if (event.key !== "Escape") return;
-              event.preventDefault();
-              setEdited(undefined);
-            }}
-          />
-          <button type="submit" className="small">
-            {words.save}
-          </button>
-        </form>
-      </li>
-    );
-  }
   const isPlain = item.content.every((each) => each.type === "text");
   return (
     <li>
-      <span className="text">{text}</span>
+      <span className="text" dir="auto">
+        <Unseen text={text} />
+      </span>
       <span className="buttons">
         <button
           type="button"
@@ -123,7 +183,7 @@ function Waiting({ item, before, after, isLast, change }: WaitingProps) {
             className="quiet small"
             aria-label={words.editQueued}
             title={words.editQueued}
-            onClick={() => setEdited(text)}
+            onClick={() => edit(text)}
           >
             <Icon name="pencil" />
           </button>
@@ -142,6 +202,6 @@ function Waiting({ item, before, after, isLast, change }: WaitingProps) {
   );
 }
 
-export function textOf(content: readonly Content[]): string {
-  return content.map((each) => (each.type === "text" ? each.text : `[${each.type}]`)).join(" ");
+function textOf(content: readonly Content[]): string {
+  return content.map((each) => (each.type === "text" ? each.text : `[${each.type}]`)).join("\n");
 }

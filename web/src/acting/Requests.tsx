@@ -34,7 +34,7 @@ export function Requests({ requests, answer, decide }: Props) {
           key={request.request_id}
           request={request}
           decide={(...how) => decide(request, ...how)}
-          hasKeys
+          place={0}
         />
       )}
       {requests.length > 1 && <p className="muted further">{words.further(requests.length - 1)}</p>}

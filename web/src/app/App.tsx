@@ -1,6 +1,7 @@
 import { Client } from "@turnwire/client";
 import { TurnwireProvider, useInbox } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
+import { postKept } from "../acting/outbox";
 import { New } from "../conversations/New";
 import { Search } from "../conversations/Search";
 import { Sidebar } from "../conversations/Sidebar";
@@ -12,8 +13,8 @@ import { useChanges } from "./changes";
 import { Entry } from "./Entry";
 import { Help } from "./Help";
 import { isTyping, useKeys } from "./keys";
-import { NoticesProvider } from "./Notices";
-import { go, usePlace } from "./places";
+import { NoticesProvider, useNotices } from "./Notices";
+import { go, goBack, usePlace } from "./places";
 import { type Theme, useTheme } from "./theme";
 import { useWords, WordsProvider } from "./words";
 
@@ -47,10 +48,14 @@ function Inside() {
   const [isHelp, setHelp] = useState(false);
   const [theme, setTheme] = useTheme();
   const place = usePlace();
-  const { all } = useConversations();
+  const { all, isKnown } = useConversations();
+  const { explain } = useNotices();
   const inbox = useInbox();
   useNotifications();
   useChanges(inbox.refresh, true);
+  useEffect(() => {
+    if (isKnown) postKept(client, explain);
+  }, [isKnown, explain]);
   useEffect(() => setBadge(inbox.items.length), [inbox.items.length]);
 
   const step = (by: number) => {
@@ -65,7 +70,7 @@ function Inside() {
       go({ name: "new" });
     },
     g: () => go({ name: "inbox" }),
-    b: () => history.back(),
+    b: goBack,
     s: (event) => {
       event.preventDefault();
       document.getElementById("search")?.focus();

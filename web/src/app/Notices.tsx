@@ -1,6 +1,7 @@
 // Short words at the edge of the page: what was refused, and why; what was done.
-import { TurnwireError } from "@turnwire/client";
+import { Refused } from "@turnwire/client";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
+import { tellChange } from "./changes";
 import { Icon } from "./Icon";
 import { useWords } from "./words";
 
@@ -14,11 +15,17 @@ interface Notice {
 
 interface Notices {
   say: (text: string, tone?: Tone) => void;
+  /** Says why something was refused. */
+  explain: (problem: unknown) => void;
   /** What comes of it; if it is refused, the person is told why, and nothing comes of it. */
   trying: <T>(work: Promise<T>) => Promise<T | undefined>;
 }
 
-const Context = createContext<Notices>({ say: () => {}, trying: (work) => work });
+const Context = createContext<Notices>({
+  say: () => {},
+  explain: () => {},
+  trying: (work) => work,
+});
 const LASTS = { calm: 4_000, bad: 10_000 };
 let keys = 0;
 
@@ -35,20 +42,27 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
     },
     [drop],
   );
+  const explain = useCallback(
+    (problem: unknown) => {
+      const { code } = problem as { code?: string };
+      if (code === "UNAUTHORIZED") return tellChange(); // the whole page says it
+      const toDo = problem instanceof Refused && problem.whatToDo ? ` ${problem.whatToDo}` : "";
+      say(words.refused[code ?? ""] ?? `${(problem as Error).message}${toDo}`);
+    },
+    [say, words],
+  );
   const trying = useCallback(
     async <T,>(work: Promise<T>): Promise<T | undefined> => {
       try {
         return await work;
-      } catch (error) {
-        const known = error instanceof TurnwireError ? words.refused[error.code] : undefined;
-        const toDo = error instanceof TurnwireError && "whatToDo" in error ? ` ${error.whatToDo}` : "";
-        say(known ?? `${(error as Error).message}${toDo}`);
+      } catch (problem) {
+        explain(problem);
         return undefined;
       }
     },
-    [say, words],
+    [explain],
   );
-  const value = useMemo(() => ({ say, trying }), [say, trying]);
+  const value = useMemo(() => ({ say, explain, trying }), [say, explain, trying]);
   return (
     <Context.Provider value={value}>
       {children}

@@ -8,6 +8,11 @@ export function isTouch(): boolean {
   return matchMedia("(pointer: coarse)").matches;
 }
 
+/** Back to where one writes. */
+export function toComposer(): void {
+  if (!isTouch()) composer()?.focus();
+}
+
 /** A field that is ready to write in as soon as it is there, unless somebody walks by with the keys. */
 export function useReady(field: RefObject<HTMLElement | null>): void {
   useEffect(() => {

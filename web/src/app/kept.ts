@@ -1,4 +1,4 @@
-// Small things that a browser remembers: a theme, a language, drafts. Never a token.
+// Small things that a browser remembers: a theme, a language, drafts, what is on its way. Never a token.
 import { useCallback, useSyncExternalStore } from "react";
 
 const PREFIX = "turnwire:";
@@ -12,6 +12,18 @@ export function kept(name: string): string | null {
     return localStorage.getItem(PREFIX + name);
   } catch {
     return null; // a browser may forbid it
+  }
+}
+
+/** The names of all that is remembered under this beginning, sorted. */
+export function namesOf(beginning: string): string[] {
+  try {
+    return Object.keys(localStorage)
+      .filter((name) => name.startsWith(PREFIX + beginning))
+      .map((name) => name.slice(PREFIX.length))
+      .sort();
+  } catch {
+    return [];
   }
 }
 

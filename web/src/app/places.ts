@@ -51,17 +51,35 @@ function tell(): void {
   for (const listener of [...listeners]) listener();
 }
 
+/** What the browser's history knows of a place. */
+interface Stop {
+  /** How many places of this page are before it. */
+  depth: number;
+  isWalk: boolean;
+}
+
+function here(): Stop {
+  return (history.state as Stop | null) ?? { depth: 0, isWalk: false };
+}
+
 /** To `walk` is to go on with the keyboard: nothing there takes the keys away by being focused. */
 export function go(place: Place, how: "push" | "replace" | "walk" = "push"): void {
   const address = addressOf(place);
   if (address === location.pathname + location.search) return;
-  if (how === "replace") history.replaceState(null, "", address);
-  else history.pushState(how === "walk" ? how : null, "", address);
+  const { depth } = here();
+  if (how === "replace") history.replaceState({ depth, isWalk: false } satisfies Stop, "", address);
+  else history.pushState({ depth: depth + 1, isWalk: how === "walk" } satisfies Stop, "", address);
   tell();
 }
 
+/** To where one was, but never out of this page. */
+export function goBack(): void {
+  if (here().depth > 0) history.back();
+  else go({ name: "home" });
+}
+
 export function isWalking(): boolean {
-  return history.state === "walk";
+  return here().isWalk;
 }
 
 export function usePlace(): Place {

@@ -4,6 +4,8 @@ import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useRef, useState } from "react";
 import { AttachButton, Attachments, takePasted, useGiven } from "../acting/Attachments";
 import { pictureOf, useAttached } from "../acting/attached";
+import { draftOf, giveBack } from "../acting/drafts";
+import { post } from "../acting/outbox";
 import { tellChange } from "../app/changes";
 import { useReady } from "../app/focus";
 import { keep, kept } from "../app/kept";
@@ -11,7 +13,6 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { go, usePlace } from "../app/places";
 import { useWords } from "../app/words";
-import { OPTIONS } from "../talk/options";
 import { useConversations } from "./store";
 
 interface Agent {
@@ -22,8 +23,7 @@ interface Agent {
   capabilities: Capabilities;
 }
 
-/** What was begun to be written, and not sent. */
-const DRAFT = "draft:";
+const DRAFT = draftOf();
 
 export function New() {
   const words = useWords();
@@ -75,13 +75,14 @@ export function New() {
     setBusy(false);
     if (id === undefined) return;
     const text = written.trim();
-    setFirst("");
+    // Not what was begun to be written while an idea was chosen, or since.
+    if (kept(DRAFT) === written) keep(DRAFT, null);
     if (!pictures)
-      keep(`draft:${id}`, text || null); // one was refused: the words wait for another
+      giveBack(id, text); // one was refused: the words wait for another
     else if (text || pictures.length) {
       const said = text ? [{ type: "text" as const, text }] : [];
       const content = pictures.length ? [...said, ...pictures.map(pictureOf)] : text;
-      void trying(client.conversation(id, OPTIONS).send(content));
+      void trying(post(client, id, content));
     }
     go({ name: "talk", id }, "replace");
     tellChange();
@@ -107,7 +108,7 @@ export function New() {
             value={first}
             placeholder={words.placeholder}
             onChange={(event) => setFirst(event.target.value)}
-            onPaste={(event) => takePasted(event, take)}
+            onPaste={(event) => takePasted(event, take, mayAttach)}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
               event.preventDefault();
@@ -173,7 +174,7 @@ export function New() {
           ?.filter((each) => !each.ready)
           .map((each) => (
             <p key={each.name} className="muted">
-              {each.name}: {each.unavailable}
+              {each.name} ({words.notReady}): <span lang="en">{each.unavailable}</span>
             </p>
           ))}
         <div className="choices">

@@ -38,18 +38,20 @@ export function Search({ words: sought }: { words: string }) {
   return (
     <main className="page" id="main">
       <PageHeader title={sought ? words.searchFor(sought) : words.search} />
-      <p className="hidden" role="status">
-        {hits && words.hits(hits.length)}
+      <p className="muted found" role="status">
+        {hits && hits.length > 0 && words.hits(hits.length)}
       </p>
       {!sought && <Empty title={words.search} text={words.searchHint} />}
-      {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
+      <div role="status">
+        {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}
+      </div>
       <ul className="hits">
         {hits?.map((hit) => (
           <li key={`${hit.conversation_id}/${hit.sequence}`}>
             <a {...linkTo({ name: "talk", id: hit.conversation_id, at: hit.sequence })}>
               <span className="head">
                 <strong>
-                  <Unseen text={hit.title ?? words.untitled} />
+                  <Unseen text={hit.title ?? words.untitled()} />
                 </strong>
                 <small>{ago(hit.timestamp, words)}</small>
               </span>

@@ -74,7 +74,11 @@ function SearchField({ words: sought }: { words: string }) {
         defaultValue={sought}
         placeholder={words.search}
         aria-label={words.search}
+        enterKeyHint="search"
       />
+      <button type="submit" className="quiet small" aria-label={words.searchNow} title={words.searchNow}>
+        <span aria-hidden="true">↵</span>
+      </button>
     </form>
   );
 }
@@ -101,7 +105,7 @@ function List() {
                 </span>
                 <span className="what">
                   <span className="name">
-                    <Unseen text={each.title ?? words.untitled} />
+                    <Unseen text={each.title ?? words.untitled(each.created_at)} />
                   </span>
                   <small>
                     {each.agent}

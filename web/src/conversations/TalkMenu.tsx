@@ -38,7 +38,7 @@ export function TalkMenu({
     close();
     const done = await trying(client.request("DELETE", path).then(() => true));
     if (!done) return;
-    say(words.deletedIt(title ?? words.untitled), "calm");
+    say(words.deletedIt(title ?? words.untitled()), "calm");
     go({ name: "home" });
     tellChange();
     await refresh();

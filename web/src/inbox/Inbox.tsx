@@ -8,6 +8,7 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { linkTo } from "../app/places";
 import { useWords } from "../app/words";
+import { useConversations } from "../conversations/store";
 import { Unseen } from "../markdown/Unseen";
 import { Empty } from "../talk/Empty";
 import { ago } from "../words/times";
@@ -20,14 +21,16 @@ export function Inbox() {
       <PageHeader title={words.inbox} />
       {error && (
         <p className="bad" role="alert">
-          {words.line.lost}
+          {words.inboxLost}
         </p>
       )}
-      {isLoaded && !items.length && <Empty title={words.nothingWaits} text={words.nothingWaitsHint} />}
+      {isLoaded && !error && !items.length && (
+        <Empty title={words.nothingWaits} text={words.nothingWaitsHint} />
+      )}
       <ul className="cards">
         {items.map((item, at) => (
           <li key={item.inbox_item_id}>
-            <One item={item} hasKeys={at === 0} />
+            <InboxCard item={item} place={at} />
           </li>
         ))}
       </ul>
@@ -35,11 +38,12 @@ export function Inbox() {
   );
 }
 
-function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys: boolean }) {
+function InboxCard({ item, place }: { item: InboxItem & { title?: string }; place: number }) {
   const words = useWords();
   const inbox = useInbox();
   const { trying } = useNotices();
   const { request } = item;
+  const info = useConversations().all.find((each) => each.id === item.conversation_id);
   const done = async (work: Promise<unknown>) => {
     await trying(work);
     tellChange();
@@ -48,9 +52,15 @@ function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys:
     <>
       <p className="whose">
         <a {...linkTo({ name: "talk", id: item.conversation_id })}>
-          <Unseen text={item.title ?? words.untitled} />
+          <Unseen text={item.title ?? words.untitled(info?.created_at)} />
         </a>
+        {info && <span className="muted">· {info.agent}</span>}
         {item.created_at && <span className="muted">· {ago(item.created_at, words)}</span>}
+        {info?.cwd && (
+          <span className="muted path" title={info.cwd}>
+            <Unseen text={info.cwd} />
+          </span>
+        )}
       </p>
       {request.kind === "question" ? (
         <QuestionForm request={request} role="group" answer={(answer) => done(inbox.answer(item, answer))} />
@@ -59,7 +69,7 @@ function One({ item, hasKeys }: { item: InboxItem & { title?: string }; hasKeys:
           request={request}
           role="group"
           decide={(decision, more) => done(inbox.decide(item, decision, more))}
-          hasKeys={hasKeys}
+          place={place}
         />
       )}
     </>

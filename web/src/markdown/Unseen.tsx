@@ -9,6 +9,12 @@ export function hasUnseen(text: string): boolean {
   return ONE.test(text);
 }
 
+/** The same JSON, with all that cannot be seen in it as `\\u...`. */
+export function escapedUnseen(json: string): string {
+  const unit = (each: string) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(ALL, (found) => found.split("").map(unit).join(""));
+}
+
 export function Unseen(props: { text: string }) {
   return useMemo(() => reveal(props.text), [props.text]);
 }

@@ -1,58 +1,124 @@
+// A conversation that nobody can connect to: archived, deleted, or somebody else's.
+import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { tellChange } from "../app/changes";
+import { useCallback, useEffect, useState } from "react";
+import { tellChange, useChanges } from "../app/changes";
+import { Icon } from "../app/Icon";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { useWords } from "../app/words";
 import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
+import { Inspector, type Subject } from "../inspect/Inspector";
 import { Empty } from "./Empty";
+import { useLog } from "./log";
 import { OPTIONS } from "./options";
+import { Timeline } from "./Timeline";
+import { useTitle } from "./title";
 
-/** A conversation that nobody can connect to: archived, deleted, or somebody else's. */
-export function Closed({
-  id,
-  code,
-  message,
-}: {
+interface Props {
   id: string;
-  code?: string | undefined;
-  message?: string | undefined;
-}) {
+  at?: number | undefined;
+  /** It was there before: somebody has taken it away. */
+  wasHere: boolean;
+}
+
+/** Milliseconds. It may be about to be deleted. */
+const AGAIN = 500;
+
+export function Closed({ id, at, wasHere }: Props) {
+  const words = useWords();
+  const client = useTurnwire();
+  const [info, setInfo] = useState<ConversationInfo | "gone">();
+  const look = useCallback(async () => {
+    try {
+      setInfo(await client.request<ConversationInfo>("GET", `/api/conversations/${encodeURIComponent(id)}`));
+    } catch (problem) {
+      if (problem instanceof Refused && !problem.retryable) setInfo("gone"); // else it is asked again
+    }
+  }, [client, id]);
+  useEffect(() => void look(), [look]);
+  useChanges(look, true);
+
+  // Somebody has taken it out of the archive: connect again.
+  const isOpen = info !== undefined && info !== "gone" && !info.archived;
+  useEffect(() => {
+    if (!isOpen) return;
+    const timer = setTimeout(() => {
+      const conversation = client.conversation(id, OPTIONS);
+      conversation.close();
+      conversation.hold()(); // whoever looks at it holds it
+    }, AGAIN);
+    return () => clearTimeout(timer);
+  }, [client, id, isOpen]);
+
+  if (info === "gone")
+    return (
+      <main className="page" id="main">
+        <PageHeader title={words.closedTitle} />
+        <Empty
+          title={wasHere ? words.deletedTitle : words.goneTitle}
+          text={wasHere ? words.deletedHint : words.goneHint}
+        />
+      </main>
+    );
+  if (!info?.archived)
+    return (
+      <main className="page" id="main">
+        <PageHeader title={words.line.connecting} />
+      </main>
+    );
+  return <Archived info={info} at={at} look={look} />;
+}
+
+/** All that was said can be read; nothing can be said. */
+function Archived({ info, at, look }: { info: ConversationInfo; at?: number | undefined; look: () => void }) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
-  const { all, refresh } = useConversations();
-  const title = all.find((each) => each.id === id)?.title ?? undefined;
-  const isArchived = code === "CONVERSATION_CLOSED" || all.some((each) => each.id === id && each.archived);
+  const { refresh } = useConversations();
+  const { view, loadOlder } = useLog(info.id);
+  const [subject, setSubject] = useState<Subject>();
+  const name = info.title ?? words.untitled(info.created_at);
+  useTitle(name, undefined);
   const reopen = async () => {
-    const path = `/api/conversations/${encodeURIComponent(id)}`;
+    const path = `/api/conversations/${encodeURIComponent(info.id)}`;
     if ((await trying(client.request("PATCH", path, { archived: false }))) === undefined) return;
-    const conversation = client.conversation(id, OPTIONS);
-    conversation.close(); // it may connect again
-    conversation.hold();
     tellChange();
+    look();
     await refresh();
   };
   return (
-    <main className="page" id="main">
-      <PageHeader title={title ?? words.closedTitle}>
-        {isArchived && (
-          <MenuButton label={words.more}>
-            {(close) => <TalkMenu id={id} archived title={title} close={close} />}
-          </MenuButton>
-        )}
+    <main className="talk archive" id="main">
+      <PageHeader title={name}>
+        <MenuButton label={words.more}>
+          {(close) => <TalkMenu id={info.id} archived title={info.title} close={close} />}
+        </MenuButton>
       </PageHeader>
-      <Empty
-        title={isArchived ? words.archivedTitle : words.goneTitle}
-        text={isArchived ? words.archivedHint : (message ?? words.line.closed)}
-      >
-        {isArchived && (
+      {view && (
+        <Timeline
+          key={at}
+          id={info.id}
+          loadOlder={loadOlder}
+          snapshot={{ view, unanswered: [], connection: "connected" }}
+          at={at}
+          inspect={(message, blockId) => setSubject({ message, blockId })}
+        />
+      )}
+      <div className="dock">
+        <div className="strip archived">
+          <Icon name="archive" />
+          <div>
+            <h2>{words.archivedTitle}</h2>
+            <p className="muted">{words.archivedHint}</p>
+          </div>
           <button type="button" className="primary" onClick={() => void reopen()}>
             {words.reopen}
           </button>
-        )}
-      </Empty>
+        </div>
+      </div>
+      {subject && <Inspector id={info.id} subject={subject} close={() => setSubject(undefined)} />}
     </main>
   );
 }

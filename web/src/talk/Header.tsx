@@ -37,7 +37,7 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
         <Icon name="menu" />
       </button>
       <div className="titles">
-        <Title id={id} title={view.title} />
+        <Title id={id} title={view.title} since={info?.created_at} />
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
           <span role="status" className="state-words">
@@ -99,7 +99,7 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
 }
 
 /** The title; whoever clicks it may write another. */
-function Title({ id, title }: { id: string; title: string | undefined }) {
+function Title({ id, title, since }: { id: string; title?: string | undefined; since?: string | undefined }) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
@@ -109,7 +109,7 @@ function Title({ id, title }: { id: string; title: string | undefined }) {
     return (
       <h1>
         <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
-          <Unseen text={title ?? words.untitled} />
+          <Unseen text={title ?? words.untitled(since)} />
         </button>
       </h1>
     );

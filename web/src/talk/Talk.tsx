@@ -1,12 +1,13 @@
 // One conversation: what was said, and all that a person can do in it.
-import type { QueueChange, View } from "@turnwire/client";
+import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
 import { useCallback, useState } from "react";
 import { Composer } from "../acting/Composer";
+import { giveBack } from "../acting/drafts";
+import { post } from "../acting/outbox";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
 import { composer } from "../app/focus";
-import { keep } from "../app/kept";
 import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
@@ -17,9 +18,9 @@ import { Closed } from "./Closed";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
+import type { Edit } from "./OneRow";
 import { OPTIONS } from "./options";
 import { Plan } from "./Plan";
-import type { Edit } from "./Rows";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
 
@@ -29,11 +30,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const talk = useConversation(id, OPTIONS);
   const { view, connection, capabilities } = talk;
   const { status } = view;
-  const { say, trying } = useNotices();
+  const { say, explain, trying } = useNotices();
   const [stopping, setStopping] = useState<number>();
   const [subject, setSubject] = useState<Subject>();
   const conversation = client.conversation(id, OPTIONS);
-  useTitle(view.title, status, words);
+  useTitle(view.title ?? words.untitled(), status);
 
   const stop = useCallback(async () => {
     const turn = conversation.view().status?.turn_id;
@@ -59,7 +60,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     async (message, text) => {
       const fork = await trying(client.fork(id, (message.sequence ?? 1) - 1));
       if (fork === undefined) return;
-      keep(`draft:${fork}`, text || null);
+      giveBack(fork, text);
       go({ name: "talk", id: fork });
       say(words.isFork, "calm");
     },
@@ -68,7 +69,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   if (connection === "closed")
-    return <Closed id={id} code={talk.error?.code} message={talk.error?.message} />;
+    return (
+      <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
+    );
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
     <main className="talk" id="main">
@@ -85,7 +88,8 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       ) : (
         <Timeline
           key={`${id} ${at ?? ""}`}
-          conversation={conversation}
+          id={id}
+          loadOlder={talk.loadOlder}
           snapshot={talk}
           at={at}
           inspect={(message, blockId) => setSubject({ message, blockId })}
@@ -95,9 +99,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       <div className="dock">
         <Background tasks={status?.background_tasks} />
         <Plan items={view.plan} />
-        {status && (
-          <Queue status={status} change={(change: QueueChange) => void trying(talk.changeQueue(change))} />
-        )}
+        {status && <Queue id={id} status={status} change={(change) => trying(talk.changeQueue(change))} />}
         <Requests
           requests={status?.requests ?? []}
           answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
@@ -109,10 +111,11 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           status={status}
           capabilities={capabilities}
           history={history}
-          send={talk.send}
+          send={(content) => post(client, id, content)}
           stop={() => void stop()}
           isStopping={stopping !== undefined && stopping === status?.turn_id}
           say={say}
+          explain={explain}
         />
       </div>
       {subject && <Inspector id={id} subject={subject} close={() => setSubject(undefined)} />}

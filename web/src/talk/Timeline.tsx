@@ -1,31 +1,36 @@
 // The messages, of which only those that can be seen are in the document.
 import type { Conversation, Snapshot } from "@turnwire/client";
-import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
-import { NewestPlan } from "../tools/ToolCard";
+import { Behind, NewestPlan } from "../tools/ToolCard";
+import { type Edit, type Inspect, OneRow } from "./OneRow";
 import { Pending, pendingOf } from "./Pending";
-import { type Edit, type Inspect, OneRow } from "./Rows";
-import { newestPlan, type Row, rowAt, rowsOf } from "./rows";
+import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
+import { Sought, useEntry } from "./sought";
 
 /** So near to the end, the newest stays in sight. */
 const NEAR_END = 60;
 /** So near to the beginning, older messages are fetched. */
 const NEAR_BEGINNING = 2500;
+/** Milliseconds after which the list has measured what it shows. */
+const SETTLED = 250;
 
 interface Props {
-  conversation: Conversation;
-  snapshot: Snapshot;
+  id: string;
+  /** Fetches what is older than the messages that are here. */
+  loadOlder: Conversation["loadOlder"];
+  snapshot: Pick<Snapshot, "view" | "unanswered" | "connection">;
   /** The number of the entry to show first; absent: the newest. */
   at?: number | undefined;
-  inspect: Inspect;
+  inspect?: Inspect | undefined;
   edit?: Edit | undefined;
 }
 
-export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, inspect, edit }: Props) {
   const words = useWords();
-  const { view, unanswered } = snapshot;
+  const { view, unanswered, connection } = snapshot;
   const rows = useMemo(() => rowsOf(view), [view]);
   const pending = pendingOf(unanswered, view.messages);
   const list = useRef<VListHandle>(null);
@@ -66,8 +71,8 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
   }, [rows, pending.length, toEnd, look]);
 
   const older = useCallback(() => {
-    if (first > 1) void conversation.loadOlder().catch(() => {}); // the next scroll tries again
-  }, [conversation, first]);
+    if (first > 1) void loadOlder().catch(() => {}); // the next scroll tries again
+  }, [loadOlder, first]);
 
   const scrolled = (to: number) => {
     const handle = list.current;
@@ -76,12 +81,22 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
     if (to < NEAR_BEGINNING) older();
   };
 
-  // What is searched for may be far back: fetch until it is here.
-  const soughtAt = useMemo(() => (at === undefined || first > at ? -1 : rowAt(rows, at)), [rows, at, first]);
+  // What is searched for may be far back, or still to come: wait until it is here.
+  const entry = useEntry(id, at);
+  const [sought, setSought] = useState<Found>();
+  const isHere = connection === "connected" || (view.cursor ?? 0) >= (at ?? 0);
   useEffect(() => {
-    if (at === undefined || isFound.current || !rows.length) return;
-    if (first > at) return older();
+    if (!entry || sought || !rows.length || !isHere) return;
+    if (first > entry.number) return older();
+    const found = rowOf(rows, entry);
+    // What a tool gave back may be here without its call.
+    if (!found && first > 1 && entry.ids.some((each) => each)) return older();
+    setSought(found ?? rowNear(rows, entry));
+  }, [entry, sought, isHere, first, rows, older]);
+  useEffect(() => {
+    if (!sought || isFound.current) return;
     let frame = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     const show = () => {
       const handle = list.current;
       if (!handle?.viewportSize) {
@@ -90,11 +105,19 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
       }
       isFound.current = true;
       isStuck.current = false;
-      handle.scrollToIndex(Math.max(soughtAt, 0), { align: "center" });
+      const index = rows.findIndex((row) => row.key === sought.row);
+      handle.scrollToIndex(Math.max(index, 0), { align: "center" });
+      // A sub-agent may have said much: to where in its card it is.
+      const inner = () => section.current?.querySelector(".sought-inner");
+      if (sought.inner !== sought.row)
+        timer = setTimeout(() => inner()?.scrollIntoView({ block: "center" }), SETTLED);
     };
     show();
-    return () => cancelAnimationFrame(frame);
-  }, [at, first, rows, soughtAt, older]);
+    return () => {
+      cancelAnimationFrame(frame);
+      if (!isFound.current) clearTimeout(timer);
+    };
+  }, [sought, rows]);
 
   // A short page has nothing to scroll, but perhaps something older.
   useEffect(() => {
@@ -103,6 +126,8 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
   }, [rows.length, older]);
 
   const plan = useMemo(() => newestPlan(rows), [rows]);
+  const tasks = view.status?.background_tasks;
+  const behind = useMemo(() => new Set(tasks?.flatMap((task) => task.tool_use_id ?? [])), [tasks]);
   const items = useMemo(
     () => [
       ...rows.map((row) => row as Row | "pending" | "end"),
@@ -118,7 +143,7 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
           {words.loadingOlder}
         </p>
       )}
-      <NewestPlan value={plan}>
+      <Around plan={plan} behind={behind} sought={sought}>
         <VList
           ref={list}
           className="scroller"
@@ -141,13 +166,13 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
               return <Pending key={each?.id ?? index} content={each?.content} />;
             }
             return (
-              <div key={item.key} className={`place${index === soughtAt ? " sought" : ""}`}>
+              <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
                 <OneRow row={item} inspect={inspect} edit={edit} />
               </div>
             );
           }}
         </VList>
-      </NewestPlan>
+      </Around>
       {isAway && (
         <button
           type="button"
@@ -163,5 +188,23 @@ export function Timeline({ conversation, snapshot, at, inspect, edit }: Props) {
         </button>
       )}
     </section>
+  );
+}
+
+interface AroundProps {
+  plan: string | undefined;
+  behind: ReadonlySet<string>;
+  sought: Found | undefined;
+  children: ReactNode;
+}
+
+/** What rows know of the whole. */
+function Around({ plan, behind, sought, children }: AroundProps) {
+  return (
+    <NewestPlan value={plan}>
+      <Behind value={behind}>
+        <Sought value={sought}>{children}</Sought>
+      </Behind>
+    </NewestPlan>
   );
 }

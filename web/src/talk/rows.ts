@@ -62,39 +62,79 @@ function rowOfTurn(turn: TurnView): Row[] {
   return rows;
 }
 
-/** All rows; how a turn ended stands after the last message of it. */
+/** All rows; how a turn ended stands where it did, whatever is told of that turn later. */
 export function rowsOf(view: Pick<View, "messages" | "turns">): Row[] {
-  const ended = new Map(view.turns.map((turn) => [turn.turn_id, turn]));
+  const endings = endingsOf(view);
   const rows: Row[] = [];
-  let current: number | undefined;
-  const close = () => {
-    const turn = current === undefined ? undefined : ended.get(current);
-    if (turn === undefined) return;
-    rows.push(...rowOfTurn(turn));
-    ended.delete(turn.turn_id);
+  let next = 0;
+  /** The turns that were over before this entry; not those of which nothing is here. */
+  const closeBefore = (number: number) => {
+    for (; (endings[next]?.after ?? number) < number; next += 1)
+      if (rows.length) rows.push(...rowOfTurn((endings[next] as Ending).turn));
   };
   let before: MessageView | undefined;
   for (const message of view.messages) {
-    if (message.turn_id !== undefined && message.turn_id !== current) {
-      close();
-      current = message.turn_id;
-    }
+    closeBefore(message.sequence ?? Number.POSITIVE_INFINITY);
     rows.push(...rowsOfMessage(message, before));
     before = message;
   }
-  close();
+  closeBefore(Number.POSITIVE_INFINITY);
   return rows;
 }
 
-/** The row that shows this entry of the log, as near as can be told: a message has the number of its first. */
-export function rowAt(rows: readonly Row[], number: number): number {
-  const isBefore = (row: Row) =>
-    row.kind !== "turn" && (row.message.sequence ?? Number.POSITIVE_INFINITY) <= number;
-  const last = rows.findLastIndex(isBefore);
-  const row = rows[last];
-  if (row?.kind !== "block") return last;
-  const first = rows.findIndex((each) => each.kind === "block" && each.message === row.message);
-  return Math.min(first + number - (row.message.sequence ?? number), last);
+interface Ending {
+  turn: TurnView;
+  /** The number of the last entry before it. */
+  after: number;
+}
+
+/** In their order; where the server does not tell it, a turn is over with the last message of it. */
+function endingsOf({ messages, turns }: Pick<View, "messages" | "turns">): Ending[] {
+  const endings = turns.map((turn) => {
+    const told = turn.end.after_sequence;
+    const last = () => messages.findLast((message) => message.turn_id === turn.turn_id)?.sequence;
+    return { turn, after: told ?? last() ?? 0 };
+  });
+  return endings.sort((one, other) => one.after - other.after);
+}
+
+/** An entry of the log: its number, and the ids of what it is about, by which it is known here. */
+export interface Entry {
+  number: number;
+  ids: readonly (string | undefined)[];
+}
+
+/** Where an entry is shown. */
+export interface Found {
+  /** The row in the list, by its key. */
+  row: string;
+  /** The row of a sub-agent in it, or the same. */
+  inner: string;
+}
+
+/** The row that shows this very entry; a sub-agent's is in the card that it works for. */
+export function rowOf(rows: readonly Row[], entry: Entry): Found | undefined {
+  for (const row of rows) {
+    if (shows(row, entry)) return { row: row.key, inner: row.key };
+    const nested = row.kind === "block" && row.block.type === "tool" ? row.block.messages : undefined;
+    const found = nested && rowOf(rowsOf({ messages: nested, turns: [] }), entry);
+    if (found) return { row: row.key, inner: found.inner };
+  }
+  return undefined;
+}
+
+function shows(row: Row, { number, ids }: Entry): boolean {
+  if (row.kind === "turn") return false;
+  if (row.kind !== "block") return row.message.sequence === number;
+  const { block } = row;
+  return ids.includes(block.id) || (block.type === "tool" && ids.includes(block.request?.request_id ?? ""));
+}
+
+/** The row before which nothing newer stands: for an entry that no row shows. */
+export function rowNear(rows: readonly Row[], { number }: Entry): Found | undefined {
+  const isBefore = (row: Row) => row.kind !== "turn" && (row.message.sequence ?? number + 1) <= number;
+  const key = (rows.findLast(isBefore) ?? rows[0])?.key;
+  return key === undefined ? undefined : { row: key, inner: key };
 }
 
 /** The last card with a to-do list, among those that can be near: this is asked for every frame. */

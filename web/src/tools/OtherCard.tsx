@@ -4,7 +4,7 @@ import { memo } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
-import { changesOf } from "./changes";
+import { changesOf } from "./fileChanges";
 import { ICONS, type Kind } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";

@@ -6,7 +6,7 @@ import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
-import { changesOf } from "./changes";
+import { changesOf } from "./fileChanges";
 import { ICONS, type Kind, kindOf } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
@@ -28,19 +28,27 @@ const OPEN = new Set<Kind>(["command", "change", "todo", "agent", "question"]);
 /** The card with the newest plan: those before it are folded. */
 export const NewestPlan = createContext<string | undefined>(undefined);
 
-interface Props {
+/** The calls whose work goes on in the background. */
+export const Behind = createContext<ReadonlySet<string>>(new Set());
+
+interface NestedProps {
   tool: ToolView;
   /** How the messages of a sub-agent are shown. */
   nested: (messages: MessageView[]) => ReactNode;
 }
 
-export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
+interface Props extends NestedProps {
+  /** Something was searched for and is in it. */
+  isSought: boolean;
+}
+
+export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props) {
   const words = useWords();
   const kind = kindOf(tool.tool_name, tool.tool_type);
   const [isOpen, setOpen] = useState<boolean>();
   const newest = useContext(NewestPlan);
   const isOld = kind === "todo" && newest !== undefined && newest !== tool.id;
-  const open = isOpen ?? ((OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
+  const open = isOpen ?? (isSought || (OPEN.has(kind) && !isOld) || tool.result?.is_error === true);
   const { name, about } = titleOf(tool, kind, words);
   return (
     <details className={`card tool ${kind}`} open={open} data-tool={tool.id}>
@@ -68,7 +76,7 @@ export const ToolCard = memo(function ToolCard({ tool, nested }: Props) {
   );
 });
 
-function titleOf(tool: ToolView, kind: Kind, words: Words): { name: string; about: string } {
+export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: string; about: string } {
   const { input, tool_name } = tool;
   const name = words.tool[kind];
   switch (kind) {
@@ -106,7 +114,22 @@ function titleOf(tool: ToolView, kind: Kind, words: Words): { name: string; abou
 
 function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
+  const isBehind = useContext(Behind).has(tool.id);
   const code = kind === "command" ? exitCode(tool) : undefined;
+  if (isBehind) {
+    return (
+      <span className="state runs">
+        <span className="spinner" aria-hidden="true" /> {words.inBackground}
+      </span>
+    );
+  }
+  if (isDenied(tool)) {
+    return (
+      <span className="state">
+        <Icon name="shield" /> {words.denied}
+      </span>
+    );
+  }
   if (tool.result) {
     const isBad = tool.result.is_error;
     const said = code !== undefined ? words.exitCode(code) : isBad ? words.failed : words.done;
@@ -132,6 +155,11 @@ function State({ tool, kind }: { tool: ToolView; kind: Kind }) {
       {tool.elapsed_seconds !== undefined && duration(tool.elapsed_seconds * 1000)}
     </span>
   );
+}
+
+/** A person has said no: nothing has failed. */
+function isDenied({ request }: ToolView): boolean {
+  return request?.kind === "permission" && request.decision === "deny";
 }
 
 function exitCode(tool: ToolView): number | undefined {
@@ -181,34 +209,39 @@ function todosOf(input: unknown): Todo[] {
   return todosIn(listIn(input, "todos").length ? listIn(input, "todos") : listIn(input, "plan"));
 }
 
+/** What was asked, what could be chosen, and what was answered. */
 function Asked({ tool }: { tool: ToolView }) {
   const words = useWords();
   const several = listIn(tool.input, "questions");
-  const questions = (several.length ? several : [tool.input]).flatMap(
-    (each) => textIn(each, "question") ?? [],
-  );
+  const questions = (several.length ? several : [tool.input]).flatMap((each) => {
+    const question = textIn(each, "question");
+    return question ? [{ question, options: listIn(each, "options") }] : [];
+  });
   const { request } = tool;
   const given = request?.answer;
   const by = request?.by && <span className="muted"> — {request.by}</span>;
   // Of several questions each has its own answer below it.
-  if (questions.length > 1 && isObject(given))
-    return questions.map((question) => (
-      <Fragment key={question}>
-        <p className="asked">{question}</p>
-        <p className="answered">
-          {answerText(given[question]) || words.skipped}
-          {by}
-        </p>
-      </Fragment>
-    ));
+  const isEach = questions.length > 1 && isObject(given);
   return (
     <>
-      {questions.map((question) => (
-        <p key={question} className="asked">
-          {question}
-        </p>
-      ))}
-      {request?.outcome && (
+      {questions.map(({ question, options }) => {
+        const own = isEach ? given[question] : given;
+        return (
+          <Fragment key={question}>
+            <p className="asked">
+              <Unseen text={question} />
+            </p>
+            {request?.outcome && <Offered options={options} chosen={textsIn(own)} />}
+            {isEach && (
+              <p className="answered">
+                {answerText(own) || words.skipped}
+                {by}
+              </p>
+            )}
+          </Fragment>
+        );
+      })}
+      {request?.outcome && !isEach && (
         <p className="answered">
           {given === undefined
             ? (words.outcome[request.outcome] ?? request.outcome)
@@ -220,6 +253,41 @@ function Asked({ tool }: { tool: ToolView }) {
   );
 }
 
+/** The options of a question that is over. */
+function Offered({ options, chosen }: { options: unknown[]; chosen: string[] }) {
+  const words = useWords();
+  if (!options.length) return null;
+  return (
+    <ul className="offered" aria-label={words.options}>
+      {options.map((option, at) => {
+        const label = typeof option === "string" ? option : (textIn(option, "label") ?? "");
+        const about = textIn(option, "description");
+        const isChosen = chosen.includes(label);
+        return (
+          <li key={at} className={isChosen ? "chosen" : undefined}>
+            <span className="mark">{isChosen && <Icon name="check" />}</span>
+            <span>
+              <Unseen text={label} />
+              {isChosen && <span className="hidden"> ({words.chosen})</span>}
+              {about && (
+                <small>
+                  <Unseen text={about} />
+                </small>
+              )}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Every text in an answer. */
+function textsIn(answer: unknown): string[] {
+  if (typeof answer === "string") return [answer];
+  return isObject(answer) || Array.isArray(answer) ? Object.values(answer).flatMap(textsIn) : [];
+}
+
 function answerText(answer: unknown): string {
   if (typeof answer === "string") return answer;
   if (Array.isArray(answer)) return answer.map(answerText).join(", ");
@@ -228,7 +296,7 @@ function answerText(answer: unknown): string {
 }
 
 /** What a sub-agent says; not once more what it was told. */
-function Nested({ tool, nested }: Props) {
+function Nested({ tool, nested }: NestedProps) {
   const prompt = textIn(tool.input, "prompt");
   const said = tool.messages?.filter((message) => {
     const [block] = message.blocks;
@@ -261,7 +329,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Raw value={decided.updated_input} label={words.ranInstead} />
       )}
       {output && <Output text={outputText(output)} isLive />}
-      {result && (result.is_error || !isSaidAlready(tool, kind)) && (
+      {result && !isDenied(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (
         <Output text={outputText(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}

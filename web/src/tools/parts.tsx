@@ -5,7 +5,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Coloured } from "../markdown/Code";
 import { Unseen } from "../markdown/Unseen";
-import type { Change } from "./changes";
+import type { Change } from "./fileChanges";
 import { pretty, type Todo } from "./reading";
 
 /** Lines that are shown before somebody asks for more. */

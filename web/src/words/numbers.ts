@@ -10,7 +10,7 @@ export function duration(milliseconds: number): string {
 }
 
 export function count(number: number): string {
-  if (number < 10_000) return String(number);
+  if (number < 1000) return String(number);
   if (number < 1_000_000) return `${(number / 1000).toFixed(number < 100_000 ? 1 : 0)}k`;
   return `${(number / 1_000_000).toFixed(1)}M`;
 }

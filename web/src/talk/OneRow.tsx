@@ -1,19 +1,22 @@
 // How each row looks.
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
-import { memo, useState } from "react";
+import { memo, useContext, useState } from "react";
 import { Copy } from "../app/Copy";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Cut } from "../markdown/Cut";
 import { Markdown } from "../markdown/Markdown";
 import { Unseen } from "../markdown/Unseen";
+import { kindOf } from "../tools/kinds";
 import { OtherCard } from "../tools/OtherCard";
 import { Raw } from "../tools/parts";
 import { isObject, listIn, textIn } from "../tools/reading";
-import { ToolCard } from "../tools/ToolCard";
+import { ToolCard, titleOf } from "../tools/ToolCard";
+import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
 import { happened } from "./happened";
 import { type Row, rowsOf } from "./rows";
+import { Sought } from "./sought";
 
 export type Inspect = (message: MessageView, blockId?: string) => void;
 
@@ -75,7 +78,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit }: Props) {
       return (
         <article
           className={`row ${row.block.type}${row.isFirst ? " first" : ""}`}
-          aria-label={row.block.type === "text" ? words.agent : undefined}
+          aria-label={labelOf(row, words)}
         >
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} />
@@ -85,15 +88,26 @@ export const OneRow = memo(function OneRow({ row, inspect, edit }: Props) {
   }
 });
 
+/** What a screen reader calls it. */
+function labelOf({ block }: Row & { kind: "block" }, words: Words): string {
+  if (block.type === "thinking") return words.thoughts;
+  if (block.type === "block") return words.tool.raw;
+  if (block.type !== "tool") return words.agent;
+  const { name, about } = titleOf(block, kindOf(block.tool_name, block.tool_type), words);
+  return about ? `${name}: ${about.slice(0, 80)}` : name;
+}
+
 function OneBlock({ row }: { row: Row & { kind: "block" } }) {
   const { block } = row;
+  const sought = useContext(Sought);
+  const isSought = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
   switch (block.type) {
     case "text":
       return <Text block={block} />;
     case "thinking":
-      return <Thinking block={block} told={row.took} />;
+      return <Thinking block={block} told={row.took} isSought={isSought} />;
     case "tool":
-      return <ToolCard tool={block} nested={nestedRows} />;
+      return <ToolCard tool={block} nested={nestedRows} isSought={isSought} />;
     case "block":
       return <OtherCard view={block} />;
     default:
@@ -110,7 +124,16 @@ function textOf(row: Row): string {
 
 /** What a sub-agent says, below the call that it works for. */
 function nestedRows(messages: MessageView[]) {
-  return rowsOf({ messages, turns: [] }).map((row) => <OneRow key={row.key} row={row} />);
+  return <Nested messages={messages} />;
+}
+
+function Nested({ messages }: { messages: MessageView[] }) {
+  const sought = useContext(Sought);
+  return rowsOf({ messages, turns: [] }).map((row) => (
+    <div key={row.key} className={row.key === sought?.inner ? "sought-inner" : undefined}>
+      <OneRow row={row} />
+    </div>
+  ));
 }
 
 function Said({ message }: { message: MessageView }) {
@@ -162,9 +185,16 @@ function useSeen({ id, status }: ThinkingView): number | undefined {
   return seen.get(id);
 }
 
-function Thinking({ block, told }: { block: ThinkingView; told: number | undefined }) {
+interface ThinkingProps {
+  block: ThinkingView;
+  told: number | undefined;
+  isSought: boolean;
+}
+
+function Thinking({ block, told, isSought }: ThinkingProps) {
   const words = useWords();
-  const [isOpen, setOpen] = useState(false);
+  const [isSet, setOpen] = useState<boolean>();
+  const isOpen = isSet ?? isSought;
   const isGrowing = block.status === "streaming";
   const took = useSeen(block) ?? told;
   return (

@@ -1,0 +1,30 @@
+// What "always" means: the rules that an agent offers to remember, in words.
+import { isObject, listIn, textIn } from "../tools/reading";
+import type { Words } from "../words/en";
+
+/** A line for each suggestion. One of a kind that nobody knows is shown as it came. */
+export function rulesIn(suggestions: readonly unknown[], words: Words): string[] {
+  return suggestions.map((each) => {
+    const what = ruleIn(each, words);
+    const where = words.rules.where[textIn(each, "destination") ?? ""];
+    return where ? `${what} · ${where}` : what;
+  });
+}
+
+function ruleIn(suggestion: unknown, words: Words): string {
+  const rules = listIn(suggestion, "rules");
+  const directories = listIn(suggestion, "directories").filter((each) => typeof each === "string");
+  const mode = textIn(suggestion, "mode");
+  const isAllowed = [undefined, "allow"].includes(textIn(suggestion, "behavior"));
+  if (rules.length && isAllowed) return rules.map((rule) => ofTool(rule, words)).join(", ");
+  if (directories.length) return words.rules.directories(directories.join(", "));
+  if (isObject(suggestion) && suggestion.type === "setMode" && mode) return words.rules.mode(mode);
+  return JSON.stringify(suggestion);
+}
+
+function ofTool(rule: unknown, words: Words): string {
+  const tool = textIn(rule, "toolName");
+  if (!tool) return JSON.stringify(rule);
+  const content = textIn(rule, "ruleContent");
+  return content ? words.rules.toolWith(tool, content) : words.rules.tool(tool);
+}

@@ -1,0 +1,35 @@
+// The entry that somebody has searched for, and where it is shown.
+import { useTurnwire } from "@turnwire/client/react";
+import { createContext, useEffect, useState } from "react";
+import type { Entry, Found } from "./rows";
+
+/** For the rows themselves: what is folded opens where something was found in it. */
+export const Sought = createContext<Found | undefined>(undefined);
+
+interface Told {
+  frame: {
+    payload: { block_id?: string; tool_use_id?: string; question_id?: string; request_id?: string };
+  };
+}
+
+/** What the server knows of this entry: a message has several, and a result stands in the card of its call. */
+export function useEntry(id: string, at: number | undefined): Entry | undefined {
+  const client = useTurnwire();
+  const [entry, setEntry] = useState<Entry>();
+  useEffect(() => {
+    if (at === undefined) return;
+    let isGone = false;
+    const tell = (ids: Entry["ids"]) => {
+      if (!isGone) setEntry({ number: at, ids });
+    };
+    client.request<Told>("GET", `/api/conversations/${encodeURIComponent(id)}/messages/${at}`).then(
+      ({ frame: { payload } }) =>
+        tell([payload.block_id, payload.tool_use_id, payload.question_id, payload.request_id]),
+      () => tell([]), // then its number has to do
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [client, id, at]);
+  return entry;
+}
