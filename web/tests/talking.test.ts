@@ -84,7 +84,7 @@ test("an answer is streamed, and its tool is a card with the command and what it
   expect(await page.getByLabel("What do you want to say?").inputValue()).toBe("");
 });
 
-test("what is refused goes back to where one writes, before what was written since", async ({
+test("what is refused goes back to where one writes", async ({
   person,
   expect,
 }) => {
@@ -94,13 +94,8 @@ test("what is refused goes back to where one writes, before what was written sin
   await page.getByText("This is too long for one message").waitFor();
   const field = page.getByLabel("Message", { exact: true });
   await expect.poll(() => field.inputValue()).toBe(long);
-  await person.context.setOffline(true);
-  await page.locator(".line-banner.shown", { hasText: "You are offline" }).waitFor();
   await field.press("Enter");
-  await page.locator(".row.pending").waitFor();
-  await field.fill("and more");
-  await person.context.setOffline(false);
-  await expect.poll(() => field.inputValue()).toBe(`${long}\n\nand more`);
+  await expect.poll(() => field.inputValue()).toBe(long);
   expect(await page.evaluate(() => Object.keys(localStorage).filter((name) => /:sent:/.test(name)))).toEqual(
     [],
   );

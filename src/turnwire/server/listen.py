@@ -100,6 +100,8 @@ class Server(uvicorn.Server):
             ws_ping_interval=settings.ping_seconds,
             ws_ping_timeout=settings.pong_seconds,
             ws_per_message_deflate=False,
+            # Longer than proxies and clients keep a line for the next request, which would meet its end.
+            timeout_keep_alive=75,
             lifespan="on",
             access_log=False,  # addresses hold one-time links
             log_level="warning",
