@@ -2,7 +2,6 @@
 import type { MessageView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
 import { meant, written } from "../src/acting/changing";
-import { joined } from "../src/acting/drafts";
 import { rulesIn } from "../src/acting/rules";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
@@ -288,9 +287,4 @@ test("both languages say everything, and nothing is left in the other one", () =
       typeof value === "object" ? flat(value, `${path}${name}.`) : [`${path}${name}`],
     );
   expect(flat(zh)).toEqual(flat(en));
-});
-
-test("words that come back stand before what was written since, and neither is lost", () => {
-  expect(joined("first", "since")).toBe("first\n\nsince");
-  expect([joined("first", ""), joined("", "since"), joined("", "")]).toEqual(["first", "since", ""]);
 });

@@ -84,10 +84,7 @@ test("an answer is streamed, and its tool is a card with the command and what it
   expect(await page.getByLabel("What do you want to say?").inputValue()).toBe("");
 });
 
-test("what is refused goes back to where one writes", async ({
-  person,
-  expect,
-}) => {
+test("what is refused goes back to where one writes", async ({ person, expect }) => {
   const { page } = person;
   const long = "many words ".repeat(5_000).trim();
   await person.begin(long);
