@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from turnwire.data_dir import cannot_use, cause_of, make_data_dir
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
@@ -55,7 +56,7 @@ class Home:
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
         """The database, open. Raises NothingYet where there is none and none is to be made."""
         if create:
-            self._make()
+            make_data_dir(self.path)
         elif not self._is_there():
             start = self.command("run", "hello")
             raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
@@ -66,7 +67,7 @@ class Home:
         try:
             store = await SqliteStore.open(self.database)
         except StorageUnavailable as failure:
-            raise self._cannot(f"{self.database}: {_lower(failure.message)}") from failure
+            raise cannot_use(f"{self.database}: {_lower(failure.message)}") from failure
         try:
             yield store
         finally:
@@ -78,25 +79,10 @@ class Home:
         except FileNotFoundError:
             return False
         except NotADirectoryError:
-            raise self._cannot(f"{self.path} is a file, not a directory") from None
+            raise cannot_use(f"{self.path} is a file, not a directory") from None
         except OSError as failure:
-            raise self._cannot(f"cannot look into {self.path}: {_cause(failure)}") from None
+            raise cannot_use(f"cannot look into {self.path}: {cause_of(failure)}") from None
         return True
-
-    def _make(self) -> None:
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except FileExistsError:
-            raise self._cannot(f"{self.path} is a file, not a directory") from None
-        except OSError as failure:
-            cause = f"cannot make the directory {self.path}: {_cause(failure)}"
-            raise self._cannot(cause) from None
-
-    def _cannot(self, cause: str) -> TurnwireError:
-        return TurnwireError(
-            f"{cause.rstrip('.')}. "
-            f"Name another directory, which you may write to: --data-dir DIR, or {_VARIABLE}."
-        )
 
 
 def program() -> str:
@@ -109,10 +95,6 @@ def program() -> str:
         return "turnwire"
     path = called.absolute()
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _cause(failure: OSError) -> str:
-    return failure.strerror or str(failure)
 
 
 def _lower(sentence: str) -> str:
