@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -19,7 +19,7 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
     from turnwire.stores.sqlite import SqliteStore
 
-__all__ = ["Home", "NothingYet", "data_dir_option", "program", "run_async"]
+__all__ = ["Far", "Home", "NothingYet", "data_dir_option", "program", "run_async"]
 
 T = TypeVar("T")
 
@@ -33,12 +33,24 @@ class NothingYet(TurnwireError):
     code = "CONVERSATION_NOT_FOUND"
 
 
-class Home:
-    """A data directory. It is made when something is to be kept in it."""
+class Far(NamedTuple):
+    """A server that was named, instead of the one of a data directory."""
 
-    def __init__(self, given: Path | None = None) -> None:
+    url: str
+    token: str
+    words: list[str]  # what has to be typed to name it again
+
+
+class Home:
+    """A data directory. It is made when something is to be kept in it.
+
+    `far`: what is talked to is not found there, but was named.
+    """
+
+    def __init__(self, given: Path | None = None, far: Far | None = None) -> None:
         self.given = given
         self.path = (given or default_path()).expanduser()
+        self.far = far
 
     @property
     def database(self) -> Path:
@@ -50,6 +62,7 @@ class Home:
         here = os.environ.get(_VARIABLE)
         moved = self.given is not None and (here is None or Path(here) != self.given)
         place = ["--data-dir", str(self.given)] if moved else []
+        place += self.far.words if self.far is not None else []
         return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
