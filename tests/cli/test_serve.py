@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tell
+from turnwire.server.listen import Server
 
 _ELSEWHERE = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR."
 
@@ -56,3 +58,20 @@ def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> 
     said = _why(tell, TURNWIRE_ORIGINS="app.example")
     assert "origins is ['app.example'] (TURNWIRE_ORIGINS): " in said
     assert "MEND" in tell("doctor", TURNWIRE_ORIGINS="app.example").output
+
+
+def test_where_people_open_it_is_told(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_at_once(server: Server) -> None:
+        async def announce() -> None:
+            await server._app.start()
+            assert server._announce is not None
+            await server._announce()
+            await server._app.stop()
+
+        asyncio.run(announce())
+
+    monkeypatch.setattr(Server, "run", stop_at_once)
+    words = ["--no-open", "--port", "0", "--public-url", "https://chat.example/turnwire/"]
+    said = tell("serve", *words).stdout
+    assert "Turnwire is at http://127.0.0.1:" in said
+    assert "  Open   https://chat.example/turnwire/enter?link=" in said

@@ -29,8 +29,6 @@ def banner(
     `command` makes of words what a person can type.
     """
     lines = [f"Turnwire is at {url}"]
-    if settings.public_url:
-        lines[0] += f", for others at {settings.public_url}"
     if other_port:
         lines[0] += f"  (port {settings.port} is taken)"
     lines += [
@@ -45,7 +43,7 @@ def banner(
     for name, why in reasons.items():
         lines += _folded(f"not ready: {name}. {why}") if why else []
     lines.append(f"  Talk   {command('chat')}  (in a second terminal)")
-    if not is_loopback(settings.host) and not settings.public_url.startswith("https:"):
+    if not is_loopback(settings.host):
         lines += [
             f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",
             "         Put something with TLS in front of it, or tokens can be read on the way.",
