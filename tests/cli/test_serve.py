@@ -10,7 +10,10 @@ import pytest
 from tests.cli.conftest import Tell
 from turnwire.server.listen import Server
 
-_ELSEWHERE = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR."
+_ELSEWHERE = (
+    "Name another directory, which you may write to: the setting data_dir (--data-dir DIR, or "
+    "TURNWIRE_DATA_DIR)."
+)
 
 
 def _why(tell: Tell, *words: str | Path, **environ: str) -> str:
@@ -52,6 +55,7 @@ def test_an_address_of_another_machine_is_told(tell: Tell, host: str) -> None:
     said = _why(tell, "--host", host)
     assert f"cannot listen on {host}: " in said
     assert "Name an address of this machine with --host" in said
+    assert "MEND  cannot listen on" in tell("doctor", TURNWIRE_HOST=host).stdout
 
 
 def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> None:

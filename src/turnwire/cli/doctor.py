@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shlex
@@ -12,7 +13,7 @@ import click
 
 from turnwire import __version__
 from turnwire.cli.home import Home
-from turnwire.cli.serve import settings_of
+from turnwire.cli.serve import cannot_listen, settings_of
 from turnwire.cli.words import counted
 
 if TYPE_CHECKING:
@@ -147,8 +148,10 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
     try:
         bind(settings, any_port=False).close()
     except OSError as error:
-        cause = error.strerror or str(error)
-        report.note(f"{where}: {cause}. A free port is taken instead, unless you name one")
+        if error.errno == errno.EADDRINUSE:
+            report.note(f"{where} is taken. A free port is used instead, unless you name one")
+        else:
+            report.bad(cannot_listen(settings, error))
     else:
         report.fine(f"{where} is free")
     return None

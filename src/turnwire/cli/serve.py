@@ -15,7 +15,7 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:
     from turnwire.settings import Settings, Sourced
 
-__all__ = ["command", "settings_of"]
+__all__ = ["cannot_listen", "command", "settings_of"]
 
 
 @click.command("serve")
@@ -94,7 +94,7 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     try:
         listener = bind(settings, any_port=any_port)
     except OSError as error:
-        raise TurnwireError(_cannot_listen(settings, error)) from None
+        raise TurnwireError(cannot_listen(settings, error)) from None
     url = address_of(listener)
     app = create_app(settings)
 
@@ -130,7 +130,8 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     click.echo(f"Stopped. What was said is kept in {settings.data_path}")
 
 
-def _cannot_listen(settings: Settings, error: OSError) -> str:
+def cannot_listen(settings: Settings, error: OSError) -> str:
+    """Why nothing can listen there, and what to do."""
     import errno
     import socket
 

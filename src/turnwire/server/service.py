@@ -41,6 +41,7 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
+_ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
 class Service:
@@ -80,19 +81,19 @@ class Service:
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
-        make_data_dir(path)
+        make_data_dir(path, _ELSEWHERE)
         database = path / "turnwire.db"
         try:
             store = await SqliteStore.open(database)
         except StorageUnavailable as failure:
-            raise cannot_use(f"{database}: {failure.message}") from failure
+            raise cannot_use(f"{database}: {failure.message}", _ELSEWHERE) from failure
         try:
             service = cls(settings, store, clock or SystemClock())
             try:
                 service.owner = await service.keys.owner(path)
             except OSError as failure:
                 cause = f"the owner's token cannot be kept in {path}: {cause_of(failure)}"
-                raise cannot_use(cause) from None
+                raise cannot_use(cause, _ELSEWHERE) from None
             await service.engine.start()
             service._tidy()
         except BaseException:
