@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from turnwire.settings import BadSetting, read_settings
+from turnwire import create_app
+from turnwire.settings import BadSetting, Settings, read_settings
+from turnwire.settings_check import check_settings
 
 
 def test_who_chose_what(tmp_path: Path) -> None:
@@ -75,3 +78,62 @@ def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
     for wrong in ("{", "[1]", '{"demo": 1}'):
         with pytest.raises(BadSetting, match="agent_options is"):
             read_settings(environ={"TURNWIRE_AGENT_OPTIONS": wrong})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("host", "", "nothing can listen there"),
+        ("host", "http://127.0.0.1", "nothing can listen there"),
+        ("host", "127.0.0.1:80", "the port is a setting of its own"),
+        ("hosts", ["*"], "'*' is not the name of a server"),
+        ("hosts", ["https://chat.example"], "is not the name of a server"),
+        ("hosts", ["chat.example:443"], "Write it bare, without a port"),
+        ("hosts", ["chat.example/a"], "is not the name of a server"),
+        ("hosts", ["a b"], "is not the name of a server"),
+        ("hosts", "chat.example", "Expected `array`"),
+        ("origins", ["*"], "not every page may come in"),
+        ("origins", ["app.example"], "with its scheme and without a path: https://app.example"),
+        ("origins", ["https://app.example/page"], "without a path"),
+        ("origins", ["https://*.example"], "is not the origin of a page"),
+        ("origins", ["https://ann@app.example"], "is not the origin of a page"),
+        ("origins", ["null"], "is not the origin of a page"),
+        ("public_url", "chat.example", "that is no address"),
+        ("public_url", "https://chat.example/?a", "a name, a port and a path, and nothing else"),
+        ("public_url", "https://chat.example/a b", "that is no address"),
+        ("public_url", "https://chat.example/a//b", "its path may have"),
+        ("public_url", "https://chat.example/..", "its path may have"),
+        ("public_url", "https://chat.example/api/x", "addresses of its own below /api"),
+        ("roots", ["/nonexist"], "there is no directory '/nonexist'"),
+        ("roots", ["~nobody-of-this-name"], "cannot be looked at"),
+        ("max_frame_bytes", 0, "cannot be less than 1024"),
+        ("max_connections", 0, "cannot be less than 1"),
+        ("port", "80", "Expected `int`"),
+        ("on_disconnect", "stop", "Invalid enum value"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_at_the_start(name: str, value: Any, said: str) -> None:
+    with pytest.raises(BadSetting) as refused:
+        create_app(Settings(**{name: value}))
+    assert refused.value.message.startswith(f"{name} is {value!r} (Settings): ")
+    assert said in refused.value.message
+
+
+def test_who_chose_what_cannot_be_meant_is_named() -> None:
+    settings, told = read_settings(environ={"TURNWIRE_ORIGINS": "app.example"})
+    with pytest.raises(BadSetting, match="TURNWIRE_ORIGINS"):
+        check_settings(settings, told)
+
+
+def test_what_can_be_meant_is_not_refused(tmp_path: Path) -> None:
+    check_settings(
+        Settings(
+            data_dir=tmp_path,  # type: ignore[arg-type]  # a path is as good as its name
+            host="[::1]",
+            hosts=["chat.example", "localhost", "::1", "[fe80::1]", "10.0.0.1"],
+            origins=["https://app.example", "http://localhost:3000/", "tauri://localhost"],
+            public_url="https://chat.example:8443/a/turn-wire/",
+            roots=[str(tmp_path)],
+            agent_options={"claude": {"hooks": [print]}},
+        )
+    )

@@ -22,6 +22,7 @@ __all__ = [
     "BadSetting",
     "Settings",
     "Sourced",
+    "check_number",
     "default_data_dir",
     "flag_of_v2",
     "read_settings",
@@ -48,6 +49,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     data_dir: str = ""  # where conversations are kept; empty: with this user's data
     host: str = "127.0.0.1"  # the address to listen on
     port: int = 7410  # 0: any that is free
+    public_url: str = ""  # where people open it, if something stands before it: see `server.public`
     # Who may come in.
     hosts: list[str] = []  # names under which this server is known, besides those of its address
     origins: list[str] = []  # pages from elsewhere that may use it: `https://app.example`
@@ -109,6 +111,14 @@ _NAMES = {field.name: field for field in _OURS}
 _RANGES: dict[str, tuple[float, float]] = {
     "port": (0, 65535),
     "budget_usd_per_conversation": (0.000001, math.inf),
+    "max_frame_bytes": (1024, math.inf),  # less, and hardly a word could be said
+    "max_depth": (8, math.inf),  # as deep as our own frames are
+    "max_body_bytes": (1024, math.inf),
+    "buffer_bytes": (1024, math.inf),
+    "frames_at_once": (1, math.inf),
+    "requests_at_once": (1, math.inf),
+    "max_connections": (1, math.inf),
+    "max_connections_per_user": (1, math.inf),
     "heartbeat_seconds": (1, math.inf),
     "ping_seconds": (0.1, math.inf),
     "pong_seconds": (0.1, math.inf),
@@ -190,16 +200,22 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
     except msgspec.ValidationError as error:
         said = f"{field.name} is {value!r} ({source}): {error}."
         raise BadSetting(f"{said} Mend it there.") from None
-    if isinstance(checked, int | float) and not isinstance(checked, bool):
-        least, most = _RANGES.get(field.name, (0, math.inf))
-        said = f"{field.name} is {checked} ({source}): it"
-        if not math.isfinite(checked):
-            raise BadSetting(f"{said} has to be a number that one can wait for.")
-        if checked < least:
-            raise BadSetting(f"{said} cannot be less than {least}.")
-        if checked > most:
-            raise BadSetting(f"{said} cannot be more than {most}.")
+    check_number(field.name, checked, source)
     return checked
+
+
+def check_number(name: str, value: Any, source: str) -> None:
+    """Raises BadSetting for a number that is too small, too large or none to count with."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    least, most = _RANGES.get(name, (0, math.inf))
+    said = f"{name} is {value} ({source}): it"
+    if not math.isfinite(value):
+        raise BadSetting(f"{said} has to be a number that one can wait for.")
+    if value < least:
+        raise BadSetting(f"{said} cannot be less than {least}.")
+    if value > most:
+        raise BadSetting(f"{said} cannot be more than {most}.")
 
 
 def default_data_dir() -> Path:

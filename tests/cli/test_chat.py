@@ -383,7 +383,12 @@ def test_tail_tells_all_of_it_and_finds_the_server_again(home: Path, start: Star
 def test_run_says_where_a_conversation_of_the_server_is(
     home: Path, start: Start, tell: Tell
 ) -> None:
-    with server(home):
+    with server(home) as running:
+        told = " ".join(tell("doctor").stdout.split())
+        assert (
+            f"of a server that is started now and here; the one that runs is at {running.url}"
+            in told
+        )
         assert start("chat", "--data-dir", home, input=b"ask").returncode == 3
         name = _only(home)
         refused = tell("run", "--conversation", name, "go on")

@@ -76,14 +76,15 @@ def test_a_tail_shows_frames_as_they_come(server: Process) -> None:
         [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, text=True, cwd=ROOT
     ) as tail:
         assert tail.stdout is not None
-        types = []
+        frames = []
         for line in tail.stdout:
-            types.append(json.loads(line)["type"])
-            if types[-1] == "session.state":
+            frames.append(json.loads(line))
+            if frames[-1]["type"] == "session.state":
                 break
         tail.terminate()
-    assert types[0] == "session.resumed"
-    assert "assistant.chunk" in types
+    assert frames[0]["type"] == "session.resumed"
+    missed = [frame["payload"]["event"] for frame in frames if frame["type"] == "message.replay"]
+    assert "assistant.chunk" in {event["type"] for event in missed}
 
 
 @pytest.mark.parametrize("command", [["chat"], ["tail", "x"], ["token", "link"]])
@@ -121,6 +122,9 @@ def test_tokens_are_made_listed_and_revoked(server: Process) -> None:
     turnwire(server.path, "token", "create", "--name", " ", code=2)
     link = turnwire(server.path, "token", "link").stdout
     assert link.startswith(f"{server.url}/enter?link=")
+    there = "https://chat.example/turnwire"
+    link = turnwire(server.path, "token", "link", TURNWIRE_PUBLIC_URL=f"{there}/").stdout
+    assert link.startswith(f"{there}/enter?link=")
     actions = [
         json.loads(line)["action"]
         for line in turnwire(server.path, "audit", "--json").stdout.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -396,7 +397,7 @@ def test_blobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ({"agent": "none"}, 503),
+        ({"agent": "none"}, 400),
         ({"agent": 1}, 400),
         ({"extra": 1}, 400),
         ({"title": ""}, 400),
@@ -568,8 +569,36 @@ def test_no_address_of_a_conversation_is_there_for_others(
 def test_an_answer_does_not_speak_of_frames(code: Any) -> None:
     told = msgspec.json.decode(error_body(Refused(code, "No.")))["error"]["what_to_do"]
     assert told
-    assert "frame" not in told
+    assert not re.search(
+        r"frame|session\.|user\.|assistant\.|capabilities\.|[Cc]onnect|last_sequence", told
+    )
     assert "conversation's owner" not in told
+
+
+def test_an_error_says_whether_to_try_again_and_what_to_do(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        new = "/api/conversations"
+        answers = {
+            (404, "NOT_FOUND"): await http.get("/api/nope"),
+            (405, "METHOD_NOT_ALLOWED"): await http.put("/api/agents"),
+            (400, "INVALID_PAYLOAD"): await http.post(new, json={"agent": "nobody"}),
+            (413, "PAYLOAD_TOO_LARGE"): await http.post(
+                "/api/blobs", content=b"x" * 2001, headers={"Content-Type": "text/plain"}
+            ),
+            (404, "INVALID_QUESTION_ID"): await http.post("/api/inbox/none/answer", json={}),
+        }
+        for (status, code), answer in answers.items():
+            error = answer.json()["error"]
+            assert (answer.status_code, error["code"]) == (status, code)
+            assert error["retryable"] is False
+            assert error["what_to_do"]
+        unknown = answers[400, "INVALID_PAYLOAD"].json()["error"]["message"]
+        assert unknown == "There is no agent 'nobody'; there is: demo."
+        assert "blob" not in answers[413, "PAYLOAD_TOO_LARGE"].text
+        long = await http.post(new, json={"title": "x" * 2000})
+        assert "POST /api/blobs" in long.json()["error"]["message"]
+
+    play(tmp_path, scene, max_blob_bytes=2000, max_body_bytes=1024)
 
 
 def test_the_words_of_a_hit_are_marked(tmp_path: Path) -> None:

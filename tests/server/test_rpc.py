@@ -325,7 +325,7 @@ def test_an_agent_that_sees_no_pictures_is_shown_none(tmp_path: Path) -> None:
     ("params", "code"),
     [
         ({"conversation": "nobodys"}, "CONVERSATION_NOT_FOUND"),
-        ({"provider": "nobody"}, "AGENT_UNAVAILABLE"),
+        ({"provider": "nobody"}, "INVALID_PAYLOAD"),
         ({"model": "none such"}, "INVALID_PAYLOAD"),
         ({"options": {"never_start": True}}, "INVALID_PAYLOAD"),
         ({"system_prompt": "Be brief."}, "NOT_SUPPORTED"),

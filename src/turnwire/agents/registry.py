@@ -38,7 +38,9 @@ def make(name: str, **options: Any) -> Agent:
     try:
         maker = getattr(import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise UnknownAgent(f"The agent {name!r} cannot be imported: {error}.") from error
+        step = "Name one that is installed here, as module:attribute." if ":" in name else ""
+        said = f"The agent {name!r} cannot be imported: {error}. {step}"
+        raise UnknownAgent(said.rstrip()) from error
     try:
         agent: Agent = maker(**options)
     except (TypeError, ValueError) as error:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from turnwire.cli.conversations import find
-from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.far import find_there, items_there, where_options
+from turnwire.cli.home import Home, run_async
 from turnwire.cli.options import typed
-from turnwire.cli.remote import come_in
+from turnwire.cli.remote import client_of, come_in
 from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from turnwire.cli.live.conversing import Conversing
     from turnwire.cli.live.session import Session
     from turnwire.core.status import OpenRequest, TurnEnd
-    from turnwire.ports import ConversationRow, Store
+    from turnwire.ports import ConversationRow, InboxItem, Store
 
 __all__ = ["command"]
 
@@ -30,7 +33,7 @@ __all__ = ["command"]
     "--reason", metavar="WORDS", callback=typed, help="With --deny: what the agent is told."
 )
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
-@data_dir_option
+@where_options
 @click.argument("given_id", metavar="ID")
 @click.argument("answer", required=False, callback=typed)
 @click.pass_context
@@ -70,6 +73,14 @@ class _Given:
         self.which = which
         self.decision = decision
         self.reason = reason
+
+    def meant(self, inbox: list[InboxItem], given_id: str) -> str:
+        """The conversation that is meant; an item of the inbox also says which request."""
+        items = [each for each in inbox if each.inbox_item_id.startswith(given_id)]
+        if not given_id or len(items) != 1:
+            return given_id
+        self.which = items[0].request.request_id
+        return items[0].conversation_id
 
     def request(self, waiting: list[OpenRequest], talk: Conversing, home: Home) -> OpenRequest:
         """The request that is meant."""
@@ -113,31 +124,52 @@ async def _answer(home: Home, given_id: str, given: _Given, as_json: bool) -> in
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import visit
 
+    async with _come_in(home, given_id, given) as (talk, waiting):
+        request = given.request(waiting, talk, home)
+        reply = given.reply(request)
+        with open_view(as_json=as_json) as view:
+
+            async def work(session: Session) -> TurnEnd | None:
+                if reply is not None:
+                    view.status("Working")
+                    await session.give(request, reply)
+                turn_id = request.turn_id
+                return None if turn_id is None else await session.see(turn_id)
+
+            return await visit(talk, view, home, work)
+
+
+@asynccontextmanager
+async def _come_in(
+    home: Home, given_id: str, given: _Given
+) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
+    """The conversation that is meant, where it lives, and what is open in it."""
+    if home.far is not None:
+        async with _come_in_there(home, given_id, given) as came:
+            yield came
+        return
     async with home.store() as store:
         row = await _find(store, given_id, given, home)
         async with come_in(home, store, row) as (talk, waiting):
             _check_alive(row.state.requests, waiting, talk.id, home)
-            request = given.request(waiting, talk, home)
-            reply = given.reply(request)
-            with open_view(as_json=as_json) as view:
+            yield talk, waiting
 
-                async def work(session: Session) -> TurnEnd | None:
-                    if reply is not None:
-                        view.status("Working")
-                        await session.give(request, reply)
-                    turn_id = request.turn_id
-                    return None if turn_id is None else await session.see(turn_id)
 
-                return await visit(talk, view, home, work)
+@asynccontextmanager
+async def _come_in_there(
+    home: Home, given_id: str, given: _Given
+) -> AsyncIterator[tuple[Conversing, list[OpenRequest]]]:
+    from turnwire.cli.live.there import There
+
+    client = client_of(home)
+    row = await find_there(client, given.meant(await items_there(client), given_id))
+    async with client.conversation(row.id, last_sequence=row.head) as talk:
+        yield There(row.id, talk), row.requests
 
 
 async def _find(store: Store, given_id: str, given: _Given, home: Home) -> ConversationRow:
-    """The conversation that is meant; an item of the inbox also says which request."""
-    items = [each for each in await store.inbox() if each.inbox_item_id.startswith(given_id)]
-    if given_id and len(items) == 1:
-        given.which = items[0].request.request_id
-        given_id = items[0].conversation_id
-    return await find(store, given_id, home)
+    """The conversation that is meant."""
+    return await find(store, given.meant(await store.inbox(), given_id), home)
 
 
 def _check_alive(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.far import where_options
+from turnwire.cli.home import Home, run_async
 from turnwire.cli.remote import client_of, place_of
 from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
@@ -24,7 +25,7 @@ _HISTORY = 30  # entries of the log that are shown to whoever comes back
 @click.command("chat")
 @click.option("--conversation", metavar="ID", help="Go on in this one; the first letters will do.")
 @click.option("--agent", metavar="NAME", help="Whom to talk to, in a new one.")
-@data_dir_option
+@where_options
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, conversation: str | None, agent: str | None) -> None:
     """Talk to an agent on the server.
@@ -78,11 +79,13 @@ async def _at_terminal(
     from turnwire.server.place import find_server
 
     def start() -> str | None:
-        return home.command("serve") if find_server(home.path) is None else None
+        is_ours = home.far is None  # else somebody else starts it
+        return home.command("serve") if is_ours and find_server(home.path) is None else None
 
     room = Room(name, talk, Pen(sys.stdout), start)
     if after:
-        room.note([Text(f"There is more above: {home.command('show', name)}", "dim")])
+        whole = ["show"] if home.far is None else ["tail", "--last", str(after + _HISTORY)]
+        room.note([Text(f"There is more above: {home.command(*whole, name)}", "dim")])
     code = await room.stay()
     status = room.status
     click.echo()

@@ -111,6 +111,8 @@ def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
         there = home.command("chat", "--conversation", conversation_id)
         return f"the server works on this conversation. Talk in it there: {there}"
     who = f"process {process[1]} on {process[0]}" if process else "another process"
+    there = home.command("chat", "--server", "URL", "--conversation", conversation_id)
     return (
-        f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C."
+        f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C. "
+        f"If it is an application with Turnwire in it, come in there: {there}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shlex
@@ -12,10 +13,11 @@ import click
 
 from turnwire import __version__
 from turnwire.cli.home import Home
-from turnwire.cli.serve import settings_of
+from turnwire.cli.serve import cannot_listen, settings_of
 from turnwire.cli.words import counted
 
 if TYPE_CHECKING:
+    from turnwire.server.place import ServerPlace
     from turnwire.settings import Settings, Sourced
 
 __all__ = ["command"]
@@ -75,8 +77,8 @@ def command(ctx: click.Context, *, data_dir: str | None) -> None:
     report.head(f"Turnwire {__version__}, Python {platform.python_version()}")
     _agents(report, settings)
     _data(report, settings.data_path)
-    _server(report, settings, home)
-    _settings(told, settings)
+    place = _server(report, settings, home)
+    _settings(report, told, settings, place)
     if report.broken:
         click.echo(f"{counted(report.broken, 'thing')} to mend: see MEND above.")
     else:
@@ -132,7 +134,7 @@ def _data(report: _Report, path: Path) -> None:
         report.fine(f"{path}, empty")
 
 
-def _server(report: _Report, settings: Settings, home: Home) -> None:
+def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | None:
     from turnwire.server.listen import bind
     from turnwire.server.place import find_server
 
@@ -140,20 +142,36 @@ def _server(report: _Report, settings: Settings, home: Home) -> None:
     place = find_server(settings.data_path)
     if place is not None:
         report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
-        return
+        return place
     report.note(f"none runs on this data. Start one: {home.command('serve')}")
     where = f"{settings.host}:{settings.port}"
     try:
         bind(settings, any_port=False).close()
     except OSError as error:
-        cause = error.strerror or str(error)
-        report.note(f"{where}: {cause}. A free port is taken instead, unless you name one")
+        if error.errno == errno.EADDRINUSE:
+            report.note(f"{where} is taken. A free port is used instead, unless you name one")
+        else:
+            report.bad(cannot_listen(settings, error))
     else:
         report.fine(f"{where} is free")
+    return None
 
 
-def _settings(told: list[Sourced], settings: Settings) -> None:
-    click.echo("Settings")
+def _settings(
+    report: _Report, told: list[Sourced], settings: Settings, running: ServerPlace | None
+) -> None:
+    from turnwire.settings import BadSetting
+    from turnwire.settings_check import check_settings
+
+    report.head("Settings")
+    if running is not None:  # it may have been told otherwise
+        report.note(
+            f"of a server that is started now and here; the one that runs is at {running.url}"
+        )
+    try:
+        check_settings(settings, told)
+    except BadSetting as wrong:
+        report.bad(wrong.message)
     for each in told:
         # Of agents' options only whose they are: keys may be among them.
         value = ", ".join(each.value) if isinstance(each.value, list | dict) else each.value

@@ -9,16 +9,17 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from turnwire.data_dir import cannot_use, cause_of, make_data_dir
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
     from turnwire.stores.sqlite import SqliteStore
 
-__all__ = ["Home", "NothingYet", "data_dir_option", "program", "run_async"]
+__all__ = ["Far", "Home", "NothingYet", "data_dir_option", "program", "run_async"]
 
 T = TypeVar("T")
 
@@ -32,12 +33,24 @@ class NothingYet(TurnwireError):
     code = "CONVERSATION_NOT_FOUND"
 
 
-class Home:
-    """A data directory. It is made when something is to be kept in it."""
+class Far(NamedTuple):
+    """A server that was named, instead of the one of a data directory."""
 
-    def __init__(self, given: Path | None = None) -> None:
+    url: str
+    token: str
+    words: list[str]  # what has to be typed to name it again
+
+
+class Home:
+    """A data directory. It is made when something is to be kept in it.
+
+    `far`: what is talked to is not found there, but was named.
+    """
+
+    def __init__(self, given: Path | None = None, far: Far | None = None) -> None:
         self.given = given
         self.path = (given or default_path()).expanduser()
+        self.far = far
 
     @property
     def database(self) -> Path:
@@ -49,13 +62,14 @@ class Home:
         here = os.environ.get(_VARIABLE)
         moved = self.given is not None and (here is None or Path(here) != self.given)
         place = ["--data-dir", str(self.given)] if moved else []
+        place += self.far.words if self.far is not None else []
         return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 
     @asynccontextmanager
     async def store(self, *, create: bool = False) -> AsyncIterator[SqliteStore]:
         """The database, open. Raises NothingYet where there is none and none is to be made."""
         if create:
-            self._make()
+            make_data_dir(self.path)
         elif not self._is_there():
             start = self.command("run", "hello")
             raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
@@ -66,7 +80,7 @@ class Home:
         try:
             store = await SqliteStore.open(self.database)
         except StorageUnavailable as failure:
-            raise self._cannot(f"{self.database}: {_lower(failure.message)}") from failure
+            raise cannot_use(f"{self.database}: {_lower(failure.message)}") from failure
         try:
             yield store
         finally:
@@ -78,25 +92,10 @@ class Home:
         except FileNotFoundError:
             return False
         except NotADirectoryError:
-            raise self._cannot(f"{self.path} is a file, not a directory") from None
+            raise cannot_use(f"{self.path} is a file, not a directory") from None
         except OSError as failure:
-            raise self._cannot(f"cannot look into {self.path}: {_cause(failure)}") from None
+            raise cannot_use(f"cannot look into {self.path}: {cause_of(failure)}") from None
         return True
-
-    def _make(self) -> None:
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except FileExistsError:
-            raise self._cannot(f"{self.path} is a file, not a directory") from None
-        except OSError as failure:
-            cause = f"cannot make the directory {self.path}: {_cause(failure)}"
-            raise self._cannot(cause) from None
-
-    def _cannot(self, cause: str) -> TurnwireError:
-        return TurnwireError(
-            f"{cause.rstrip('.')}. "
-            f"Name another directory, which you may write to: --data-dir DIR, or {_VARIABLE}."
-        )
 
 
 def program() -> str:
@@ -109,10 +108,6 @@ def program() -> str:
         return "turnwire"
     path = called.absolute()
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
-
-
-def _cause(failure: OSError) -> str:
-    return failure.strerror or str(failure)
 
 
 def _lower(sentence: str) -> str:

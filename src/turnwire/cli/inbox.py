@@ -8,7 +8,9 @@ import click
 
 from turnwire.cli.answer import command as answer
 from turnwire.cli.conversations import true_row
-from turnwire.cli.home import Home, NothingYet, data_dir_option, run_async
+from turnwire.cli.far import items_there, where_options
+from turnwire.cli.home import Home, NothingYet, run_async
+from turnwire.cli.remote import client_of
 from turnwire.cli.words import plain
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ __all__ = ["command"]
 
 @click.group("inbox", invoke_without_command=True, subcommand_metavar="[answer ID [ANSWER]]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per item.")
-@data_dir_option
+@where_options
 @click.pass_context
 def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
     """List what waits for an answer, and answer it.
@@ -27,7 +29,7 @@ def command(ctx: click.Context, *, home: Home, as_json: bool) -> None:
     The oldest comes first. `turnwire inbox answer` is `turnwire answer`.
     """
     if ctx.invoked_subcommand is not None:
-        ctx.default_map = {"answer": {"home": home.given}}
+        ctx.obj = home
         return
     try:
         items = run_async(_items(home))
@@ -48,6 +50,8 @@ command.add_command(answer)
 
 
 async def _items(home: Home) -> list[InboxItem]:
+    if home.far is not None:
+        return await items_there(client_of(home))
     async with home.store() as store:
         items = await store.inbox()
         rows = [await store.conversation(name) for name in {each.conversation_id for each in items}]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from turnwire.cli.conversations import find, take_over, true_row
+from turnwire.cli.far import find_there
 from turnwire.cli.home import Home
 from turnwire.errors import TurnwireError
 
@@ -22,10 +23,12 @@ __all__ = ["client_of", "come_in", "place_of", "tell_when_gone"]
 
 
 def client_of(home: Home) -> Client:
-    """A client of the server that runs here, as the owner. Raises TurnwireError if none does."""
+    """A client of the server that was named, or that runs here. Raises TurnwireError if none does."""
     from turnwire.client import Client
     from turnwire.server.place import find_server
 
+    if home.far is not None:
+        return Client(home.far.url, home.far.token)
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
@@ -47,6 +50,9 @@ def client_of(home: Home) -> Client:
 
 async def place_of(home: Home, given: str) -> tuple[str, int]:
     """The id of a conversation of which the first letters are given, and where its log ends."""
+    if home.far is not None:
+        there = await find_there(client_of(home), given)
+        return there.id, there.head
     async with home.store() as store:
         row = await find(store, given, home)
         return row.conversation_id, row.head

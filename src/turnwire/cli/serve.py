@@ -15,13 +15,16 @@ from turnwire.errors import TurnwireError
 if TYPE_CHECKING:
     from turnwire.settings import Settings, Sourced
 
-__all__ = ["command", "settings_of"]
+__all__ = ["cannot_listen", "command", "settings_of"]
 
 
 @click.command("serve")
 @click.option("--host", metavar="ADDRESS", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: any.  [default: 7410]"
+)
+@click.option(
+    "--public-url", metavar="URL", help="Where people open it, if a proxy stands before it."
 )
 @click.option("--data-dir", metavar="DIR", help="Where conversations are kept.")
 @click.option(
@@ -39,6 +42,7 @@ def command(
     *,
     host: str | None,
     port: int | None,
+    public_url: str | None,
     data_dir: str | None,
     agent: str | None,
     open_it: bool | None,
@@ -51,7 +55,12 @@ def command(
 
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
-    settings, told = settings_of(host=host, port=port, data_dir=data_dir, agent=agent)
+    from turnwire.settings_check import check_settings
+
+    settings, told = settings_of(
+        host=host, port=port, public_url=public_url, data_dir=data_dir, agent=agent
+    )
+    check_settings(settings, told)
     chosen = {each.name for each in told if each.source != "default"}
     home = Home(Path(data_dir) if data_dir else None)
     _serve(settings, home, any_port="port" not in chosen, open_it=open_it)
@@ -85,9 +94,7 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
     try:
         listener = bind(settings, any_port=any_port)
     except OSError as error:
-        cause = error.strerror or str(error)
-        place = f"{settings.host}:{settings.port}"
-        raise TurnwireError(f"cannot listen on {place}: {cause}. Try --port 0.") from None
+        raise TurnwireError(cannot_listen(settings, error)) from None
     url = address_of(listener)
     app = create_app(settings)
 
@@ -96,7 +103,8 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         assert service.owner is not None
         agents = service.engine.agents
         _check_agent(service.usual_agent, [*agents])
-        link = f"{url}/enter?link={await service.keys.link(service.owner)}"
+        place = service.public.url or url
+        link = f"{place}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
         tell_server(settings.data_path, url)
         said = banner(
@@ -113,12 +121,31 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
             _open(link)
 
     try:
-        _run(Server(app, settings, listener, announce))
+        with listener:
+            _run(Server(app, settings, listener, announce))
     finally:
         forget_server(settings.data_path)
     if sys.stdout.isatty():
         click.echo()  # Ctrl-C has left its mark in this line
     click.echo(f"Stopped. What was said is kept in {settings.data_path}")
+
+
+def cannot_listen(settings: Settings, error: OSError) -> str:
+    """Why nothing can listen there, and what to do."""
+    import errno
+    import socket
+
+    place = f"{settings.host}:{settings.port}"
+    step = "Try --port 0."
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        place = settings.host
+        step = (
+            "Name an address of this machine with --host: 127.0.0.1 for this machine alone, 0.0.0.0 "
+            "for all. A name that people know it by goes into the setting `hosts`."
+        )
+    elif error.errno == errno.EACCES:
+        step = "Choose a port from 1024 on, and put a proxy before it: see docs/server.md."
+    return f"cannot listen on {place}: {error.strerror or error}. {step}"
 
 
 def _check_agent(name: str, there: list[str]) -> None:

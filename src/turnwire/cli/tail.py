@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from turnwire.cli.conversations import id_argument
-from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.far import where_options
+from turnwire.cli.home import Home, run_async
 from turnwire.cli.remote import client_of, place_of, tell_when_gone
 
 __all__ = ["command"]
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @click.option(
     "--last", type=click.IntRange(0), default=10, metavar="N", help="Begin so many entries earlier."
 )
-@data_dir_option
+@where_options
 @id_argument
 def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
     """Show what happens in a conversation on the server, as it happens.
@@ -28,17 +29,21 @@ def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
 
 
 async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None:
+    from turnwire.cli.live.there import Heard
     from turnwire.cli.live.view import JsonView, StoryView
     from turnwire.dialects.v2.frames import Frame
 
     client = client_of(home)
     name, head = await place_of(home, conversation)
-    async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
-        view = JsonView() if as_json else StoryView(past=True)
+    talk = client.conversation(name, last_sequence=max(head - last, 0))
+    if as_json:
+        talk = Heard(talk, JsonView().frame)  # all of it, as the server sends it
+    async with talk:
         tell_when_gone(talk)
+        view = StoryView(past=True)
         try:
             async for frame in talk:
-                if isinstance(frame, Frame):
+                if isinstance(frame, Frame) and not as_json:
                     view.frame(frame)
         finally:
             view.stop()

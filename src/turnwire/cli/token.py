@@ -116,11 +116,13 @@ async def _revoke(home: Home, token_id: str) -> bool:
 def link(*, home: Home) -> None:
     """Print a link that lets a browser in: once, within 15 minutes."""
     from turnwire.server.place import find_server
+    from turnwire.settings import read_settings
 
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
-    click.echo(f"{place.url}/enter?link={run_async(_link(home))}")
+    url = read_settings()[0].public_url.rstrip("/") or place.url
+    click.echo(f"{url}/enter?link={run_async(_link(home))}")
 
 
 async def _link(home: Home) -> str:

@@ -56,21 +56,29 @@ def problem(refused: Refused) -> Response:
 
 def not_found(message: str) -> Response:
     """There is no such thing, or not for this user."""
-    return json_answer({"error": {"code": "NOT_FOUND", "message": message}}, 404)
+    return json_answer(_error("NOT_FOUND", message, "Check the address: see docs/http.md."), 404)
 
 
 def not_allowed(method: str, there: list[str]) -> Response:
     """There is such a thing, but that cannot be done with it."""
     known = ", ".join(there)
     said = f"{method} cannot be done at this address. There is: {known}."
-    answer = json_answer({"error": {"code": "METHOD_NOT_ALLOWED", "message": said}}, 405)
+    step = "Use one of the methods that the message names."
+    answer = json_answer(_error("METHOD_NOT_ALLOWED", said, step), 405)
     answer.headers["Allow"] = known
     return answer
 
 
-async def read_body(request: Request, most: int) -> bytes:
-    """All of it, unless it is too much. Raises Refused."""
-    too_much = Refused("PAYLOAD_TOO_LARGE", f"No more than {most} bytes.", max_bytes=most)
+def _error(code: str, message: str, what_to_do: str) -> dict[str, Any]:
+    """What only an address can be told, in the same form as the protocol's errors."""
+    told = {"code": code, "message": message, "retryable": False, "what_to_do": what_to_do}
+    return {"error": told}
+
+
+async def read_body(request: Request, most: int, instead: str = "") -> bytes:
+    """All of it, unless it is too much: then what to do `instead`. Raises Refused."""
+    said = f"No more than {most} bytes. {instead}".rstrip()
+    too_much = Refused("PAYLOAD_TOO_LARGE", said, max_bytes=most)
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:
         raise too_much
@@ -90,7 +98,7 @@ async def read_json(request: Request, kind: type[T], most: int) -> T:
     # A page from elsewhere can send a form without being asked, but nothing that says it is JSON.
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
-    raw = await read_body(request, most)
+    raw = await read_body(request, most, "Upload large content as a blob: POST /api/blobs.")
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:

@@ -9,9 +9,11 @@ from typing import Any
 
 from turnwire.core.error_codes import Refused
 from turnwire.server.http import Door, make_router
+from turnwire.server.public import Public
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
 from turnwire.settings import Settings
+from turnwire.settings_check import check_settings
 
 __all__ = ["App", "create_app"]
 
@@ -21,6 +23,8 @@ def create_app(settings: Settings | None = None) -> App:
 
     app = FastAPI(lifespan=chat.lifespan)
     app.mount("/chat", chat)
+
+    Raises BadSetting for what cannot be meant.
     """
     return App(settings or Settings())
 
@@ -29,7 +33,9 @@ class App:
     """An ASGI application."""
 
     def __init__(self, settings: Settings) -> None:
+        check_settings(settings)
         self.settings = settings
+        self._public = Public(settings.public_url)
         self._service: Service | None = None
         self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
@@ -72,6 +78,7 @@ class App:
             await self._live(receive, send)
             return
         service = self._service or await self.start()
+        scope = self._public.place(scope)
         if scope["type"] == "websocket":
             await serve_socket(service, dict(scope), receive, send)
         else:

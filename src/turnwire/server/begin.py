@@ -45,6 +45,9 @@ async def begin(
     """
     name = new.agent or service.usual_agent
     agent = service.engine.agents.get(name)
+    if agent is None and new.agent is not None:  # which no waiting would help
+        known = ", ".join(sorted(service.engine.agents)) or "none"
+        raise Refused("INVALID_PAYLOAD", f"There is no agent {name!r}; there is: {known}.")
     if agent is not None:
         able = agent.capabilities
         choice = options_for(able, who)

@@ -168,7 +168,7 @@ async def _enter(service: Service, request: Request) -> Response:
         entered[0],
         max_age=_PAGE_SECONDS,
         path=f"{root}/",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https" or service.public.is_secure(request.scope[_HOST]),
         httponly=True,
         samesite="strict",
     )

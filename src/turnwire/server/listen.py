@@ -109,7 +109,7 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
-        self.failure: BaseException | None = None  # why it could not be announced
+        self.failure: BaseException | None = None  # why it could not be started, or announced
         self._app = app
         self._listener = listener
         self._announce = announce
@@ -119,14 +119,15 @@ class Server(uvicorn.Server):
         super().run(sockets or [self._listener])
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and then say so."""
-        await super().startup(sockets)
-        if self._announce is not None:
-            try:
+        """Open everything, listen, and then say so."""
+        try:
+            await self._app.start()  # the framework below would log the reason, and keep it
+            await super().startup(sockets)
+            if self._announce is not None:
                 await self._announce()
-            except Exception as failure:
-                self.failure = failure
-                self.should_exit = True
+        except Exception as failure:
+            self.failure = failure
+            self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First what people see, then what they do not."""

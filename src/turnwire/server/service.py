@@ -13,6 +13,7 @@ from turnwire.agents import registry
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
+from turnwire.data_dir import cannot_use, cause_of, make_data_dir
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
@@ -20,6 +21,7 @@ from turnwire.ports import (
     Agent,
     BlobRow,
     Clock,
+    StorageUnavailable,
     Store,
     Timer,
 )
@@ -30,6 +32,7 @@ from turnwire.server.keys import Keys, Who
 from turnwire.server.limits import Buckets
 from turnwire.server.news import News
 from turnwire.server.problems import refusal_of
+from turnwire.server.public import Public
 from turnwire.server.rpc.feed import Feeds
 from turnwire.settings import Settings, flag_of_v2
 
@@ -38,6 +41,7 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
+_ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
 class Service:
@@ -52,7 +56,12 @@ class Service:
             store, agents, settings=_engine_settings(settings), clock=clock, bus=self.news
         )
         self.keys = Keys(store, clock)
-        self.gate = Gate(address=settings.host, hosts=settings.hosts, origins=settings.origins)
+        self.public = Public(settings.public_url)
+        self.gate = Gate(
+            address=settings.host,
+            hosts=[*settings.hosts, *self.public.hosts],
+            origins=[*settings.origins, *self.public.origins],
+        )
         self.auth = Auth(self.gate, self.keys, settings.authenticate)
         self.hub = Hub(settings, self.keys)
         self.feeds = Feeds(self.engine.new_id)
@@ -68,15 +77,23 @@ class Service:
 
     @classmethod
     async def open(cls, settings: Settings, clock: Clock | None = None) -> Service:
-        """Open the store, make true what a crash has left, and be ready."""
+        """Open the store, make true what a crash has left, and be ready. Raises TurnwireError."""
         from turnwire.stores.sqlite import SqliteStore
 
         path = settings.data_path
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        store = await SqliteStore.open(path / "turnwire.db")
+        make_data_dir(path, _ELSEWHERE)
+        database = path / "turnwire.db"
+        try:
+            store = await SqliteStore.open(database)
+        except StorageUnavailable as failure:
+            raise cannot_use(f"{database}: {failure.message}", _ELSEWHERE) from failure
         try:
             service = cls(settings, store, clock or SystemClock())
-            service.owner = await service.keys.owner(path)
+            try:
+                service.owner = await service.keys.owner(path)
+            except OSError as failure:
+                cause = f"the owner's token cannot be kept in {path}: {cause_of(failure)}"
+                raise cannot_use(cause, _ELSEWHERE) from None
             await service.engine.start()
             service._tidy()
         except BaseException:

@@ -14,7 +14,7 @@ from turnwire.cli.live.story import Painter, Story
 
 if TYPE_CHECKING:
     from turnwire.cli.live.terminal import TerminalPainter
-    from turnwire.dialects.v2.frames import Frame
+    from turnwire.dialects.v2.frames import Frame, UnknownFrame
 
 __all__ = ["JsonView", "StoryView", "View", "can_type", "is_terminal", "open_view"]
 
@@ -48,10 +48,15 @@ class JsonView(View):
     def __init__(self) -> None:
         self._out = sys.stdout.buffer
 
-    def frame(self, frame: Frame) -> None:
+    def frame(self, frame: Frame | UnknownFrame) -> None:
         from turnwire.dialects.v2.codec import encode
+        from turnwire.dialects.v2.frames import UnknownFrame
 
-        self._out.write(encode(frame).at(frame.sequence or 0) + b"\n")
+        if isinstance(frame, UnknownFrame):
+            sequence = frame.data.get("sequence")
+        else:
+            sequence = frame.sequence
+        self._out.write(encode(frame).at(sequence or 0) + b"\n")
         self._out.flush()
 
 

@@ -1,0 +1,145 @@
+"""Settings that cannot be meant: found at the start, and not by whoever comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+from msgspec import structs
+
+from turnwire.settings import BadSetting, Settings, Sourced, check_number
+
+__all__ = ["check_settings"]
+
+# The first parts of our own addresses. Below a prefix of such a name nobody could tell them apart.
+_OURS = ("api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
+_PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_NAME = re.compile(r"[^\s:/?#@*\[\]]+")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.IGNORECASE)
+_NOT_VALUES = ("authenticate", "made_agents")
+
+
+def check_settings(settings: Settings, told: Iterable[Sourced] = ()) -> None:
+    """Raises BadSetting for the first that makes no sense: which, who chose it, what would be right."""
+    sources = {each.name: each.source for each in told}
+    for field in structs.fields(settings):
+        if field.name in _NOT_VALUES:
+            continue
+        value = getattr(settings, field.name)
+        source = sources.get(field.name, "Settings")
+        _check_type(field, value, source)
+        check_number(field.name, value, source)
+        wrong = _RULES[field.name](value) if field.name in _RULES else None
+        if wrong is not None:
+            raise BadSetting(f"{field.name} is {value!r} ({source}): {wrong}")
+
+
+def _check_type(field: structs.FieldInfo, value: Any, source: str) -> None:
+    """A program can give anything. Paths are as good as their names."""
+    plain = [str(each) for each in value] if _are_paths(value) else value
+    plain = str(plain) if isinstance(plain, Path) else plain
+    if isinstance(plain, Mapping):
+        return  # of agents' options, which each agent looks at itself
+    try:
+        msgspec.convert(plain, field.type)
+    except msgspec.ValidationError as error:
+        raise BadSetting(f"{field.name} is {value!r} ({source}): {error}.") from None
+
+
+def _are_paths(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value)
+
+
+def _host(host: str) -> str | None:
+    right = "Name an address of this machine: 127.0.0.1 for this machine alone, 0.0.0.0 for all."
+    if not host.strip("[]") or re.search(r"[\s/*]", host):
+        return f"nothing can listen there. {right}"
+    if host.count(":") == 1:
+        return f"the port is a setting of its own. {right}"
+    return None
+
+
+def _hosts(names: list[str]) -> str | None:
+    for name in names:
+        if not _NAME.fullmatch(name) and not _is_number(name.strip("[]")):
+            right = "Write it bare, without a port: chat.example."
+            return f"{name!r} is not the name of a server. {right}"
+    return None
+
+
+def _is_number(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _origins(origins: list[str]) -> str | None:
+    for origin in origins:
+        if origin == "*":
+            return "not every page may come in. Name those that may: https://app.example."
+        scheme, mark, rest = origin.rstrip("/").partition("://")
+        parts = _split(f"//{rest}")
+        if not (mark and _SCHEME.fullmatch(scheme) and parts and parts.hostname):
+            return _not_an_origin(origin)
+        if parts.netloc != rest or parts.username is not None or "*" in rest:
+            return _not_an_origin(origin)
+    return None
+
+
+def _not_an_origin(origin: str) -> str:
+    return (
+        f"{origin!r} is not the origin of a page. "
+        "Write it as a browser does, with its scheme and without a path: https://app.example."
+    )
+
+
+def _public_url(url: str) -> str | None:
+    if not url:
+        return None
+    right = "Write it as people open it: https://chat.example, or https://chat.example/turnwire."
+    parts = _split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        return f"that is no address. {right}"
+    if parts.username is not None or parts.query or parts.fragment or "*" in parts.netloc:
+        return f"it may have a name, a port and a path, and nothing else. {right}"
+    prefix = parts.path.rstrip("/")
+    if not _PREFIX.fullmatch(prefix) or {".", ".."} & set(prefix.split("/")):
+        return f"its path may have letters, digits and . _ ~ - in it. {right}"
+    if prefix.split("/")[1:2] and prefix.split("/")[1] in _OURS:
+        return f"the server has addresses of its own below /{prefix.split('/')[1]}. Choose another."
+    return None
+
+
+def _roots(roots: list[str]) -> str | None:
+    for root in roots:
+        try:
+            if not Path(root).expanduser().is_dir():
+                return f"there is no directory {str(root)!r}. Make it, or name one that is there."
+        except (OSError, RuntimeError) as error:  # it may not be looked at; there is no such user
+            return f"{str(root)!r} cannot be looked at: {error}. Name another."
+    return None
+
+
+def _split(address: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # raises where it is none
+    except ValueError:
+        return None
+    return None if re.search(r"\s", address) else parts
+
+
+_RULES: Mapping[str, Callable[[Any], str | None]] = {
+    "host": _host,
+    "hosts": _hosts,
+    "origins": _origins,
+    "public_url": _public_url,
+    "roots": _roots,
+}

@@ -1,0 +1,81 @@
+"""A server that cannot start says why, and what to do, in one line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tell
+from turnwire.server.listen import Server
+
+_ELSEWHERE = (
+    "Name another directory, which you may write to: the setting data_dir (--data-dir DIR, or "
+    "TURNWIRE_DATA_DIR)."
+)
+
+
+def _why(tell: Tell, *words: str | Path, **environ: str) -> str:
+    said = tell("serve", "--no-open", "--port", "0", *words, **environ)
+    assert said.exit_code == 2
+    assert said.stdout == ""
+    assert said.stderr.startswith("turnwire: ")
+    assert said.stderr.count("\n") == 1
+    return said.stderr
+
+
+def test_a_data_directory_that_cannot_be_used_is_told(tell: Tell, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert f"{file} is a file, not a directory. {_ELSEWHERE}" in _why(tell, "--data-dir", file)
+    below = _why(tell, "--data-dir", file / "below")
+    assert f"{file} is a file, not a directory. {_ELSEWHERE}" in below
+    nowhere = _why(tell, "--data-dir", "/proc/x")
+    assert "cannot make the directory /proc/x" in nowhere
+    assert _ELSEWHERE in nowhere
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "turnwire.db").write_bytes(b"no database" * 1000)
+    said = _why(tell, "--data-dir", broken)
+    assert f"{broken / 'turnwire.db'}: " in said
+    assert _ELSEWHERE in said
+    taken = tmp_path / "taken"
+    (taken / "owner-token").mkdir(parents=True)
+    assert f"the owner's token cannot be kept in {taken}" in _why(tell, "--data-dir", taken)
+
+
+def test_an_agent_that_is_not_there_is_told(tell: Tell) -> None:
+    said = _why(tell, TURNWIRE_AGENTS="nix:foo")
+    assert "The agent 'nix:foo' cannot be imported: No module named 'nix'. Name one" in said
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "192.0.2.1"])
+def test_an_address_of_another_machine_is_told(tell: Tell, host: str) -> None:
+    said = _why(tell, "--host", host)
+    assert f"cannot listen on {host}: " in said
+    assert "Name an address of this machine with --host" in said
+    assert "MEND  cannot listen on" in tell("doctor", TURNWIRE_HOST=host).stdout
+
+
+def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> None:
+    said = _why(tell, TURNWIRE_ORIGINS="app.example")
+    assert "origins is ['app.example'] (TURNWIRE_ORIGINS): " in said
+    assert "MEND" in tell("doctor", TURNWIRE_ORIGINS="app.example").output
+
+
+def test_where_people_open_it_is_told(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_at_once(server: Server) -> None:
+        async def announce() -> None:
+            await server._app.start()
+            assert server._announce is not None
+            await server._announce()
+            await server._app.stop()
+
+        asyncio.run(announce())
+
+    monkeypatch.setattr(Server, "run", stop_at_once)
+    words = ["--no-open", "--port", "0", "--public-url", "https://chat.example/turnwire/"]
+    said = tell("serve", *words).stdout
+    assert "Turnwire is at http://127.0.0.1:" in said
+    assert "  Open   https://chat.example/turnwire/enter?link=" in said
