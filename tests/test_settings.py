@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from turnwire import create_app
+from turnwire.server.http import API, OPEN
 from turnwire.settings import BadSetting, Settings, read_settings
 from turnwire.settings_check import check_settings
 
@@ -137,3 +138,10 @@ def test_what_can_be_meant_is_not_refused(tmp_path: Path) -> None:
             agent_options={"claude": {"hooks": [print]}},
         )
     )
+
+
+def test_no_address_of_ours_can_be_hidden_by_the_path_of_a_proxy() -> None:
+    ours = [path for path, *_ in API] + [path for path, _ in OPEN] + ["/ws/rpc"]
+    for first in {path.split("/")[1] for path in ours} - {""}:
+        with pytest.raises(BadSetting, match="addresses of its own"):
+            check_settings(Settings(public_url=f"https://chat.example/{first}"))

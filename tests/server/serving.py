@@ -81,8 +81,8 @@ async def serving(
             **settings,
         }
     )
-    listener = bind(chosen, any_port=True)
     app = create_app(chosen)
+    listener = bind(chosen, any_port=True)
     ready = asyncio.Event()
 
     async def announce() -> None:

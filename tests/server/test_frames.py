@@ -308,8 +308,6 @@ def test_who_does_not_stop_has_to_go(tmp_path: Path) -> None:
         ("protocol=v2&tail=0", {}, "INVALID_PAYLOAD", 4505),
         ("protocol=v2&epoch=", {}, "INVALID_PAYLOAD", 4505),
         ("protocol=v2&epoch=%zz", {}, "INVALID_PAYLOAD", 4505),
-        ("protocol=v2", {"max_connections": 0}, "RATE_LIMITED", 4003),
-        ("protocol=v2", {"max_connections_per_user": 0}, "RATE_LIMITED", 4003),
     ],
 )
 def test_a_refusal_comes_instead_of_the_first_frame(
