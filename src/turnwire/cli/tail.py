@@ -29,17 +29,15 @@ def command(*, home: Home, conversation: str, as_json: bool, last: int) -> None:
 
 
 async def _tail(home: Home, conversation: str, as_json: bool, last: int) -> None:
-    from turnwire.cli.live.there import Heard
     from turnwire.cli.live.view import JsonView, StoryView
     from turnwire.dialects.v2.frames import Frame
 
     client = client_of(home)
     name, head = await place_of(home, conversation)
-    talk = client.conversation(name, last_sequence=max(head - last, 0))
-    if as_json:
-        talk = Heard(talk, JsonView().frame)  # all of it, as the server sends it
-    async with talk:
+    async with client.conversation(name, last_sequence=max(head - last, 0)) as talk:
         tell_when_gone(talk)
+        if as_json:
+            talk.on_frame = JsonView().frame
         view = StoryView(past=True)
         try:
             async for frame in talk:

@@ -83,6 +83,8 @@ class ClientConversation:
         self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
         self.line = Line("connecting")
         self.on_line: Callable[[], None] | None = None  # called when that has changed
+        # Called with every frame as the server sends it: numbered, and what was missed packed.
+        self.on_frame: Callable[[f.ServerFrame], None] | None = None
         self._address = address
         self._token = token
         self._find = find
@@ -314,6 +316,8 @@ class ClientConversation:
 
     async def _hear(self, frame: f.ServerFrame) -> bool:
         """Take a frame. False: one before it is missing."""
+        if self.on_frame is not None:
+            self.on_frame(frame)
         self._reducer.apply(frame)
         if isinstance(frame, f.MessageReplay):
             frame = frame.payload.event

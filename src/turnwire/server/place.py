@@ -39,7 +39,8 @@ def tell_server(data_path: Path, url: str) -> None:
 
 def forget_server(data_path: Path) -> None:
     """We are gone; others that are there stay known."""
-    _own(data_path).unlink(missing_ok=True)
+    with suppress(OSError):  # nothing is there, or no directory
+        _own(data_path).unlink()
 
 
 def find_server(data_path: Path) -> ServerPlace | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 
 from turnwire.cli.live.conversing import Acting
 from turnwire.client import ClientConversation
-from turnwire.dialects.v2.frames import Frame, ServerFrame
+from turnwire.dialects.v2.frames import Frame
 
-__all__ = ["Heard", "There"]
+__all__ = ["There"]
 
 
 class There(Acting):
@@ -34,15 +34,3 @@ class There(Acting):
         """Say something."""
         ack = await self._talk.send(content)
         return ack.turn_id, ack.queue_id
-
-
-class Heard(ClientConversation):
-    """One of which every frame is shown as the server sends it: numbered, and what was missed packed."""
-
-    def __init__(self, talk: ClientConversation, show: Callable[[ServerFrame], None]) -> None:
-        super().__init__(talk._address, talk._token, last_sequence=talk.cursor, find=talk._find)
-        self._show = show
-
-    async def _hear(self, frame: ServerFrame) -> bool:
-        self._show(frame)
-        return await super()._hear(frame)
