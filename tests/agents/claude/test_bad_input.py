@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -11,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.claude.stage import bash, programs, stage
+from tests.agents.claude.stage import bash, programs, stage, until
 from turnwire.agents.claude import ClaudeAgent, install
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine
+from turnwire.ports import SessionStart
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.model_api import ModelApi, Say, ToolUse, claude_environment
 
@@ -147,3 +149,24 @@ async def test_options_that_the_sdk_does_not_know_are_named(tmp_path: Path) -> N
         end = await it.says("hi")
         assert end.error is not None
         assert "colour" in end.error.message
+
+
+async def test_one_that_has_not_begun_is_killed_at_once(tmp_path: Path) -> None:
+    """It may be deaf for seconds while it starts, and nobody has heard of it."""
+    deaf, is_deaf = tmp_path / "deaf.py", tmp_path / "is deaf"
+    deaf.write_text(
+        "import pathlib, signal\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"pathlib.Path({str(is_deaf)!r}).touch()\n"
+        "while True: signal.pause()\n"
+    )
+    agent = ClaudeAgent(
+        env={"ANTHROPIC_API_KEY": "sk-test"}, cli_path=program(tmp_path, str(deaf)), grace=3600.0
+    )
+    opening = asyncio.create_task(agent.open(SessionStart("talk", cwd=str(tmp_path))))
+    await until(is_deaf.exists)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(20):  # else it would have more time than that
+            await opening
+    assert not programs()

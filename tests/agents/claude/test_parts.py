@@ -77,7 +77,8 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
     ("answer", "told"),
     [
         ({"Which?": "this", "When?": ["now", "later"]}, {"Which?": "this", "When?": "now, later"}),
-        ({"Which?": "this"}, {"Which?": "this", "When?": ""}),
+        ({"Which?": "this"}, {"Which?": "this", "When?": "(not answered)"}),
+        ({"Which?": "", "When?": []}, {"Which?": "", "When?": ""}),
         ("whatever you like", {"Which?": "whatever you like", "When?": "whatever you like"}),
         ({"Which?": True, "When?": 3}, {"Which?": "true", "When?": "3"}),
     ],

@@ -9,6 +9,7 @@ import pytest
 from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended, whose
 from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import Question, QuestionOption
 from turnwire.dialects.v2 import frames as f
 
@@ -193,6 +194,22 @@ def test_several_questions_are_answered_one_by_one() -> None:
     talk.answer("q2", "red")
     assert talk.state_name() == "active"
     assert talk.commands == ["deliver q1=blue", "deliver q2=red"]
+
+
+def test_a_form_of_several_questions_is_answered_by_their_ids_or_skipped() -> None:
+    form = [{"question": "Which colour?"}, {"question": "Which size?"}]
+    talk = running().asks("q1", questions=form, required=False)
+    with pytest.raises(Refused, match=r"2 questions.*'Which colour\?', 'Which size\?'") as refused:
+        talk.answer("q1", "blue")
+    assert refused.value.code == "INVALID_PAYLOAD"
+    with pytest.raises(Refused, match=r"no question 'Why\?'"):
+        talk.answer("q1", {"Why?": "blue"})
+    talk.answer("q1", {"Which colour?": "blue"})
+    assert talk.commands == ["deliver q1={'Which colour?': 'blue'}"]
+    talk.forget().asks("q2", questions=form, required=False).answer("q2", "")
+    assert talk.commands == ["deliver q2="]
+    talk.forget().asks("q3", questions=form[:1]).answer("q3", "blue")
+    assert talk.commands == ["deliver q3=blue"]
 
 
 # --- the deadline -------------------------------------------------------------------------------

@@ -155,6 +155,19 @@ class ClaudeAgent:
             raise Forgotten("What this conversation begins with is not known any more.")
         return point
 
+    async def _has_question(self, session_id: str | None) -> bool | None:
+        """Whether a session that is to be resumed has put one aside; none: nobody knows."""
+        from turnwire.agents.claude.history import config_dir
+        from turnwire.agents.claude.put_aside import has_question
+
+        if session_id is None:
+            return False
+        config = config_dir(self._environment())
+        try:
+            return await asyncio.to_thread(has_question, config, session_id)
+        except OSError as error:
+            raise AgentGone(f"Claude's record of this session cannot be used: {error}") from error
+
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
@@ -164,9 +177,11 @@ class ClaudeAgent:
         self._registry.check_places(chosen)
         options = own_options(self._options, start, fork)
         servers = self._registry.servers(chosen, AgentGone)
+        has_question = await self._has_question(start.native_session_id)
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,
+            has_question=has_question,
             names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,

@@ -52,6 +52,7 @@ class Asking:
         self._delivered = delivered
         self._answered: dict[str, Reply] = {}  # for calls of our tool that the gate let through
         self._beside: str | None = None  # what the model is to hear with the next answer
+        self._owed: list[Reply] = []  # what it is to hear when the question is asked again
 
     async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
         """The hook before a tool that asks a person."""
@@ -71,6 +72,7 @@ class Asking:
         reply = await self._gate.wait(call, can_defer=agent_id is None and not self.resumes)
         if reply is None:
             return questions.put_aside()
+        self._owed = []
         if reply.decision == "deny":
             return questions.deny(reply.reason or "The question was cancelled.")
         if asked.get("tool_name") == questions.TOOL:  # it asks for the answer when it runs
@@ -100,16 +102,33 @@ class Asking:
             if resumed and in_words != reply.in_words:
                 self._delivered(reply, "prompt" if in_words else "tool_result")
         self.resumes = False
-        given = [reply.answer for reply in words if reply.decision != "deny"]
         if words and not as_results:
-            names = ":".join(reply.request_id for reply in words)
-            self._turn.prompt = prompt_uuid(f"answer:{names}")
-            return prompt_line([TextContent(answers.in_words(given))], self._turn.prompt)
-        if given:
+            return self._prompt(words)
+        if given := _given(words):
             self._beside = answers.in_words(given)
+        if resumed:
+            self._owed = [*replies]
         for reply in as_results:
             self._gate.give(reply)
         return None
+
+    def turn_ended(self, *, is_done: bool) -> bytes | None:
+        """The program has come to the end of a turn. Returns a prompt, where it was to ask again in
+        it and has not: then the answers are told in words after all.
+        """
+        owed, self._owed, self._beside = self._owed, [], None
+        self.resumes = False
+        if not owed or not is_done:
+            return None  # where it was stopped, or failed, the next turn begins with them
+        for reply in owed:
+            self._delivered(reply, "prompt")
+        return self._prompt(owed)
+
+    def _prompt(self, replies: Sequence[Reply]) -> bytes:
+        names = ":".join(reply.request_id for reply in replies)
+        self._turn.prompt = prompt_uuid(f"answer:{names}")
+        said = answers.in_words(_given(replies))
+        return prompt_line([TextContent(said)], self._turn.prompt)
 
     async def put_aside(self) -> None:
         """A question that is still held outlives the process only if it is put aside before."""
@@ -118,3 +137,8 @@ class Asking:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVE):
                     await self._turn.idle.wait()
+
+
+def _given(replies: Sequence[Reply]) -> list[Any]:
+    """The answers in them: a question that was cancelled has none."""
+    return [reply.answer for reply in replies if reply.decision != "deny"]

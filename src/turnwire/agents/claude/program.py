@@ -67,16 +67,14 @@ class Program:
             why = self.last_error or f"Claude could not be started: {error}"
             raise (Forgotten if _FORGOTTEN in why else AgentGone)(why) from error
         self.about = msgspec.convert(about or {}, InitializeAnswer)
+        self._transport.is_greeted = True
 
     async def end(self, *, leave: float) -> list[EndedProcess]:
         """End it with everything that it started; `leave`: seconds that it has to go by itself."""
         was_ended, self._ends = self._ends, True
         ended: list[EndedProcess] = []
-        process = self._transport.process if self._transport else None
-        if process is not None:
-            if leave:
-                process.hang_up()
-            ended = await process.end(leave=leave)
+        if self._transport is not None:
+            ended = await self._transport.end(leave=leave)
         if self._client is not None and not was_ended:
             with suppress(Exception):  # it may never have been connected
                 await self._client.disconnect()

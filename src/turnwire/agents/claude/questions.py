@@ -31,6 +31,7 @@ __all__ = [
 SERVER = "turnwire"
 TOOL = f"mcp__{SERVER}__request_input"  # so the program calls it
 SERVER_CONFIG = {"type": "sdk", "name": SERVER}
+_NO_ANSWER = "(not answered)"  # where others of the same form are: it would not be mentioned
 GATED = ("AskUserQuestion", TOOL)  # the tools that ask a person at the gate
 
 _TOOL = {
@@ -154,6 +155,8 @@ def allow(reply: Reply, tool_input: Any, beside: str | None = None) -> dict[str,
         question.question: as_text(_part(reply.answer, question.id))
         for question in questions_of(tool_input)
     }
+    if any(answers.values()):  # else nothing was answered, which it says itself
+        answers = {asked: said or _NO_ANSWER for asked, said in answers.items()}
     return _decision("allow", updatedInput={**tool_input, "answers": answers}, **more)
 
 
@@ -176,7 +179,7 @@ def _decision(decision: str, **more: Any) -> dict[str, Any]:
 
 
 def _part(answer: Any, question_id: str) -> Any:
-    """What an answer says to one question of several. One in a single piece is for all of them."""
+    """What an answer says to one question of several. A default in a single piece is for each."""
     return answer.get(question_id, "") if isinstance(answer, dict) else answer
 
 

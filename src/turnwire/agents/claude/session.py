@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 from msgspec import UNSET, UnsetType, structs
@@ -59,6 +59,7 @@ class ClaudeSession(LocalSession):
         native_session_id: str | None,
         *,
         hold: float,
+        has_question: bool | None = None,
         names_itself: bool = False,
         model: str | None = None,
         permission_mode: str | None = None,
@@ -72,6 +73,7 @@ class ClaudeSession(LocalSession):
     ) -> None:
         super().__init__()
         self._name = native_session_id
+        self._has_question = has_question  # put aside by a process before; none: nobody knows
         self._models = models
         self._thinks = max_thinking_tokens
         self._is_nameless = names_itself  # until it has a first message to be named by
@@ -128,9 +130,12 @@ class ClaudeSession(LocalSession):
         recorder: Recorder | None = None,
     ) -> None:
         """Start the program and shake hands with it. Raises AgentGone."""
+        # A session that ended with a question put aside asks it again, without being told to. But
+        # it may as well be at work on the news that its background work is lost, or be done with it.
+        self._asking.resumes = self._has_question is not False
         await self._program.begin(start, connect, recorder)
-        # A session that ended with a question put aside asks it again, without being told to.
-        self._asking.resumes = self._program.about.session_state == "running"
+        if self._program.about.session_state != "running":
+            self._asking.resumes = False
         if self._thinks is not None:  # no option of its command line, which could not be taken back
             await self._chosen.max_thinking_tokens(self._thinks)
         if self._switches.are_needed:
@@ -298,6 +303,8 @@ class ClaudeSession(LocalSession):
                 self._servers.take(request_id, server, said)
             ):
                 return []  # it is between us and the program
+            case system.SessionStateChanged(state="idle") if self._turn.prompt is not None:
+                return []  # it said so before it saw what there is to do
             case message:
                 was_hopeless = self._turn.is_hopeless
                 at_once = self._turn.hear(message, self._adapter.session_id)
@@ -311,12 +318,24 @@ class ClaudeSession(LocalSession):
         ends = any(isinstance(event, ev.ResultSummary) for event in events)
         if ends:
             self._gate.turn_ended()
+            events = self._go_on(events)
         if self._muted.is_set():
             told = [each for event in events for each in self._second.follow(event)]
             return [self._turn.follow(event) for event in told]
         if ends:
             self._muted.set()  # that was the end of the turn that nobody wanted
         return []
+
+    def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
+        """A turn that ends without the question that it was resumed with goes on with the answer."""
+        line = self._asking.turn_ended(is_done=any(map(_is_done, events)))
+        if line is None:
+            return events
+        self._program.write(line)
+        return [
+            structs.replace(event, origin="resume") if _is_done(event) else event
+            for event in events
+        ]
 
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
@@ -364,3 +383,12 @@ class ClaudeSession(LocalSession):
         parent, agent_id = self._turn.voices.get(tool_use_id, (None, None))
         who = ("claude", self._adapter.session_id, parent, agent_id)
         self._telling.add(ev.ToolProgress(*who, tool_use_id, name, None, line))
+
+
+def _is_done(event: NormalizedStreamEvent) -> TypeGuard[ev.TurnCompleted]:
+    """Whether a turn has come to its end, by itself and with nothing left to ask."""
+    return (
+        isinstance(event, ev.TurnCompleted)
+        and not event.interrupted
+        and event.deferred_tool_use_id is None
+    )

@@ -17,6 +17,7 @@ from typing import Any
 
 from turnwire.agents.process import GuardedProcess
 from turnwire.agents.wire import LineSplitter
+from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.ports import AgentGone
 
 __all__ = ["GuardedTransport", "Recorder"]
@@ -81,6 +82,7 @@ class GuardedTransport:
         self._split = LineSplitter(_LONGEST)
         self._for_sdk: asyncio.Queue[bytes | None] = asyncio.Queue()
         self.process: GuardedProcess | None = None
+        self.is_greeted = False  # by the program, which is as far as it is when it can hear
 
     async def connect(self) -> None:
         """Start the program."""
@@ -131,10 +133,22 @@ class GuardedTransport:
         if gone is not None:
             raise gone
 
+    async def end(self, *, leave: float = 0.0) -> list[EndedProcess]:
+        """End the program with everything that it started; `leave`: seconds to go by itself.
+
+        One that is still starting may be deaf for seconds, and has done nothing: it is killed.
+        """
+        if self.process is None:
+            return []
+        if not self.is_greeted:
+            return await self.process.end(grace=0.0)
+        if leave:
+            self.process.hang_up()
+        return await self.process.end(leave=leave)
+
     async def close(self) -> None:
         """End the program with everything that it started."""
-        if self.process is not None:
-            await self.process.end()
+        await self.end()
         if self._ending is not None:
             self._ending.cancel()
         if self._recorder is not None:

@@ -144,11 +144,16 @@ def chose(d: Draft, choice: i.Chose) -> None:
 def _check_names(request: OpenRequest, answer: object) -> None:
     """Of several questions each is answered by its id. One alone may have any object for an answer."""
     names = [question.id for question in request.questions]
-    if not isinstance(answer, dict) or names in ([], [ONLY]):
+    if names in ([], [ONLY]):
+        return
+    known = ", ".join(repr(name) for name in names)
+    if not isinstance(answer, dict):
+        if len(names) > 1 and not _is_empty(answer):
+            why = f"There are {len(names)} questions in it. Answer with an object, by id: {known}."
+            raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
         return
     strange = [name for name in answer if name not in names]
     if strange:
-        known = ", ".join(repr(name) for name in names)
         why = f"There is no question {strange[0]!r} in it. There is: {known}."
         raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
