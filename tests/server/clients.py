@@ -17,6 +17,12 @@ from turnwire.dialects.v2.fold import ViewReducer
 __all__ = ["PATIENCE", "Client", "Frame"]
 
 
+def some_answer(request: Frame) -> str | dict[str, str]:
+    """An answer to whatever is asked: to one question, or to each of several."""
+    names = [question["id"] for question in request.get("questions", [])]
+    return "Blue" if len(names) < 2 else dict.fromkeys(names, "Blue")
+
+
 class Client(Reader):
     """One person's client over any number of connections. Use `connected`, or `come` and `leave`."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.server.clients import PATIENCE, Client, Frame
+from tests.server.clients import PATIENCE, Client, Frame, some_answer
 from tests.server.serving import Process, Serving, process, serving
 from tests.streams import FIXTURES
 from turnwire.agents.demo import DemoAgent
@@ -48,7 +48,8 @@ def _is_over(frame: Frame, turns: int) -> bool:
 async def _reply(client: Client, frame: Frame) -> None:
     payload = frame["payload"]
     if frame["type"] == "assistant.request_input":
-        await client.send("user.input_response", question_id=payload["question_id"], answer="Blue")
+        reply = {"question_id": payload["question_id"], "answer": some_answer(payload)}
+        await client.send("user.input_response", **reply)
     elif frame["type"] == "assistant.permission_request":
         request = payload["request_id"]
         await client.send("user.permission_response", request_id=request, decision="allow")

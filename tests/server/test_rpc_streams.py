@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.said import all_messages, check_ids, shown_in
-from tests.server.clients import Client
+from tests.server.clients import Client, some_answer
 from tests.server.rpc_clients import RpcClient
 from tests.server.scenes import play
 from tests.server.serving import Serving
@@ -43,7 +43,9 @@ async def until_ended(client: RpcClient, path: Path) -> None:
         elif "interrupt" in path.stem:
             await client.call("interrupt")
         elif frame["method"] == "askUserQuestion":
-            await client.send({"id": frame["id"], "result": {"answer": "yes"}})
+            await client.send(
+                {"id": frame["id"], "result": {"answer": some_answer(frame["params"])}}
+            )
         else:
             await client.send({"id": frame["id"], "result": {"decision": "allow"}})
 

@@ -44,6 +44,7 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
   const { trying } = useNotices();
   const { request } = item;
   const info = useConversations().all.find((each) => each.id === item.conversation_id);
+  const about = [info?.agent, item.created_at && ago(item.created_at, words)];
   const done = async (work: Promise<unknown>) => {
     await trying(work);
     tellChange();
@@ -54,8 +55,7 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
         <a {...linkTo({ name: "talk", id: item.conversation_id })}>
           <Unseen text={item.title ?? words.untitled(info?.created_at)} />
         </a>
-        {info && <span className="muted">· {info.agent}</span>}
-        {item.created_at && <span className="muted">· {ago(item.created_at, words)}</span>}
+        <span className="muted">{about.filter(Boolean).join(" · ")}</span>
         {info?.cwd && (
           <span className="muted path" title={info.cwd}>
             <Unseen text={info.cwd} />
