@@ -1,16 +1,23 @@
 // What tests do in a conversation.
-import type { Conversation, View } from "../src/node.js";
+import type { Conversation, OpenRequest, View } from "../src/node.js";
+
+/** An answer to whatever is asked: to one question, or to each of several. */
+export function someAnswer({ questions }: OpenRequest): string | Record<string, string> {
+  const names = questions?.map((question) => question.id) ?? [];
+  return names.length < 2 ? "Blue" : Object.fromEntries(names.map((name) => [name, "Blue"]));
+}
 
 /** Answers whatever is asked, as soon as it is. */
 export function replyToAll(conversation: Conversation): () => void {
   const asked = new Set<string>();
   return conversation.subscribe(() => {
-    for (const { request_id, kind } of conversation.view().status?.requests ?? []) {
+    for (const request of conversation.view().status?.requests ?? []) {
+      const { request_id, kind } = request;
       if (asked.has(request_id)) continue;
       asked.add(request_id);
       const reply =
         kind === "question"
-          ? conversation.answer(request_id, "Blue")
+          ? conversation.answer(request_id, someAnswer(request))
           : conversation.decide(request_id, "allow");
       reply.catch(() => {}); // the recording may have gone on by itself
     }
