@@ -14,7 +14,7 @@ from msgspec import structs
 
 from turnwire.settings import BadSetting, Settings, Sourced, check_number
 
-__all__ = ["check_settings"]
+__all__ = ["check_settings", "is_number"]
 
 # The first parts of our own addresses. Below a prefix of such a name nobody could tell them apart.
 _OURS = ("api", "assets", "c", "enter", "healthz", "inbox", "new", "readyz", "search", "ws")
@@ -66,13 +66,14 @@ def _host(host: str) -> str | None:
 
 def _hosts(names: list[str]) -> str | None:
     for name in names:
-        if not _NAME.fullmatch(name) and not _is_number(name.strip("[]")):
+        if not _NAME.fullmatch(name) and not is_number(name.strip("[]")):
             right = "Write it bare, without a port: chat.example."
             return f"{name!r} is not the name of a server. {right}"
     return None
 
 
-def _is_number(name: str) -> bool:
+def is_number(name: str) -> bool:
+    """Whether it is an address in numbers, and no name."""
     try:
         ip_address(name)
     except ValueError:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from turnwire.core.error_codes import Refused
+from turnwire.settings_check import is_number
 
 __all__ = ["Gate", "header", "headers_of", "is_loopback"]
 
@@ -35,7 +36,7 @@ class Gate:
             raise Refused("FORBIDDEN", "A request has one Host header.")
         host = given[0].lower()
         name = _name_of(host)
-        if name is None or not (name in self._names or (self._numbers and _is_number(name))):
+        if name is None or not (name in self._names or (self._numbers and is_number(name))):
             said = f"This server is not called {given[0]!r}. Add the name to its setting `hosts`."
             raise Refused("FORBIDDEN", said)
         return host
@@ -83,14 +84,6 @@ def _name_of(host: str) -> str | None:
         return parts.hostname
     except ValueError:
         return None
-
-
-def _is_number(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def is_loopback(address: str) -> bool:
