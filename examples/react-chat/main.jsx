@@ -6,10 +6,8 @@ import { createRoot } from "react-dom/client";
 function Chat({ id }) {
   const { view, connection, error, unanswered, send, interrupt, answer, decide } = useConversation(id);
   const { items } = useInbox();
-  const say = (event) => {
-    event.preventDefault();
-    send(event.target.words.value).catch((refused) => alert(refused.message));
-    event.target.reset();
+  const say = (form) => {
+    send(form.get("words")).catch((refused) => alert(refused.message));
   };
   return (
     <>
@@ -22,7 +20,7 @@ function Chat({ id }) {
       {view.status?.requests.map((request) => (
         <Request key={request.request_id} request={request} answer={answer} decide={decide} />
       ))}
-      <form onSubmit={say}>
+      <form action={say}>
         <input name="words" placeholder="Say something" required />
         <button type="submit">Send</button>
         <Choice text="Stop" disabled={!view.status?.running} choose={() => interrupt()} />
@@ -61,13 +59,14 @@ const Block = memo(({ block }) => {
 
 function Request({ request, answer, decide }) {
   const { request_id: id, kind, questions = [], title, tool_name, input } = request;
-  const questionForm = ({ question, options = [] }) => (
+  const reply = (name, words) => answer(id, questions[1] ? { [name]: words } : words);
+  const questionForm = ({ id: name, question, options = [] }) => (
     <fieldset key={question}>
       <legend>{question}</legend>
       {options.map(({ label }) => (
-        <Choice key={label} text={label} choose={() => answer(id, label)} />
+        <Choice key={label} text={label} choose={() => reply(name, label)} />
       ))}
-      <Choice text="Other" choose={async () => answer(id, prompt(question) ?? "never mind")} />
+      <Choice text="Other" choose={async () => reply(name, prompt(question) ?? "never mind")} />
     </fieldset>
   );
   if (kind === "question") return questions.map(questionForm);

@@ -23,7 +23,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.stores.sqlite import SqliteStore
-from turnwire.testing.model_api import ModelApi, ToolUse, claude_environment
+from turnwire.testing.model_api import ModelApi, Request, ToolUse, claude_environment
 from turnwire.testing.model_api.server import Answer
 
 TALK = "talk"
@@ -175,6 +175,17 @@ class Stage:
         turn_id = (await self.talk.send(text)).ack.turn_id
         end = await self.seen.until(f.AssistantComplete, lambda frame: frame.turn_id == turn_id)
         return end.payload
+
+    def answer_to(self, prompt: str, words: str) -> Answer:
+        """To this prompt alone: before Claude is stopped it may ask what to do without a reply."""
+
+        def answer(request: Request) -> str:
+            if prompt in str(request.messages[-1]):
+                return words
+            self.api.say_next(answer)
+            return "Never mind."
+
+        return answer
 
     async def ends(self) -> TurnEnd:
         return (await self.seen.until(f.AssistantComplete)).payload

@@ -185,7 +185,7 @@ async def another_one_may_follow_in_the_same_turn(it: Stage) -> None:
 
 
 async def a_stop_takes_it_back(it: Stage) -> None:
-    it.api.say_next(Say([ask("ask_5")]), "Again.")
+    it.api.say_next(Say([ask("ask_5")]), it.answer_to("go on", "Again."))
     await it.talk.send("ask me")
     await it.asked()
     await stop(it)

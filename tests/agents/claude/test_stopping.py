@@ -59,7 +59,7 @@ async def in_the_middle_of_a_text_it_keeps_what_was_said(it: Stage) -> None:
 
 
 async def at_a_permission_it_takes_it_back(it: Stage) -> None:
-    it.api.say_next(Say([touch("a", "touch_1")]), "And again.")
+    it.api.say_next(Say([touch("a", "touch_1")]), it.answer_to("go on", "And again."))
     await it.talk.send("make a")
     asked = await it.wants()
     await stop(it)
