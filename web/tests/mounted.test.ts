@@ -14,6 +14,7 @@ test("below a path everything is where it says it is", async ({ expect }) => {
   });
   expect(page.url()).toBe(`${here.server.url}/`);
   await page.getByLabel("What do you want to say?").fill("use a tool, ask me a question");
+  await page.locator("button:enabled", { hasText: "Begin" }).waitFor(); // it knows who is there
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/team\/chat\/c\//);
   await state(page, "Waits for you");
