@@ -199,4 +199,5 @@ def read(path: Path) -> list[Lines]:
     """All lines, in the order in which they were written."""
     if not path.exists():
         return []
-    return [_decoder.decode(line) for line in path.read_bytes().splitlines()]
+    whole, _, _ = path.read_bytes().rpartition(b"\n")  # somebody may be writing the last line
+    return [_decoder.decode(line) for line in whole.splitlines()]
