@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
+
+import msgspec
 
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
@@ -17,6 +20,11 @@ from turnwire.testing.agent_order import EventOrder
 
 T = TypeVar("T", bound=ev.Event)
 SECONDS = 180.0  # the longest that anything may take
+
+
+def but_for_ids(events: Sequence[NormalizedStreamEvent]) -> str:
+    """What the demo said, for a comparison with what it says to the same words another time."""
+    return re.sub("_[0-9a-f]{10}_", "_", msgspec.json.encode(events).decode())
 
 
 class Ear:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.agents.hearing import Ear, talking
+from tests.agents.hearing import Ear, but_for_ids, talking
 from turnwire.agents.demo import DemoAgent, texts
 from turnwire.agents.demo.script import SCENES
 from turnwire.core import events as ev
@@ -77,8 +77,10 @@ def test_the_figures_are_believable_and_it_costs_nothing() -> None:
     assert (result.usage.output_tokens or 0) > 20
 
 
-def test_the_same_prompt_gives_the_same_events() -> None:
-    assert told("think tool plan subagent").events == told("think tool plan subagent").events
+def test_the_same_prompt_gives_the_same_events_under_other_ids() -> None:
+    first, second = (told("think tool plan subagent").events for _ in range(2))
+    assert but_for_ids(first) == but_for_ids(second)
+    assert first != second
 
 
 def test_only_the_first_turn_introduces_the_session() -> None:
@@ -312,6 +314,25 @@ def test_a_question_survives_the_process_that_asked_it() -> None:
         ids = [{e.message_id for e in ear.all(ev.MessageStarted)} for ear in (before, after)]
         assert not ids[0] & ids[1]
         assert not {call.id for call in before.calls} & {call.id for call in after.calls}
+
+    asyncio.run(run())
+
+
+def test_an_answer_that_is_delivered_again_after_a_crash_gets_words_under_other_ids() -> None:
+    async def run() -> None:
+        agent = DemoAgent(delay=0)
+        async with talking(agent) as before:
+            await before.say("question")
+            asked = await before.heard(ev.QuestionAsked)
+        said = []
+        for _ in range(2):
+            async with talking(agent, known_calls=(asked.tool_use_id,)) as after:
+                reply = Reply(asked.tool_use_id, "question", "Green")
+                await after.session.deliver([reply], resumed=True)
+                await after.turn_ends()
+                said.append({event.message_id for event in after.all(ev.MessageStarted)})
+        assert all(said)
+        assert not said[0] & said[1]
 
     asyncio.run(run())
 

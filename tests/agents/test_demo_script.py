@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnwire.agents.demo.options import DemoOptions
-from turnwire.agents.demo.script import SCENES, Place, scenes_of, turn_key
+from turnwire.agents.demo.script import SCENES, Place, scenes_of, short_key
 from turnwire.agents.demo.texts import language_of, pieces
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "agents" / "demo.md"
@@ -56,7 +56,7 @@ def test_everything_is_all_but_the_form_and_the_error() -> None:
 def test_a_place_can_be_read_back_from_its_id(
     turn: str, language: str, scenes: list[str], position: int, number: int
 ) -> None:
-    place = Place(turn_key(turn), "zh" if language == "zh" else "en", scenes, position, number)
+    place = Place(short_key(turn), "zh" if language == "zh" else "en", scenes, position, number)
     assert Place.from_id(place.to_id()) == place
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from msgspec import UNSET, UnsetType, structs
 
 from tests.prove.journal import Handed, Journal, Opened, Said, Stopped
 from turnwire.agents.demo import DemoAgent
-from turnwire.agents.demo.script import turn_key
+from turnwire.agents.demo.agent import DemoSession
+from turnwire.agents.demo.script import short_key
 from turnwire.agents.guard import running
 from turnwire.agents.wire import runs_as_child
 from turnwire.core import events as ev
@@ -28,13 +28,9 @@ from turnwire.ports import AgentSession, SessionStart
 SERVER = "PROVE_SERVER"  # in the environment of an agent's process: the pid of its server
 
 
-def _uuid(talk: str, turn: int, session: str) -> str:
-    return f"{talk}:{turn}/{session}"
-
-
 def work_key(talk: str, turn: int, session: str) -> str:
     """What is in the ids of everything that a session says to a prompt."""
-    return turn_key(_uuid(talk, turn, session))
+    return short_key(f"{talk}:{turn}", session)
 
 
 class WitnessAgent:
@@ -68,15 +64,15 @@ class WitnessAgent:
 
 
 class WitnessSession:
-    """One session. Its number makes the ids of everything that it says its own."""
+    """One session, under the name that is in the ids of everything that it says."""
 
     def __init__(
-        self, session: AgentSession, journal: Journal, talk: str, processes: list[tuple[int, str]]
+        self, session: DemoSession, journal: Journal, talk: str, processes: list[tuple[int, str]]
     ) -> None:
         self._session = session
         self._journal = journal
         self._talk = talk
-        self._name = uuid.uuid4().hex[:8]
+        self._name = session.key
         server = int(os.environ.get(SERVER, os.getpid()))
         journal.write(Opened(talk=talk, session=self._name, server=server, processes=processes))
 
@@ -106,7 +102,7 @@ class WitnessSession:
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         turn = int(turn_uuid.rpartition(":")[2])
         self._journal.write(Handed(talk=self._talk, session=self._name, turn=turn))
-        await self._session.prompt(content, turn_uuid=_uuid(self._talk, turn, self._name))
+        await self._session.prompt(content, turn_uuid=turn_uuid)
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         names = [reply.request_id for reply in replies]

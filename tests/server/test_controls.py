@@ -10,11 +10,12 @@ from tests.server import rpc_clients
 from tests.server.scenes import Able, check_error, play
 from tests.server.serving import Serving
 from turnwire.agents.demo import DemoAgent
+from turnwire.agents.demo.agent import DemoSession
 from turnwire.client import ClientConversation
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
-from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+from turnwire.ports import AgentCapabilities, AgentGone, SessionStart
 
 FILES = c.McpServer("files", "connected", tools=["read"])
 
@@ -39,7 +40,7 @@ class Obliging(DemoAgent):
         self.asked: list[c.Control] = []
         self.go_on = asyncio.Event()
 
-    async def open(self, start: SessionStart) -> AgentSession:
+    async def open(self, start: SessionStart) -> DemoSession:
         session = await super().open(start)
         session.control = self.control  # type: ignore[method-assign]
         return session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from msgspec import Raw, structs
 from turnwire.agents.demo.message import Message
 from turnwire.agents.demo.options import DemoOptions
 from turnwire.agents.demo.scenes import play, play_answered, words_of
-from turnwire.agents.demo.script import Place, turn_key
+from turnwire.agents.demo.script import Place, short_key
 from turnwire.agents.demo.turn import PROVIDER, Failed, Stopped, Turn
 from turnwire.agents.local import LocalSession
 from turnwire.agents.wire import runs_as_child
@@ -23,7 +24,7 @@ from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionStart
+from turnwire.ports import AgentCapabilities, AgentGone, SessionStart
 
 __all__ = ["DemoAgent"]
 
@@ -48,7 +49,7 @@ class DemoAgent:
         """It is always there."""
         return None
 
-    async def open(self, start: SessionStart) -> AgentSession:
+    async def open(self, start: SessionStart) -> DemoSession:
         """A session. One that is resumed has the same name, and its questions can be answered."""
         own = {**structs.asdict(self._options), **start.options}
         try:
@@ -57,7 +58,7 @@ class DemoAgent:
             raise AgentGone(f"The demo does not understand its options: {error}") from None
         if options.never_start:
             await asyncio.Event().wait()
-        name = start.native_session_id or f"demo-{turn_key(start.conversation_id)}"
+        name = start.native_session_id or f"demo-{short_key(start.conversation_id)}"
         return DemoSession(options, name, start.cwd)
 
 
@@ -68,6 +69,9 @@ class DemoSession(LocalSession):
         super().__init__()
         self.options = options
         self.session_id = session_id
+        # A turn, or an answer, that is handed over again after a crash is played again: what is
+        # said then has other ids, as it would have with any model.
+        self.key = uuid.uuid4().hex[:8]
         self.cwd = cwd
         self.may_delete = False
         self.tasks: dict[str, dict[str, str]] = {}
@@ -85,7 +89,7 @@ class DemoSession(LocalSession):
         """Play what the words in it ask for."""
         self._check_open()
         text = "\n".join(part.text for part in content if isinstance(part, TextContent))
-        turn = Turn(self, Place.begin(text, turn_uuid), text)
+        turn = Turn(self, Place.begin(text, short_key(turn_uuid, self.key)), text)
         if not self.options.silent:
             self._start(self._run(turn, play))
 
@@ -131,12 +135,13 @@ class DemoSession(LocalSession):
 
     async def _resume(self, reply: Reply) -> None:
         place = Place.from_id(reply.request_id)
+        key = short_key(reply.request_id, self.key)
         if place is not None:
-            turn = Turn(self, place)
+            turn = Turn(self, structs.replace(place, turn=key))
             await self._run(turn, partial(play_answered, reply=reply))
         else:
             answer = words_of(reply.answer)
-            turn = Turn(self, Place.begin(answer, reply.request_id))
+            turn = Turn(self, Place.begin(answer, key))
             await self._run(turn, partial(_tell, text=turn.text("told", answer=answer)))
 
     async def _run(self, turn: Turn, script: _Script, origin: str | None = None) -> None:

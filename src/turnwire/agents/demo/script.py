@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from turnwire.agents.demo.texts import Language, language_of
 
-__all__ = ["SCENES", "Place", "Scene", "scenes_of", "turn_key"]
+__all__ = ["SCENES", "Place", "Scene", "scenes_of", "short_key"]
 
 
 class Scene(Struct, frozen=True):
@@ -61,24 +61,24 @@ def scenes_of(prompt: str) -> list[str]:
     return sorted(found, key=found.__getitem__) or ["answer"]
 
 
-def turn_key(turn_uuid: str) -> str:
-    """Short, and the same for the same turn: every id of a turn begins with it."""
-    return sha256(turn_uuid.encode()).hexdigest()[:10]
+def short_key(*names: str) -> str:
+    """Short, and the same for the same names."""
+    return sha256("/".join(names).encode()).hexdigest()[:10]
 
 
 class Place(Struct, frozen=True):
     """A place in a script. The id of a question holds it, so that any process can go on from there."""
 
-    turn: str  # the turn's key
+    turn: str  # the turn's key: every id that is given out in it begins with this
     language: Language
     scenes: list[str]
     position: int  # the scene that is being played
     number: int  # of the ids that were given out in this turn
 
     @classmethod
-    def begin(cls, prompt: str, turn_uuid: str) -> Place:
+    def begin(cls, prompt: str, turn: str) -> Place:
         """Where the script of a prompt begins."""
-        return cls(turn_key(turn_uuid), language_of(prompt), scenes_of(prompt), 0, 0)
+        return cls(turn, language_of(prompt), scenes_of(prompt), 0, 0)
 
     def to_id(self) -> str:
         """As the id of a tool call: `demo_7f3a9c2e10_en_tqx_1_5`."""
