@@ -33,6 +33,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const { say, explain, trying } = useNotices();
   const [stopping, setStopping] = useState<number>();
   const [subject, setSubject] = useState<Subject>();
+  const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
   useTitle(view.title ?? words.untitled(), status);
 
@@ -92,6 +93,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           loadOlder={talk.loadOlder}
           snapshot={talk}
           at={at}
+          spoken={spoken}
           inspect={(message, blockId) => setSubject({ message, blockId })}
           edit={capabilities?.fork ? edit : undefined}
         />
@@ -111,7 +113,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           status={status}
           capabilities={capabilities}
           history={history}
-          send={(content) => post(client, id, content)}
+          send={(content) => {
+            setSpoken((times) => times + 1);
+            return post(client, id, content);
+          }}
           stop={() => void stop()}
           isStopping={stopping !== undefined && stopping === status?.turn_id}
           say={say}

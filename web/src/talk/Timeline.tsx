@@ -24,11 +24,13 @@ interface Props {
   snapshot: Pick<Snapshot, "view" | "unanswered" | "connection">;
   /** The number of the entry to show first; absent: the newest. */
   at?: number | undefined;
+  /** How often somebody has spoken on this page: each time they want to see it. */
+  spoken?: number;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, inspect, edit }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit }: Props) {
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
   const rows = useMemo(() => rowsOf(view), [view]);
@@ -54,21 +56,21 @@ export function Timeline({ id, loadOlder, snapshot, at, inspect, edit }: Props) 
   const offset = useRef(0);
   const look = useCallback((now: number, left: number) => {
     if (left <= 2 || (left < NEAR_END && now > offset.current)) isStuck.current = true;
-    else if (now < offset.current - 2 || left >= NEAR_END) isStuck.current = false;
+    else if (now < offset.current - 2) isStuck.current = false;
     offset.current = now;
     setAway(!isStuck.current && left >= NEAR_END);
   }, []);
   const section = useRef<HTMLElement>(null);
-  const sent = useRef(0);
+  const heard = useRef(spoken);
   useLayoutEffect(() => {
     const scroller = section.current?.querySelector(".scroller");
     // Somebody may have scrolled whose event is still to come; or the end moves away from who has.
     if (scroller && isFound.current && (!isStuck.current || scroller.scrollTop < offset.current - 2))
       look(scroller.scrollTop, scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop);
-    if (pending.length > sent.current) isStuck.current = true; // who speaks wants to see it
-    sent.current = pending.length;
+    if (spoken !== heard.current) isStuck.current = true;
+    heard.current = spoken;
     if (isStuck.current) toEnd();
-  }, [rows, pending.length, toEnd, look]);
+  }, [rows, pending.length, spoken, toEnd, look]);
 
   const older = useCallback(() => {
     if (first > 1) void loadOlder().catch(() => {}); // the next scroll tries again
