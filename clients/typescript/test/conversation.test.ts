@@ -83,11 +83,11 @@ describe("a conversation", () => {
       whatToDo: expect.stringContaining("user.message"),
     });
     // The demo has nothing of this.
-    for (const asked of [
-      conversation.control({ control: "mcp_toggle", server: "files", enabled: false }),
-      conversation.setMaxThinkingTokens(1000),
+    for (const ask of [
+      () => conversation.control({ control: "mcp_toggle", server: "files", enabled: false }),
+      () => conversation.setMaxThinkingTokens(1000),
     ])
-      await expect(asked).rejects.toMatchObject({ code: "NOT_SUPPORTED" });
+      await expect(ask()).rejects.toMatchObject({ code: "NOT_SUPPORTED" });
     await say(conversation, "hello");
   });
 
