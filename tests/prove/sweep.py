@@ -39,7 +39,8 @@ class Run(Struct):
     """One day, and what was wrong with it."""
 
     name: str
-    reached: bool  # it was killed where it was meant to be
+    deaths: int
+    reached: bool  # it died wherever it was meant to
     violations: list[Violation]
     seconds: float
 
@@ -77,22 +78,22 @@ def run(plan: Plan) -> Run:
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="turnwire-prove-"))
     try:
-        reached = live(plan, folder)
+        deaths = live(plan, folder)
         found = violations(History.read(folder))
         if found and os.environ.get("PROVE_KEEP"):
             shutil.copytree(folder, Path(os.environ["PROVE_KEEP"], plan.name), dirs_exist_ok=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Run(plan.name, reached, found, time.monotonic() - began)
+    return Run(plan.name, deaths, deaths == len(plan.deaths), found, time.monotonic() - began)
 
 
-def live(plan: Plan, folder: Path) -> bool:
-    """The day, its deaths and its end. False: one of the deaths came too late."""
+def live(plan: Plan, folder: Path) -> int:
+    """The day, its deaths and its end. Counts the deaths: some may come too late."""
     journal = Journal(folder / "journal")
     deaths = [die(folder, journal, plan.part, death) for death in plan.deaths]
     finish(start(folder, plan.part), folder, journal)
     journal.close()
-    return all(deaths)
+    return sum(deaths)
 
 
 def finish(day: subprocess.Popen[bytes], folder: Path, journal: Journal) -> int:
@@ -185,13 +186,12 @@ def plans(passed: dict[str, int], each: int) -> list[Plan]:
     return found
 
 
-def kills(number: int, seed: int, *, at_most: float = 3.0, each: int = 5) -> list[Plan]:
+def kills(number: int, choose: random.Random, *, at_most: float = 2.0, each: int = 5) -> list[Plan]:
     """So many kills at any moment, some of one day each."""
-    choose = random.Random(seed)
     found: list[Plan] = []
     while number > 0:
         deaths = tuple(f"kill:{choose.uniform(0.3, at_most):.3f}" for _ in range(min(each, number)))
-        found.append(Plan(f"kills-{len(found)}", deaths))
+        found.append(Plan(f"kills {' '.join(deaths)}", deaths))
         number -= len(deaths)
     return found
 
@@ -201,6 +201,15 @@ def all_runs(wanted: Sequence[Plan], workers: int | None = None) -> Iterator[Run
     with ThreadPoolExecutor(workers or AT_ONCE * (os.cpu_count() or 1)) as pool:
         for done in as_completed([pool.submit(run, plan) for plan in wanted]):
             yield done.result()
+
+
+def all_kills(number: int, seed: int, workers: int | None = None) -> Iterator[Run]:
+    """Days until so many kills were in time: a day may be over before its kill."""
+    choose = random.Random(seed)
+    while number > 0:
+        for done in all_runs(kills(number, choose), workers):
+            number -= done.deaths
+            yield done
 
 
 # --- telling it -----------------------------------------------------------------------------------
@@ -214,27 +223,28 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="the result as JSON")
     options = parser.parse_args()
     began = time.monotonic()
+    points, wanted = 0, options.kills
     if options.kills:
-        wanted = kills(options.kills, options.seed)
-        points = 0
+        days = all_kills(options.kills, options.seed)
     else:
         passed = counts()
         points = sum(bool(count) for count in passed.values())
-        wanted = plans(passed, options.each)
+        planned = plans(passed, options.each)
+        wanted, days = sum(len(plan.deaths) for plan in planned), all_runs(planned)
     done: list[Run] = []
     wrong: list[tuple[str, Violation]] = []
-    for finished in all_runs(wanted):
+    for finished in days:
         done.append(finished)
         for violation in finished.violations:
             wrong.append((finished.name, violation))
             print(f"\r{finished.name}: {violation.invariant}: {violation.message}", file=sys.stderr)
-        _progress(len(done), len(wanted), len(wrong))
+        _progress(len(done), sum(each.deaths for each in done), wanted, len(wrong))
     result = {
         "points": points,
         "points_known": len(CrashPoint),
         "runs": len(done),
         "reached": sum(each.reached for each in done),
-        "kills": sum(len(plan.deaths) for plan in wanted),
+        "deaths": sum(each.deaths for each in done),
         "violations": len(wrong),
         "by_invariant": {
             name: sum(violation.invariant == name for _, violation in wrong) for name in INVARIANTS
@@ -248,20 +258,19 @@ def main() -> int:
     return 1 if wrong or (not options.kills and points < len(CrashPoint)) else 0
 
 
-def _progress(done: int, of: int, wrong: int) -> None:
+def _progress(days: int, deaths: int, wanted: int, wrong: int) -> None:
+    said = f"{deaths} of {wanted} deaths on {days} days, {wrong} violations"
     if sys.stderr.isatty():
-        print(f"\r{done} of {of} days, {wrong} violations", end="", file=sys.stderr, flush=True)
-        if done == of:
-            print(file=sys.stderr)
-    elif done % 50 == 0 or done == of:
-        print(f"{done} of {of} days, {wrong} violations", file=sys.stderr, flush=True)
+        print(f"\r{said}", end="" if deaths < wanted else "\n", file=sys.stderr, flush=True)
+    elif days % 50 == 0 or deaths == wanted:
+        print(said, file=sys.stderr, flush=True)
 
 
 def _table(result: dict[str, object]) -> None:
     if result["points"]:
         print(f"{'crash points':<26}{result['points']} of {result['points_known']}")
     print(f"{'days':<26}{result['runs']}, of which {result['reached']} died where they should")
-    print(f"{'deaths':<26}{result['kills']}")
+    print(f"{'deaths':<26}{result['deaths']}")
     by = result["by_invariant"]
     assert isinstance(by, dict)
     for name, count in by.items():
