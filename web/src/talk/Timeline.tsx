@@ -5,13 +5,12 @@ import { VList, type VListHandle } from "virtua";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Behind, NewestPlan } from "../tools/ToolCard";
+import { useEnd } from "./end";
 import { type Edit, type Inspect, OneRow } from "./OneRow";
 import { Pending, pendingOf } from "./Pending";
 import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
 import { Sought, useEntry } from "./sought";
 
-/** So near to the end, the newest stays in sight. */
-const NEAR_END = 60;
 /** So near to the beginning, older messages are fetched. */
 const NEAR_BEGINNING = 2500;
 /** Milliseconds after which the list has measured what it shows. */
@@ -36,9 +35,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
   const rows = useMemo(() => rowsOf(view), [view]);
   const pending = pendingOf(unanswered, view.messages);
   const list = useRef<VListHandle>(null);
-  const isStuck = useRef(at === undefined);
   const isFound = useRef(at === undefined);
-  const [isAway, setAway] = useState(false);
   const first = view.first ?? 1;
 
   // Older rows come before the others, which then stay where they are.
@@ -48,38 +45,21 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
     firstKey.current = rows[0]?.key;
   }, [rows]);
 
-  const toEnd = useCallback(() => {
-    const handle = list.current;
-    if (handle) handle.scrollTo(handle.scrollSize);
-  }, []);
-  /** The newest stays in sight until somebody scrolls up, however little, and again from the end on. */
-  const offset = useRef(0);
-  const look = useCallback((now: number, left: number) => {
-    if (left <= 2 || (left < NEAR_END && now > offset.current)) isStuck.current = true;
-    else if (now < offset.current - 2) isStuck.current = false;
-    offset.current = now;
-    setAway(!isStuck.current && left >= NEAR_END);
-  }, []);
   const section = useRef<HTMLElement>(null);
+  const { isAway, isStuck, look, stick, letGo } = useEnd(section, at === undefined);
   const heard = useRef(spoken);
   useLayoutEffect(() => {
-    const scroller = section.current?.querySelector(".scroller");
-    // Somebody may have scrolled whose event is still to come; or the end moves away from who has.
-    if (scroller && isFound.current && (!isStuck.current || scroller.scrollTop < offset.current - 2))
-      look(scroller.scrollTop, scroller.scrollHeight - scroller.clientHeight - scroller.scrollTop);
-    if (spoken !== heard.current) isStuck.current = true;
+    if (isFound.current) look();
+    if (spoken !== heard.current || isStuck.current) stick();
     heard.current = spoken;
-    if (isStuck.current) toEnd();
-  }, [rows, pending.length, spoken, toEnd, look]);
+  }, [rows, pending.length, spoken, isStuck, look, stick]);
 
   const older = useCallback(() => {
     if (first > 1) void loadOlder().catch(() => {}); // the next scroll tries again
   }, [loadOlder, first]);
 
   const scrolled = (to: number) => {
-    const handle = list.current;
-    if (!handle) return;
-    look(to, handle.scrollSize - handle.viewportSize - to);
+    look();
     if (to < NEAR_BEGINNING) older();
   };
 
@@ -106,7 +86,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
         return;
       }
       isFound.current = true;
-      isStuck.current = false;
+      letGo();
       const index = rows.findIndex((row) => row.key === sought.row);
       handle.scrollToIndex(Math.max(index, 0), { align: "center" });
       // A sub-agent may have said much: to where in its card it is.
@@ -119,7 +99,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
       cancelAnimationFrame(frame);
       if (!isFound.current) clearTimeout(timer);
     };
-  }, [sought, rows]);
+  }, [sought, rows, letGo]);
 
   // A short page has nothing to scroll, but perhaps something older.
   useEffect(() => {
@@ -153,9 +133,6 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
           shift={isOlder}
           bufferSize={400}
           onScroll={scrolled}
-          onResize={() => {
-            if (isStuck.current) toEnd();
-          }}
           role="log"
           aria-live="off"
           tabIndex={0}
@@ -181,10 +158,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
           className="to-end"
           aria-label={words.toNewest}
           title={words.toNewest}
-          onClick={() => {
-            isStuck.current = true;
-            toEnd();
-          }}
+          onClick={stick}
         >
           <Icon name="down" />
         </button>
