@@ -20,8 +20,8 @@ from turnwire.testing.clock import ManualClock
 class _Slow(ScriptedAgent):
     """Takes its time to close, and does not come back from being told to stop."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, questions_survive: bool = True) -> None:
+        super().__init__(questions_survive=questions_survive)
         self.may_close = asyncio.Event()
         self.interrupt_fails = False
 
@@ -100,5 +100,74 @@ def test_an_agent_that_does_not_take_a_stop_is_ended_and_forgotten(
             async with asyncio.timeout(PATIENCE):
                 while engine.alive:  # noqa: ASYNC110  # it goes within a few rounds of the loop
                     await asyncio.sleep(0)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
+def test_an_answer_that_comes_while_the_agent_is_on_its_way_out_is_not_the_last_words_of_that_one(
+    tmp_path: Path, survive: bool
+) -> None:
+    async def scene() -> None:
+        agent, clock = _Slow(questions_survive=survive), ManualClock()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo", rules=Options(disconnect_grace=1))
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.asks()
+                asked = await seen.until(f.AssistantRequestInput)
+                await seen.state("waiting_input")
+            clock.forward(2)  # nobody came back
+            await session.closed.wait()
+            async with Watcher(talk) as seen:
+                await talk.answer(asked.payload.question_id, "blue")
+                session.stops()
+                agent.may_close.set()
+                started = await seen.until(f.TurnStarted)
+                assert (started.turn_id, started.payload.origin) == (1, "resume")
+                async with asyncio.timeout(PATIENCE):
+                    while not agent.sessions[-1].in_turn or agent.sessions[-1] is session:  # noqa: ASYNC110  # soon
+                        await asyncio.sleep(0)
+                second = agent.sessions[-1]
+                second.speaks("Blue it is.", finishes=True)
+                second.ends()
+                assert not (await seen.until(f.AssistantComplete)).payload.interrupted
+                results = [each.payload.content for each in seen.of(f.AssistantToolResult)]
+                assert results == ["answer: blue" if survive else "blue"]
+
+    asyncio.run(scene())
+
+
+def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next_one(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        agent, clock = _Slow(), ManualClock()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("first")
+                session = await agent.opened()
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+                await seen.state("active")
+                clock.forward(121)  # nobody needs it any more
+                await session.closed.wait()
+                await talk.send("second")
+                session.begins()  # a turn of its own
+                session.speaks("One more thing.", finishes=True)
+                session.ends()
+                agent.may_close.set()
+                second = await agent.opened()
+                assert second is not session
+                second.begins()
+                second.speaks("Here I am.", finishes=True)
+                second.ends()
+                await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
+                said = [each.payload.text for each in seen.of(f.AssistantChunk)]
+                assert said[-1].endswith("Here I am.")
 
     asyncio.run(scene())

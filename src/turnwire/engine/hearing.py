@@ -59,8 +59,18 @@ class Hearing:
             for event in events
         )
 
-    def take(self, state: Conversation, events: Iterable[NormalizedStreamEvent], at: int) -> Heard:
-        """A batch of events, one step after the other."""
+    def take(
+        self,
+        state: Conversation,
+        events: Iterable[NormalizedStreamEvent],
+        at: int,
+        *,
+        unsent: bool = False,
+    ) -> Heard:
+        """A batch of events, one step after the other.
+
+        `unsent`: the turn that is about to start has not been handed over yet.
+        """
         now = iso(at)
         heard = Heard(state, [], [], [])
         growing: list[NormalizedStreamEvent] = []
@@ -76,10 +86,10 @@ class Hearing:
                 growing = []
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 for last in self._last_words(event):
-                    self._step(heard, last, at, now, is_last=True)
+                    self._step(heard, last, at, now)
                 heard.frames += self._channel.hush(heard.state, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
-            self._step(heard, event, at, now, is_last=not figures_follow)
+            self._step(heard, event, at, now, is_last=not figures_follow, unsent=unsent)
         if growing:
             heard.frames += self._channel.stream(growing, heard.state, now)
         return heard
@@ -88,13 +98,20 @@ class Hearing:
         """The agent is gone: whatever it was saying stays as it is."""
         heard = Heard(state, [], [], [])
         for last in self._last_words(None):
-            self._step(heard, last, at, iso(at), is_last=True)
+            self._step(heard, last, at, iso(at))
         self._entries = EntryStream()  # the next process tells its own messages
         heard.frames += self._channel.hush(heard.state, helpers=True)
         return heard
 
     def _step(
-        self, heard: Heard, event: NormalizedStreamEvent, at: int, now: str, *, is_last: bool
+        self,
+        heard: Heard,
+        event: NormalizedStreamEvent,
+        at: int,
+        now: str,
+        *,
+        is_last: bool = True,
+        unsent: bool = False,
     ) -> None:
         said = i.AgentSaid(
             at=at,
@@ -103,6 +120,7 @@ class Hearing:
             trace_id=self._new_id(),
             inbox_item_id=self._new_id(),
             last=is_last,
+            unsent=unsent,
         )
         before = heard.state
         heard.state, effects = step(before, said)

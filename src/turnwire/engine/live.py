@@ -19,7 +19,7 @@ from turnwire.core.conversation import step
 from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
-from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.events import NormalizedStreamEvent, ResultSummary
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance
@@ -191,14 +191,12 @@ class Live:
             elif isinstance(item, i.GraceOver) and self.channel.is_followed:
                 pass  # somebody came back in the last moment
             elif isinstance(item, list):
-                now = self._clock.now()
-                await self._hear(self._hearing.take(self.state, self._ready(item), now), now)
+                await self._listen(self._ready(item))
             else:
                 if isinstance(item, i.AgentLost | i.Recovered):
                     await self._hear(self._hearing.silence(self.state, item.at), item.at)
-                if isinstance(item, i.AgentLost) and self._runner.begin_again():
-                    # The turn that is about to start was not the lost agent's: it is handed over.
-                    item = msgspec.structs.replace(item, forced=True)
+                if isinstance(item, i.AgentLost):
+                    item = msgspec.structs.replace(item, unsent=self._runner.begin_again())
                 await self._carry_out(item)
         except Fenced:
             raise
@@ -310,6 +308,16 @@ class Live:
         await self._write(after, effects.writes, happened.at)
         self._publish(after, frames)
         self._do(effects)
+
+    async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
+        """What the agent says. On its way out it knows nothing of the turn that waits for the next
+        one: then it is not heard any more, but it is paid for.
+        """
+        unsent = self._runner.has_unsent
+        if unsent and self._runner.is_leaving:
+            batch = [event for event in batch if isinstance(event, ResultSummary)]
+        now = self._clock.now()
+        await self._hear(self._hearing.take(self.state, batch, now, unsent=unsent), now)
 
     async def _hear(self, heard: Heard, now: int) -> None:
         """What the agent said: one commit, then everything is told in its order."""

@@ -69,6 +69,7 @@ class AgentRunner:
         self._about_session: list[asyncio.Task[Any]] = []  # its reader, and what is asked of it
         self._ending: asyncio.Task[list[i.EndedProcess]] | None = None
         self._commands: deque[e.Command] = deque()
+        self._in_hand: e.Command | None = None  # is being carried out, and not handed over yet
         self._worker: asyncio.Task[None] | None = None
         self._side_tasks: set[asyncio.Task[Any]] = set()
         self._unheard = (
@@ -100,6 +101,23 @@ class AgentRunner:
         if self._worker is None and not self._losses:
             self._worker = asyncio.create_task(self._work())
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a turn waits that was not handed over yet."""
+        return any(
+            isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
+            for command in (self._in_hand, *self._commands)
+        )
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether whoever still speaks was told to go, or is gone."""
+        return bool(
+            self._losses
+            or self._ending
+            or any(isinstance(command, e.CloseAgent) for command in self._commands)
+        )
+
     def begin_again(self) -> bool:
         """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
 
@@ -108,10 +126,7 @@ class AgentRunner:
         """
         self._losses -= 1
         unheard, self._unheard = self._unheard, False
-        unsent = unheard or any(
-            isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
-            for command in self._commands
-        )
+        unsent = unheard or self.has_unsent
         asked = [command for command in self._commands if isinstance(command, e.AskAgent)]
         self._commands.clear()
         for command in asked:
@@ -133,13 +148,15 @@ class AgentRunner:
     async def _work(self) -> None:
         try:
             while self._commands and not self._losses:
-                command = self._commands.popleft()
+                self._in_hand = command = self._commands.popleft()
                 try:
                     await self._do(command)
                 except AgentGone as gone:
                     self._is_gone(gone.message)
                 except Exception as error:
                     self._is_gone(_broken(error))
+                finally:
+                    self._in_hand = None
         finally:
             if self._worker is asyncio.current_task():
                 self._worker = None
@@ -158,6 +175,7 @@ class AgentRunner:
                 self._unheard = was_open
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
                 reach(CrashPoint.PROMPTS)
+                self._in_hand = None
                 await session.prompt(content, turn_uuid=uuid)
                 reach(CrashPoint.PROMPTED)
             case e.Deliver(replies=replies, resume=resume):
@@ -165,6 +183,7 @@ class AgentRunner:
                     return
                 session = await self._open()
                 reach(CrashPoint.DELIVERS)
+                self._in_hand = None
                 await session.deliver(self._names.replies(replies), resumed=resume)
                 reach(CrashPoint.DELIVERED)
             case e.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):

@@ -43,6 +43,7 @@ class Talk:
         self.log: list[e.AddEntry] = []
         self.writes: list[e.Moment] = []
         self.timers: dict[str, int] = {}  # those that are set, by name
+        self.unsent = False  # whether the turn that starts has not been handed over yet
         self._entries = EntryStream()
         self._ids = 0
         self._told: list[str] = []
@@ -204,6 +205,7 @@ class Talk:
                 trace_id=self.new_id("trace"),
                 inbox_item_id=self.new_id("inbox"),
                 last=number == len(events) or not isinstance(events[number], ev.ResultSummary),
+                unsent=self.unsent,
             )
             self.do(said)
         return self

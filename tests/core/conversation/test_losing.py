@@ -53,6 +53,18 @@ def test_an_agent_that_cannot_be_started_fails_the_turn(message: str | None, sai
     assert talk.status.state == "error"
 
 
+def test_a_turn_that_an_agent_was_not_handed_is_not_lost_with_it() -> None:
+    talk = Talk()
+    talk.say()
+    talk.unsent = True
+    talk.starts().calls("t1").forget().lose_agent(unsent=True)
+    assert talk.told == ["failed result t1: interrupted: agent_lost"]
+    assert talk.commands == ["prompt 1: Hello"]
+    talk.unsent = False
+    talk.forget().starts().ends()
+    assert talk.told == ["turn 1 completed"]
+
+
 @pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
 def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
     survive: bool,

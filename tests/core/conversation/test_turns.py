@@ -141,6 +141,18 @@ def test_an_agent_that_does_both_in_one_says_so_by_being_idle() -> None:
     assert talk.told[-1] == "turn 1 completed"
 
 
+def test_nothing_that_an_agent_does_ends_a_turn_that_it_was_not_handed() -> None:
+    talk = Talk()
+    talk.say()
+    talk.unsent = True
+    talk.starts().speaks("The build is done").ends()
+    talk.news("session_state_changed", state="idle", ephemeral=True)
+    assert talk.status.running
+    talk.unsent = False
+    talk.forget().starts().ends()
+    assert talk.told == ["turn 1 completed"]
+
+
 def test_an_idle_agent_does_not_end_a_turn_that_it_was_just_handed() -> None:
     talk = Talk()
     talk.say()

@@ -64,7 +64,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         return
     is_main = event.parent_tool_use_id is None
     if is_main:
-        _notice(d, event, said.trace_id)
+        _notice(d, said)
     turn_id = _turn_of(d, event)
     if d.turn is not None and d.turn.turn_id == turn_id:
         d.move("agent_spoke")
@@ -97,7 +97,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
-            _ending(d, event)
+            _ending(d, event, unsent=said.unsent)
         case ev.ResultSummary():
             _figures(d, event)
         case _:
@@ -110,18 +110,19 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
 # --- turns --------------------------------------------------------------------------------------
 
 
-def _notice(d: Draft, event: ev.NormalizedStreamEvent, trace_id: str) -> None:
+def _notice(d: Draft, said: i.AgentSaid) -> None:
     """A turn that was handed over has begun, or the agent begins one by itself."""
+    event = said.event
     if d.turn is not None and d.turn.ending is not None and not _is_figures(event):
         _finish(d, d.turn.ending)  # its figures never came
         d.tell()
     turn = d.turn
     if turn is None:
         if isinstance(event, ev.TurnStarted):
-            d.begin_turn("agent", trace_id)
+            d.begin_turn("agent", said.trace_id)
     elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
         d.turn = structs.replace(turn, phase="running", meanwhile=None)
-    elif turn.meanwhile is not None and says_idle(event):
+    elif turn.meanwhile is not None and says_idle(event) and not said.unsent:
         d.turn = structs.replace(turn, ending=turn.meanwhile)  # it did both in one
 
 
@@ -150,12 +151,12 @@ def _turn_of(d: Draft, event: ev.NormalizedStreamEvent) -> int | None:
     return d.voices[voice]
 
 
-def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed) -> None:
+def _ending(d: Draft, event: ev.TurnCompleted | ev.TurnFailed, *, unsent: bool) -> None:
     turn = d.turn
     if turn is None:
         return
     waits = turn.origin == "user" or (turn.origin == "resume" and bool(d.replies))
-    if event.origin not in _BY_A_PERSON and waits:
+    if waits and (unsent or event.origin not in _BY_A_PERSON):
         # The agent was at something of its own when it was handed this turn, which comes now.
         close_work(d, _end_of(event), goes_on=turn.stopping is None)
         d.turn = structs.replace(turn, meanwhile=_end_of(event))

@@ -137,6 +137,7 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     trace_id: str = ""  # used if the agent begins a turn by itself
     inbox_item_id: str | None = None  # used if it asks something
     last: bool = True  # nothing else was ready together with it
+    unsent: bool = False  # the turn that is about to start has not been handed over yet
 
 
 class AgentLost(_Input, frozen=True, kw_only=True):
@@ -145,6 +146,7 @@ class AgentLost(_Input, frozen=True, kw_only=True):
     reason: str = "agent_lost"
     message: str | None = None  # what it said last, or why it could not start
     forced: bool = False  # we ended it
+    unsent: bool = False  # the turn that is about to start was not handed over to it
     processes: list[EndedProcess] = []
 
 

@@ -27,12 +27,14 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
     answer that the agent died with is given to another one; but by itself only once, for it may be
     the cause. Then it waits until a person wants it to be tried again.
     """
+    if gone.unsent:
+        _take_back(d)
     agent_gone(d, gone.reason)
     turn = d.turn
     if turn is None or is_suspended(d):
         return
-    if turn.phase == "starting" and gone.forced:
-        hand_over(d, turn)  # it was ended for the sake of an earlier turn
+    if turn.phase == "starting" and (gone.forced or gone.unsent):
+        hand_over(d, turn)  # what is gone was an earlier turn's
     elif _goes_on(turn) and _is_given_up(d, turn):
         _wait_for_a_person(d, gone)
     elif _goes_on(turn) and turn.phase != "starting" and (questions_of_turn(d) or _own(d, turn)):
@@ -46,6 +48,13 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
             said = gone.message or "The agent could not be started."
             end = TurnEnd(True, False, error=TurnError("AGENT_UNAVAILABLE", said))
         finish_turn(d, end, gone=gone.reason, forced=gone.forced, processes=gone.processes)
+
+
+def _take_back(d: Draft) -> None:
+    """What seemed to be signs of this turn were another's: nobody was told of it."""
+    turn = d.turn
+    if turn is not None and turn.phase == "running" and turn.stopping is None:
+        d.turn = structs.replace(turn, phase="starting", ending=None, meanwhile=None)
 
 
 def _is_given_up(d: Draft, turn: Turn) -> bool:
