@@ -66,6 +66,22 @@ def test_who_was_there_already_looks_after_it_too(path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_nothing_seems_to_run_where_the_agent_is_not_known(path: Path) -> None:
+    async def scene() -> None:
+        store = await SqliteStore.open(path)
+        await leave(store)
+        clock = ManualClock(NOW + LEASE)
+        async with Engine(store, {}, clock=clock) as engine:
+            async with Watcher(await engine.open("talk")) as seen:
+                [told] = seen.of(f.SessionState)
+                assert (told.payload.state, told.payload.running) == ("interrupted", False)
+            [end] = await store.turns("talk")
+            assert end.end.interrupted
+        await store.close()
+
+    asyncio.run(scene())
+
+
 def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
     async def scene() -> None:
         store = await SqliteStore.open(path)

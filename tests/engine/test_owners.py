@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.engine.watching import PATIENCE, engine_on
 from turnwire.core.conversation.state import Conversation, Turn
-from turnwire.engine.owners import has_died, owner_name, process_of
-from turnwire.ports import Commit, NewConversation
+from turnwire.engine.owners import has_died, lives_beside, owner_name, process_of
+from turnwire.ports import Claim, Commit, NewConversation, Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
@@ -37,10 +40,13 @@ async def leave_running(path: Path, owner: str, clock: ManualClock) -> None:
 
 def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
     assert not has_died(owner_name("a"))
+    assert not lives_beside(owner_name("a")), "it is this one"
     assert process_of("host:12:a") == ("host", 12)
     assert has_died(f"{socket.gethostname()}:{dead_process()}:a")
     for other in ("elsewhere:1:a", "nonsense", "", f"{socket.gethostname()}:{2**80}:a"):
         assert not has_died(other)
+    assert not lives_beside(f"elsewhere:{os.getppid()}:a")
+    assert lives_beside(f"{socket.gethostname()}:{os.getppid()}:a")
 
 
 def test_a_dead_owner_is_not_waited_for(tmp_path: Path) -> None:
@@ -70,3 +76,33 @@ def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path) -> None:
             assert (status.state, status.running) == ("interrupted", False)
 
     asyncio.run(run())
+
+
+def test_one_of_this_machine_that_lives_is_seen_to_let_go(tmp_path: Path) -> None:
+    path, clock = tmp_path / "log.db", ManualClock()
+
+    async def run(owner: str) -> None:
+        await leave_running(path, owner, clock)
+        async with engine_on(path, clock=clock) as engine:
+            talk = await engine.open("talk")
+            clock.jump(3600)  # or the machine slept
+            with pytest.raises(Owned):
+                await talk.wake()
+            clock.forward(3)
+            held = await engine.store.renew(
+                [Claim("talk", owner, 1)], now=clock.now(), lease=10_000
+            )
+            assert len(held) == 1, "so does an owner that lives"
+            clock.jump(3600)
+            clock.forward(3)
+            with pytest.raises(Owned):
+                await talk.wake()
+            clock.forward(5)  # in which it could have held on to it
+            status = await talk.wake()
+            assert (status.state, status.running) == ("interrupted", False)
+
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        asyncio.run(run(f"{socket.gethostname()}:{other.pid}:a"))
+    finally:
+        other.communicate(b"\n")

@@ -62,7 +62,7 @@ class LeftBehind:
             await asyncio.gather(*map(self._make_true, conversation_ids[first : first + _TOGETHER]))
 
     async def _make_true(self, conversation_id: str) -> None:
-        # Another live process sees to it; or its agent is not here, and it has to wait for it.
+        # Another live process sees to it; or its agent is not here, and what is left waits for it.
         with suppress(Owned, Refused):
             try:
                 live = await self._ownership.activate(conversation_id)

@@ -6,7 +6,7 @@ import os
 import socket
 from pathlib import Path
 
-__all__ = ["has_died", "owner_name", "process_of"]
+__all__ = ["has_died", "lives_beside", "owner_name", "process_of"]
 
 
 def owner_name(own_id: str) -> str:
@@ -28,13 +28,25 @@ def has_died(owner: object) -> bool:
     process = process_of(owner)
     if process is None or process[0] != socket.gethostname():
         return False
-    try:
-        os.kill(process[1], 0)
-    except ProcessLookupError:
-        return True
-    except (PermissionError, OverflowError):
+    return not _lives(process[1])
+
+
+def lives_beside(owner: object) -> bool:
+    """Whether it is another process of this machine, and lives."""
+    process = process_of(owner)
+    if process is None or process == (socket.gethostname(), os.getpid()):
         return False
-    return _is_zombie(process[1])
+    return process[0] == socket.gethostname() and _lives(process[1])
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return not _is_zombie(pid)
 
 
 def _is_zombie(pid: int) -> bool:

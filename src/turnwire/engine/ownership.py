@@ -8,6 +8,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
+from turnwire.core.conversation import step
+from turnwire.core.conversation.effects import Tell
+from turnwire.core.conversation.inputs import Recovered
+from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.engine.channel import Channel, FollowAgain
@@ -16,7 +20,7 @@ from turnwire.engine.claims import Claims
 from turnwire.engine.elsewhere import catch_up
 from turnwire.engine.errands import Errands
 from turnwire.engine.live import Live
-from turnwire.ports import Claim, Clock, ConversationRow, Damaged, Store
+from turnwire.ports import Claim, Clock, Commit, ConversationRow, Damaged, Store
 
 __all__ = ["STOPPED", "Ownership", "Revive"]
 
@@ -136,13 +140,25 @@ class Ownership:
             self.check_running()
             live = self._revive(row, claim, channel, self.rest)
         except Refused:
+            if not self._stopping:
+                await self._make_true(row, claim)
             await self._claims.release(claim)  # whoever has the agent need not wait
+            if not channel.is_followed:
+                self._channels.forget(conversation_id)
             raise
         self.alive[conversation_id] = live
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep(), name="turnwire leases")
         live.recover()
         return live
+
+    async def _make_true(self, row: ConversationRow, claim: Claim) -> None:
+        """Nobody works on it, and its agent cannot be used here: nothing may seem to run."""
+        now = self._clock.now()
+        state, effects = step(row.state, Recovered(at=now, stopping=True))
+        if needs_recovery(row.state) and state != row.state:
+            writes = [write for write in effects.writes if not isinstance(write, Tell)]
+            await self._store.commit(Commit(claim, state, writes, iso(now), happened=True))
 
     def rest(self, live: Live) -> None:
         """If nothing is left to do: forget what the store knows as well."""
