@@ -1,4 +1,4 @@
-"""What is told is on disk, and whose place is not in this log is told so."""
+"""What is told is on disk, whose place is not in this log is told so, and who comes is let in."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from contextlib import aclosing
 from pathlib import Path
 
 from tests.engine.clients import number_of
+from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
+from turnwire.engine.asks import Answer
+from turnwire.ports import Commit
 from turnwire.stores.sqlite import SqliteStore
 
 
@@ -47,5 +51,55 @@ def test_a_restored_log_is_another_one_and_says_so(tmp_path: Path) -> None:
                 [reset] = again.of(f.SessionReset)
                 assert reset.payload.reason == "epoch"
             assert again.view().messages == seen.view().messages
+
+    asyncio.run(scene())
+
+
+def test_who_comes_while_entries_come_without_a_pause_is_let_in_at_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            commit, left = engine.store.commit, 200
+            talk = await engine.create("demo", rules=Options(on_disconnect="continue"))
+            await talk.send("hello")
+            session = await agent.opened()
+            begun = asyncio.Event()
+
+            async def commit_and_say_more(made: Commit) -> None:
+                nonlocal left
+                await commit(made)
+                if left:
+                    left -= 1
+                    session.calls_a_tool()  # so that something always waits
+                    await asyncio.sleep(0.001)
+                begun.set()
+
+            engine.store.commit = commit_and_say_more  # type: ignore[method-assign, assignment]
+            session.begins()
+            session.calls_a_tool()
+            await begun.wait()
+            async with Watcher(talk):
+                assert left > 100
+            engine.store.commit = commit  # type: ignore[method-assign]
+
+    asyncio.run(scene())
+
+
+def test_what_was_accepted_stays_so_if_nobody_can_be_told(tmp_path: Path) -> None:
+    def fails(answer: Answer) -> None:
+        raise RuntimeError("the client has gone")
+
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("first")
+                (await agent.opened()).begins()
+                accepted = await talk.telling(fails).send("second", client_message_id="c2")
+                assert accepted.ack.queue_id is not None
+                agent.sessions[0].ends()
+                second = await seen.until(f.UserMessage, lambda frame: frame.turn_id == 2)
+                assert second.payload.client_message_id == "c2"
 
     asyncio.run(scene())

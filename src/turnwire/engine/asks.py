@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 import msgspec
@@ -16,6 +17,8 @@ from turnwire.core.status import Outcome
 from turnwire.ports import Receipt
 
 __all__ = ["Answer", "Ask", "Controls", "accept", "refuse"]
+
+_log = logging.getLogger("turnwire")
 
 
 class Answer(Struct, frozen=True):
@@ -38,9 +41,12 @@ class Ask(Struct, frozen=True):
 
 
 def accept(ask: Ask, answer: Answer) -> None:
-    """It is done."""
+    """It is done, and stays so whatever comes of telling it."""
     if ask.accepted is not None:
-        ask.accepted(answer)
+        try:
+            ask.accepted(answer)
+        except Exception:
+            _log.exception("Somebody could not be told that it was accepted.")
     if not ask.done.done():  # whoever asked may have gone
         ask.done.set_result(answer)
 

@@ -170,6 +170,12 @@ class Channel:
         self._subscribers: set[Subscriber] = set()
         self._told = asyncio.Event()  # all that was made into frames was told
         self._told.set()
+        self._waiting = 0  # for that
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody comes as soon as all was told."""
+        return bool(self._waiting)
 
     @property
     def is_followed(self) -> bool:
@@ -337,8 +343,12 @@ class Channel:
 
     async def until_told(self) -> None:
         """Wait for a moment at which nothing is on its way: then snapshots and news fit together."""
-        while not self._told.is_set():
-            await self._told.wait()
+        self._waiting += 1
+        try:
+            while not self._told.is_set():
+                await self._told.wait()
+        finally:
+            self._waiting -= 1
 
     def state_frame(self, now: str) -> f.Frame:
         """The whole small state."""

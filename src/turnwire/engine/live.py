@@ -172,6 +172,8 @@ class Live:
                 await self._handle(item)
                 if isinstance(item, i.Recovered) and item.stopping:
                     self.dead = True  # whatever comes now finds the server stopped
+                if self.channel.is_waited_for:
+                    await asyncio.sleep(0)  # who comes gets their moment, however fast it goes on
         except Fenced:
             await self._die()
         finally:
