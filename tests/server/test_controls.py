@@ -116,6 +116,7 @@ def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Pa
             error = (await client.answer("no"))["payload"]
             check_error(error, "NOT_SUPPORTED")
             assert "it has: mcp_status, " in error["message"]
+            assert error["data"] == {"type": "session.control"}
         audit = await server.service.store.audit(conversation_id=name)
         actions = [row.action for row in audit]
         assert actions.count("mcp_reconnect") == 4
