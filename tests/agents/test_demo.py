@@ -15,7 +15,9 @@ from turnwire.agents.demo.script import SCENES
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ThinkingBlock
 from turnwire.core.content import ImageContent
+from turnwire.core.controls import Done, McpStatus, StopTask
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
 
 
@@ -223,6 +225,89 @@ def test_a_prompt_during_background_work_has_a_turn_of_its_own() -> None:
     ear = with_demo(run)
     assert "A long answer" in ear.text
     assert "The background work is done" in ear.text
+
+
+def tasks(ear: Ear) -> list[tuple[str, str]]:
+    """What was said of background work: its id, and what became of it."""
+    news = [(event.subtype, event.data) for event in ear.all(ev.SystemEvent)]
+    return [
+        (data["task_id"], data.get("status", "begun"))
+        for subtype, raw in news
+        if subtype in ("task_started", "task_notification") and isinstance(raw, msgspec.Raw)
+        for data in [msgspec.json.decode(raw)]
+    ]
+
+
+async def stop_first_task(ear: Ear) -> None:
+    """As soon as it is known; it is over then."""
+    await ear.until(lambda: tasks(ear))
+    [(task, _)] = tasks(ear)
+    assert await ear.session.control(StopTask(task)) == Done()
+    await ear.until(lambda: tasks(ear) == [(task, "begun"), (task, "stopped")])
+    with pytest.raises(Refused, match="Nothing called") as refused:
+        await ear.session.control(StopTask(task))
+    assert refused.value.code == "INVALID_PAYLOAD", "it is not there any more"
+
+
+def test_background_work_that_is_stopped_ends_and_is_not_reported() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("background")
+        await ear.turn_ends()
+        (call,) = ear.calls
+        await ear.until(lambda: any(e.parent_tool_use_id == call.id for e in ear.events))
+        await stop_first_task(ear)
+        said = [event for event in ear.events if event.parent_tool_use_id == call.id]
+        await ear.say("Hello")
+        end = await ear.turn_ends(2)
+        assert isinstance(end, ev.TurnCompleted)
+        assert end.origin is None, "nobody speaks without being asked"
+        assert [e for e in ear.events if e.parent_tool_use_id == call.id] == said
+
+    ear = with_demo(run, delay=0.02)
+    assert "The background work is done" not in ear.text
+    last = [event for event in ear.all(ev.SystemEvent) if event.subtype != "status"][-1]
+    assert isinstance(last.data, msgspec.Raw)
+    assert msgspec.json.decode(last.data)["tasks"] == []
+
+
+def test_background_work_can_be_stopped_before_its_turn_is_over() -> None:
+    async def run(ear: Ear) -> None:
+        await ear.say("background, and a long answer")
+        await stop_first_task(ear)
+        assert ear.order.turns_ended == 0
+        await ear.session.interrupt()
+        await ear.turn_ends()
+        await ear.say("Hello")
+        await ear.turn_ends(2)
+
+    ear = with_demo(run, delay=0.001)
+    assert [end.origin for end in ear.all(ev.TurnCompleted)] == [None, None]
+    assert "searching" not in str(ear.events), "it never began"
+
+
+def test_what_it_cannot_do_beside_the_talk_is_refused() -> None:
+    async def run(ear: Ear) -> None:
+        with pytest.raises(Refused) as refused:
+            await ear.session.control(McpStatus())
+        assert refused.value.code == "NOT_SUPPORTED"
+
+    with_demo(run)
+
+
+def test_who_stops_work_while_the_session_is_closed_is_told_so() -> None:
+    async def run() -> None:
+        async with talking(DemoAgent(delay=0.02)) as ear:
+            await ear.say("background")
+            await ear.turn_ends()
+            await ear.until(lambda: any(event.parent_tool_use_id for event in ear.events))
+            [(task, _)] = tasks(ear)
+            stopping = asyncio.create_task(ear.session.control(StopTask(task)))
+            await asyncio.sleep(0)  # it is asked, and nothing has come of it yet
+            await ear.session.close()
+            with pytest.raises(AgentGone):
+                await stopping
+
+    asyncio.run(run())
 
 
 def test_several_words_are_shown_in_their_order() -> None:

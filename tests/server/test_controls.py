@@ -116,12 +116,44 @@ def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Pa
             error = (await client.answer("no"))["payload"]
             check_error(error, "NOT_SUPPORTED")
             assert "it has: mcp_status, " in error["message"]
+            assert error["data"] == {"type": "session.control"}
         audit = await server.service.store.audit(conversation_id=name)
         actions = [row.action for row in audit]
         assert actions.count("mcp_reconnect") == 4
         assert actions.count("control_failed") == 3
 
     play(tmp_path, scene, agents={"demo": agent})
+
+
+def test_work_of_the_demo_in_the_background_is_stopped_and_nothing_is_reported(
+    tmp_path: Path,
+) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin(delay=0.02)
+        async with server.client(name) as client:
+            offered = client.frames[0]["payload"]["capabilities"]
+            assert "session.control" in offered["commands"]
+            assert offered["controls"] == ["stop_task"]
+            await client.say("background", "m-1")
+            await client.end_of(1)
+            state = await client.until("session.state", lambda f: "background_tasks" in str(f))
+            [task] = state["payload"]["background_tasks"]
+            wish = {"control": "stop_task", "task_id": "nobody"}
+            await client.send("session.control", "no", **wish)
+            error = (await client.answer("no"))["payload"]
+            check_error(error, "INVALID_PAYLOAD")
+            assert error["message"] == "Nothing called 'nobody' works in the background."
+            await client.send("session.control", "c-1", **{**wish, "task_id": task["task_id"]})
+            assert (await client.answer("c-1"))["payload"]["result"] == {"control": "done"}
+            await client.say("hello", "m-2")
+            assert (await client.answer("m-2"))["payload"]["turn_id"] == 2, "there was no report"
+            await client.end_of(2)
+            news = [frame["payload"] for frame in client.frames]
+            [over] = [each for each in news if each.get("subtype") == "task_notification"]
+            assert over["data"]["status"] == "stopped"
+        assert not (await server.service.engine.status(name)).background_tasks
+
+    play(tmp_path, scene)
 
 
 def test_over_rpc(tmp_path: Path) -> None:

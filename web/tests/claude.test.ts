@@ -4,7 +4,7 @@ import { Person, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
-const { here, test } = stage(() => Server.withClaude());
+const { here, test } = stage(() => Server.withClaude("talk"));
 
 /** A picture of one green dot, as if it came from the clipboard. */
 async function paste(page: Page, label = "Message"): Promise<void> {
@@ -31,6 +31,14 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", as
   const id = decodeURIComponent(new URL(page.url()).pathname.slice(3));
   const bar = page.getByRole("region", { name: "Permission" });
   await bar.locator(".diff .added", { hasText: "def greet" }).waitFor();
+  // Escape closes the list of commands, and stops the agent only where there is none.
+  const field = page.getByLabel("Message", { exact: true });
+  const commands = page.getByRole("listbox", { name: "Commands" });
+  await field.pressSequentially("/");
+  await commands.waitFor();
+  await field.press("Escape");
+  await commands.waitFor({ state: "detached" });
+  await field.fill("");
   const second = await person.tab(`/c/${id}`);
   await bar.getByRole("button", { name: /^Allow/ }).click();
   const other = second.getByRole("region", { name: "Permission" });

@@ -1,38 +1,9 @@
 // Every view, in both themes, on a phone, in Chinese: axe finds nothing to complain about.
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { Page } from "playwright-core";
+import { violations } from "./axe";
 import { Person, say, state } from "./browser";
 import { stage } from "./stage";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const { here, test } = stage();
-
-/** What axe finds, in both themes. Its script comes past the page's policy, as a tool of the browser's. */
-async function violations(page: Page): Promise<string[]> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: `"axe" in window || (() => { ${axe} })()` });
-  const found: string[] = [];
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.evaluate(async () => {
-      await new Promise(requestAnimationFrame); // what the theme sets in motion has begun
-      await Promise.allSettled(document.getAnimations().map((each) => each.finished));
-    });
-    // Of what a page is made does not depend on the theme: what is left are its colours.
-    const rules = colorScheme === "dark" ? `runOnly: ["color-contrast", "link-in-text-block"],` : "";
-    const { result } = await session.send("Runtime.evaluate", {
-      expression: `axe.run(document, { ${rules} resultTypes: ["violations"] }).then(({ violations }) =>
-        violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html.slice(0, 160) + " " + (node.failureSummary ?? "").slice(0, 200))))`,
-      awaitPromise: true,
-      returnByValue: true,
-    });
-    found.push(...result.value.map((each: string) => `${colorScheme}: ${each}`));
-  }
-  await page.emulateMedia({ colorScheme: "light" });
-  await session.detach();
-  return found;
-}
 
 test("no view has a fault that axe knows, in either theme", async ({ expect }) => {
   const person = await Person.enter(here.browser, here.server, { colorScheme: "light" });
@@ -75,6 +46,9 @@ test("no view has a fault that axe knows, in either theme", async ({ expect }) =
   await page.locator("main").getByRole("button", { name: "More" }).click();
   await look("a menu");
   await page.keyboard.press("Escape");
+  await person.quick("background", 0.1);
+  await page.getByRole("button", { name: "Stop: Search the whole archive" }).waitFor();
+  await look("work in the background");
   await page.goto(`${here.server.url}/search?q=hello`);
   await page.locator(".hits mark").first().waitFor();
   await look("search");

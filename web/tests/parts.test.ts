@@ -2,6 +2,7 @@
 import type { MessageView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
 import { meant, written } from "../src/acting/changing";
+import { fitting } from "../src/acting/commands";
 import { rulesIn } from "../src/acting/rules";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
@@ -263,6 +264,16 @@ test("what is allowed for ever is said in words", () => {
     "to work in /tmp",
   ]);
   expect(said[3]).toContain('"behavior":"deny"');
+});
+
+test("of the commands those are offered that fit what is written, first those that begin so", () => {
+  const all = ["clear", "compact", "mcp:Compile", "cost"].map((name) => ({ name }));
+  const names = (written: string) => fitting(all, written).map((each) => each.name);
+  expect(names("/")).toEqual(["clear", "compact", "mcp:Compile", "cost"]);
+  expect(names("/COMP")).toEqual(["compact", "mcp:Compile"]);
+  expect(names("/p")).toEqual(["compact", "mcp:Compile"]);
+  for (const other of ["", "compact", "/compact ", "/compact now", " /", "/c\n"])
+    expect(names(other)).toEqual([]);
 });
 
 test("numbers as people read them", () => {

@@ -28,11 +28,11 @@ export class Server extends ServerProcess {
     return server;
   }
 
-  /** The real Claude Code, with a model that follows a script, in a process of its own. */
-  static async withClaude(): Promise<Server> {
+  /** The real Claude Code, with a model that follows one of the scripts there, in a process of its own. */
+  static async withClaude(script: "talk" | "beside"): Promise<Server> {
     const environment: Record<string, string> = {};
     const server = new Server({ agent: "claude", environment });
-    const args = [`${HELPERS}/claude.py`, server.dataDir];
+    const args = [`${HELPERS}/claude.py`, server.dataDir, script];
     const model = spawn(`${BIN}python`, args, { stdio: ["ignore", "pipe", "inherit"] });
     server.model = model;
     for await (const line of createInterface({ input: model.stdout })) {

@@ -1,6 +1,6 @@
 // A person, a browser, a real server and the demo agent.
 import type { Page } from "playwright-core";
-import { say, state } from "./browser";
+import { Person, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -572,6 +572,56 @@ test("work that goes on in the background is not shown as done", async ({ person
   const shown = page.locator("details.tool.agent summary .state");
   await shown.getByText("in the background").waitFor();
   await shown.locator("svg").waitFor();
+});
+
+test("work in the background is stopped, and nothing is reported of it", async ({ expect }) => {
+  const person = await Person.enter(here.browser, here.server);
+  const { page } = person;
+  // What is asked is held back, to see that it is under way.
+  let asked: (() => void) | undefined;
+  await page.routeWebSocket(/\/ws\//, (line) => {
+    const server = line.connectToServer();
+    line.onMessage((message) => {
+      if (String(message).includes("stop_task")) asked = () => server.send(message);
+      else server.send(message);
+    });
+  });
+  await person.quick("background", 0.1);
+  await page.getByText("I will tell you when it is done").waitFor();
+  const strip = page.getByRole("list", { name: "In the background" });
+  await strip.getByRole("button", { name: "Stop: Search the whole archive" }).click();
+  const stopping = strip.getByRole("button", { name: "Stopping: Search the whole archive" });
+  await stopping.waitFor();
+  expect(await stopping.isDisabled()).toBe(true);
+  await expect.poll(() => asked).toBeDefined();
+  asked?.();
+  await strip.waitFor({ state: "detached" });
+  await page.locator(".row.happened", { hasText: "Stopped: Interrupted by the person." }).waitFor();
+  await state(page, "Ready");
+  await say(page, "hello");
+  await page.getByText("You said: hello").waitFor();
+  expect(await page.getByText("The background work is done").count()).toBe(0);
+  // What the agent cannot do is not offered.
+  expect(await page.getByRole("button", { name: "About the agent" }).count()).toBe(0);
+  expect(await page.getByRole("button", { name: "Put the files back" }).count()).toBe(0);
+  await person.leave();
+});
+
+test("work that could not be stopped says why, and can be stopped again", async ({ expect }) => {
+  const person = await Person.enter(here.browser, here.server);
+  const { page } = person;
+  await page.routeWebSocket(/\/ws\//, (line) => {
+    const server = line.connectToServer();
+    line.onMessage((message) =>
+      server.send(String(message).replace(/"task_id":"\w+"/, '"task_id":"nobody"')),
+    );
+  });
+  await person.quick("background", 0.1);
+  const stop = page.getByRole("button", { name: "Stop: Search the whole archive" });
+  await stop.click();
+  await page.locator(".notice", { hasText: "Nothing called 'nobody' works in the background." }).waitFor();
+  expect(await stop.isEnabled()).toBe(true);
+  await person.leave();
 });
 
 test("reasoning is folded, and says how long it took, after a reload too", async ({ person }) => {

@@ -144,6 +144,7 @@ class McpServer(Struct, frozen=True, omit_defaults=True, gc=False):
     error: str | None = None  # why it failed
     transport: str | None = None  # `stdio`, `http`, `sdk`, ...
     tools: list[str] = []
+    fixed: bool = False  # the agent cannot do without it: it is not switched off
 
 
 class McpServers(_Result, frozen=True, tag="mcp_status"):

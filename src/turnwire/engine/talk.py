@@ -240,7 +240,7 @@ class Talk:
         if name not in able.controls:
             there = ", ".join(able.controls)
             said = f"The agent {self.row.agent} has no control {name}; it has: {there}."
-            raise Refused("NOT_SUPPORTED", said)
+            raise Refused("NOT_SUPPORTED", said, type="session.control")
         return await self._control(control, "session.control", user, client_message_id)
 
     async def _control(

@@ -70,6 +70,7 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         assert servers["colours"] == c.McpServer(
             "colours", "connected", transport="stdio", tools=["pick"]
         )
+        assert servers["turnwire"].fixed, "it is how Claude asks people"
         assert "mcp__colours__pick" in tools(it)
         assert await ask(it, c.McpToggle("colours", False)) == c.Done()
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}

@@ -7,8 +7,11 @@ import { isTouch, useReady } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
+import { OPTIONS } from "../talk/options";
 import { AttachButton, Attachments, takePasted, useGiven } from "./Attachments";
 import { pictureOf, useAttached } from "./attached";
+import { CommandList, LIST, optionId } from "./CommandList";
+import { useCommands } from "./commands";
 import { draftOf, joined, useGivenBack } from "./drafts";
 
 /** Whether the browser makes a field as high as what is in it. */
@@ -43,8 +46,13 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
   useReady(field);
+  const commands = useCommands(client.conversation(id, OPTIONS), capabilities, (text) => {
+    write(text);
+    field.current?.focus();
+  });
   useGivenBack(id, (words) => {
     setAt(undefined);
+    commands.close();
     write(joined(words, latest.current));
   });
   const isBusy = status?.running || status?.turn_id !== undefined;
@@ -72,6 +80,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
       : said;
     write("");
     setAt(undefined);
+    commands.close();
     keep(draft, null);
     const taken = attached.take();
     if (!isTouch()) field.current?.focus();
@@ -85,7 +94,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
   };
 
   const pressed = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    if (event.nativeEvent.isComposing) return;
+    if (event.nativeEvent.isComposing || commands.pressed(event)) return;
     if (event.key === "Enter" && !event.shiftKey && !isTouch()) {
       event.preventDefault();
       void submit();
@@ -111,6 +120,7 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
       }}
     >
       <Attachments all={attached.all} remove={attached.remove} />
+      <CommandList offered={commands} />
       <textarea
         ref={field}
         id="composer"
@@ -119,7 +129,15 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
         dir="auto"
         placeholder={isBusy ? words.placeholderBusy : words.placeholder}
         aria-label={words.message}
-        onChange={(event) => write(event.target.value)}
+        // A field of several lines may not be called a combobox, but it has a list as one has.
+        aria-autocomplete={commands.isPossible ? "list" : undefined}
+        aria-controls={commands.found.length ? LIST : undefined}
+        aria-activedescendant={commands.found.length ? optionId(commands.at) : undefined}
+        onChange={(event) => {
+          write(event.target.value);
+          commands.typed(event.target.value);
+        }}
+        onBlur={(event) => event.relatedTarget?.id !== LIST && commands.close()}
         onKeyDown={pressed}
         onPaste={(event) => takePasted(event, take, mayAttach)}
       />

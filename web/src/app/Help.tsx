@@ -1,5 +1,4 @@
-import { useEffect, useRef } from "react";
-import { Icon } from "./Icon";
+import { Dialog } from "./Dialog";
 import { useWords } from "./words";
 
 const KEYS = [
@@ -10,6 +9,8 @@ const KEYS = [
   "j",
   "k",
   "i",
+  "m",
+  "/",
   "Enter",
   "Shift+Enter",
   "ArrowUp",
@@ -24,33 +25,22 @@ const KEYS = [
 /** The sheet of keys. */
 export function Help({ close }: { close: () => void }) {
   const words = useWords();
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} className="help" aria-label={words.keyboard} onClose={close}>
-      <header>
-        <h2>{words.keyboard}</h2>
-        <button
-          type="button"
-          className="quiet"
-          aria-label={words.close}
-          onClick={() => dialog.current?.close()}
-        >
-          <Icon name="cross" />
-        </button>
-      </header>
-      <dl>
-        {KEYS.map((key) => (
-          <div key={key}>
-            <dt>
-              {key.split("+").map((each) => (
-                <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
-              ))}
-            </dt>
-            <dd>{words.keys[key]}</dd>
-          </div>
-        ))}
-      </dl>
-    </dialog>
+    <Dialog label={words.keyboard} className="help" close={close}>
+      {() => (
+        <dl>
+          {KEYS.map((key) => (
+            <div key={key}>
+              <dt>
+                {key.split("+").map((each) => (
+                  <kbd key={each}>{each === "ArrowUp" ? "↑" : each}</kbd>
+                ))}
+              </dt>
+              <dd>{words.keys[key]}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </Dialog>
   );
 }

@@ -34,6 +34,8 @@ const PATHS = {
   image: "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M9 9h.01",
   bell: "M6 17V11a6 6 0 0 1 12 0v6l1.5 2h-15zM10.5 21h3",
   clock: "M12 4a8 8 0 1 1 0 16 8 8 0 0 1 0-16zM12 8v4l3 2",
+  refresh: "M19 12a7 7 0 1 1-2.1-5M19 4v4h-4",
+  rewind: "M8 5 4 9l4 4M4 9h9a5.5 5.5 0 0 1 0 11H8",
   warning: "M12 4 3 19h18zM12 10v4M12 16.5h.01",
 } as const;
 

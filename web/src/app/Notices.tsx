@@ -15,6 +15,8 @@ interface Notice {
 
 interface Notices {
   say: (text: string, tone?: Tone) => void;
+  /** Why something was refused, in words: for where it can be said beside what was tried. */
+  reasonOf: (problem: unknown) => string;
   /** Says why something was refused. */
   explain: (problem: unknown) => void;
   /** What comes of it; if it is refused, the person is told why, and nothing comes of it. */
@@ -23,6 +25,7 @@ interface Notices {
 
 const Context = createContext<Notices>({
   say: () => {},
+  reasonOf: String,
   explain: () => {},
   trying: (work) => work,
 });
@@ -42,14 +45,22 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
     },
     [drop],
   );
+  const reasonOf = useCallback(
+    (problem: unknown) => {
+      const code = codeOf(problem);
+      // How a wrong frame is mended is for programs.
+      const hasHint = problem instanceof Refused && problem.whatToDo && code !== "INVALID_PAYLOAD";
+      return words.refused[code] ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`;
+    },
+    [words],
+  );
   const explain = useCallback(
     (problem: unknown) => {
-      const { code } = problem as { code?: string };
-      if (code === "UNAUTHORIZED") return tellChange(); // the whole page says it
-      const toDo = problem instanceof Refused && problem.whatToDo ? ` ${problem.whatToDo}` : "";
-      say(words.refused[code ?? ""] ?? `${(problem as Error).message}${toDo}`);
+      if (codeOf(problem) === "UNAUTHORIZED")
+        tellChange(); // the whole page says it
+      else say(reasonOf(problem));
     },
-    [say, words],
+    [say, reasonOf],
   );
   const trying = useCallback(
     async <T,>(work: Promise<T>): Promise<T | undefined> => {
@@ -62,7 +73,7 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
     },
     [explain],
   );
-  const value = useMemo(() => ({ say, explain, trying }), [say, explain, trying]);
+  const value = useMemo(() => ({ say, reasonOf, explain, trying }), [say, reasonOf, explain, trying]);
   return (
     <Context.Provider value={value}>
       {children}
@@ -87,4 +98,8 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
 
 export function useNotices(): Notices {
   return useContext(Context);
+}
+
+function codeOf(problem: unknown): string {
+  return (problem as { code?: string }).code ?? "";
 }

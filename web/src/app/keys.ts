@@ -18,7 +18,10 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
-/** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */
+/**
+ * Escape, and keys with a modifier, count while typing, too. A key that is held counts once. While a dialog
+ * is open only its own keys count, and Escape closes it.
+ */
 export function useKeys(keys: Keys, isOn = true): void {
   const latest = useRef(keys);
   latest.current = keys;
@@ -30,7 +33,8 @@ export function useKeys(keys: Keys, isOn = true): void {
       const always = name.includes("+") || name === "Escape";
       const does = latest.current[name];
       if (does === undefined || (!always && isTyping(event.target))) return;
-      if (document.querySelector("dialog[open]") && !(event.target as Element).closest?.("dialog")) return;
+      const isInDialog = (event.target as Element).closest?.("dialog");
+      if (document.querySelector("dialog[open]") && (name === "Escape" || !isInDialog)) return;
       does(event);
     };
     addEventListener("keydown", hear);

@@ -1,8 +1,8 @@
 // A message in its layers: what the agent said, what became of it on the way, what is shown.
 import type { MessageView } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { useEffect, useRef, useState } from "react";
-import { Icon } from "../app/Icon";
+import { useEffect, useState } from "react";
+import { Dialog } from "../app/Dialog";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Raw } from "../tools/parts";
@@ -30,10 +30,8 @@ export function Inspector({ id, subject, close }: Props) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
-  const dialog = useRef<HTMLDialogElement>(null);
   const [number, setNumber] = useState(subject.message.sequence);
   const [layers, setLayers] = useState<Layers>();
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     setLayers(undefined);
     if (number === undefined) return;
@@ -53,33 +51,31 @@ export function Inspector({ id, subject, close }: Props) {
   }, [client, id, number, subject, trying]);
   const shown = subject.message.blocks.find((block) => block.id === subject.blockId) ?? subject.message;
   return (
-    <dialog ref={dialog} className="inspector" aria-label={words.inspect} onClose={close}>
-      <header>
-        <h2>{number === undefined ? words.inspect : words.layers.title(number)}</h2>
-        <button
-          type="button"
-          className="quiet"
-          aria-label={words.close}
-          onClick={() => dialog.current?.close()}
-        >
-          <Icon name="cross" />
-        </button>
-      </header>
-      {number === undefined && <p>{words.layers.growing}</p>}
-      {number !== undefined && !layers && <p role="status">{words.layers.loading}</p>}
-      {layers && (
-        <div className="columns">
-          <Layer title={words.layers.raw} value={layers.raw} none={words.layers.noRaw} />
-          <Layer
-            title={layers.events?.length ? words.layers.event : words.layers.entry}
-            value={layers.events?.length ? layers.events : layers.entry}
-            none={words.layers.none}
-          />
-          <Layer title={words.layers.frame} value={layers.frame} none={words.layers.none} />
-          <Layer title={words.layers.shown} value={shown} none={words.layers.none} />
-        </div>
+    <Dialog
+      label={words.inspect}
+      title={number === undefined ? words.inspect : words.layers.title(number)}
+      className="inspector"
+      close={close}
+    >
+      {() => (
+        <>
+          {number === undefined && <p>{words.layers.growing}</p>}
+          {number !== undefined && !layers && <p role="status">{words.layers.loading}</p>}
+          {layers && (
+            <div className="columns">
+              <Layer title={words.layers.raw} value={layers.raw} none={words.layers.noRaw} />
+              <Layer
+                title={layers.events?.length ? words.layers.event : words.layers.entry}
+                value={layers.events?.length ? layers.events : layers.entry}
+                none={words.layers.none}
+              />
+              <Layer title={words.layers.frame} value={layers.frame} none={words.layers.none} />
+              <Layer title={words.layers.shown} value={shown} none={words.layers.none} />
+            </div>
+          )}
+        </>
       )}
-    </dialog>
+    </Dialog>
   );
 }
 

@@ -1,18 +1,53 @@
 import type { BackgroundTask } from "@turnwire/client";
+import { useState } from "react";
+import { toComposer } from "../app/focus";
+import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 
-/** Work that goes on after its turn. */
-export function Background({ tasks }: { tasks: readonly BackgroundTask[] | undefined }) {
+interface Props {
+  tasks: readonly BackgroundTask[] | undefined;
+  /** Nothing comes of it if it is refused. Absent: the agent cannot do it. */
+  stop?: ((taskId: string) => Promise<unknown>) | undefined;
+}
+
+/** Work that goes on after its turn, until it is done or somebody stops it. */
+export function Background({ tasks, stop }: Props) {
   const words = useWords();
+  /** Those that have been told to stop. */
+  const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set());
   if (!tasks?.length) return null;
+  const end = async (taskId: string) => {
+    setStopping((now) => new Set([...now, taskId]));
+    const done = await stop?.(taskId);
+    if (done === undefined) setStopping((now) => new Set([...now].filter((each) => each !== taskId)));
+    else if (document.activeElement === document.body) toComposer(); // its button is gone
+  };
   return (
     <ul className="strip background" aria-label={words.background}>
-      {tasks.map((task) => (
-        <li key={task.task_id}>
-          <span className="spinner" aria-hidden="true" />
-          {words.background}: {task.description ?? task.kind ?? task.task_id}
-        </li>
-      ))}
+      {tasks.map(({ task_id, description, kind }) => {
+        const isStopping = stopping.has(task_id);
+        const about = description ?? kind ?? task_id;
+        return (
+          <li key={task_id}>
+            <span className="spinner" aria-hidden="true" />
+            <span className="about">
+              {words.background}: <Unseen text={about} />
+            </span>
+            {stop && (
+              <button
+                type="button"
+                className="quiet small"
+                disabled={isStopping}
+                aria-label={isStopping ? words.stoppingTask(about) : words.stopTask(about)}
+                onClick={() => void end(task_id)}
+              >
+                <Icon name="stop" /> {isStopping ? words.stopping : words.stop}
+              </button>
+            )}
+          </li>
+        );
+      })}
     </ul>
   );
 }

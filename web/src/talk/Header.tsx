@@ -11,6 +11,7 @@ import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
+import { may } from "./able";
 import { stateOf } from "./status";
 
 interface Props {
@@ -19,9 +20,11 @@ interface Props {
   capabilities: Capabilities | undefined;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
+  /** Shows the agent itself; absent: there is nothing to show. */
+  showAgent: (() => void) | undefined;
 }
 
-export function Header({ id, view, capabilities, setModel, setMode }: Props) {
+export function Header({ id, view, capabilities, setModel, setMode, showAgent }: Props) {
   const words = useWords();
   const { status, totals } = view;
   const { tone, text } = stateOf(status, words);
@@ -30,7 +33,6 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
     (totals?.cache_creation_input_tokens ?? 0);
-  const may = (command: string) => capabilities?.commands.includes(command);
   return (
     <header className="talk-header">
       <button type="button" className="quiet only-narrow" aria-label={words.menu} onClick={openSidebar}>
@@ -61,7 +63,7 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
         </p>
       </div>
       <div className="chosen">
-        {may("session.set_model") && capabilities?.models?.length ? (
+        {may(capabilities, "session.set_model") && capabilities?.models?.length ? (
           <select
             aria-label={words.model}
             value={status?.model ?? ""}
@@ -73,7 +75,7 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
             ))}
           </select>
         ) : null}
-        {may("session.set_permission_mode") && capabilities?.permission_modes?.length ? (
+        {may(capabilities, "session.set_permission_mode") && capabilities?.permission_modes?.length ? (
           <select
             aria-label={words.permissionMode}
             value={status?.permission_mode ?? ""}
@@ -91,6 +93,17 @@ export function Header({ id, view, capabilities, setModel, setMode }: Props) {
           </select>
         ) : null}
       </div>
+      {showAgent && (
+        <button
+          type="button"
+          className="quiet"
+          aria-label={words.beside.title}
+          title={`${words.beside.title} (m)`}
+          onClick={showAgent}
+        >
+          <Icon name="agent" />
+        </button>
+      )}
       <MenuButton label={words.more}>
         {(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}
       </MenuButton>

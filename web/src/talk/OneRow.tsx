@@ -15,6 +15,7 @@ import { ToolCard, titleOf } from "../tools/ToolCard";
 import type { Words } from "../words/en";
 import { count, duration, money } from "../words/numbers";
 import { happened } from "./happened";
+import { Files } from "./Rewind";
 import { type Row, rowsOf } from "./rows";
 import { Sought } from "./sought";
 
@@ -23,19 +24,35 @@ export type Inspect = (message: MessageView, blockId?: string) => void;
 /** Says a message again, otherwise: in a conversation of its own. */
 export type Edit = (message: MessageView, text: string) => void;
 
+/** Puts the files back as they were before a message. */
+export type PutBack = (message: MessageView) => void;
+
 interface Props {
   row: Row;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
+  putBack?: PutBack | undefined;
 }
 
-export const OneRow = memo(function OneRow({ row, inspect, edit }: Props) {
+export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Props) {
   const words = useWords();
   const text = textOf(row);
+  const isTheirs = row.kind === "said" && !row.message.origin && row.message.sequence !== undefined;
   const actions = inspect && row.kind !== "turn" && (
     <div className="actions">
       {text && <Copy text={text} />}
-      {edit && row.kind === "said" && !row.message.origin && row.message.sequence !== undefined && (
+      {putBack && isTheirs && (
+        <button
+          type="button"
+          className="quiet small"
+          aria-label={words.rewind.open}
+          title={words.rewind.open}
+          onClick={() => putBack(row.message)}
+        >
+          <Icon name="rewind" />
+        </button>
+      )}
+      {edit && isTheirs && (
         <button
           type="button"
           className="quiet small edit"
@@ -217,9 +234,24 @@ function Thinking({ block, told, isSought }: ThinkingProps) {
   );
 }
 
+/** So many files are shown at once. */
+const FEW = 8;
+
 function Happened({ row }: { row: Row & { kind: "event" } }) {
   const words = useWords();
-  const { name, data } = row.block;
+  const { name, subtype, data } = row.block;
+  if (subtype === "rewind") {
+    const files = listIn(data, "files").map(String);
+    return (
+      <details className="event" open={files.length > 0 && files.length <= FEW}>
+        <summary>
+          <Icon name="rewind" />
+          <Unseen text={happened(row.block, words)} />
+        </summary>
+        {files.length > 0 && <Files files={files} />}
+      </details>
+    );
+  }
   if (name !== "interrupted") {
     return (
       <details className="event">

@@ -7,22 +7,28 @@ import { giveBack } from "../acting/drafts";
 import { post } from "../acting/outbox";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
+import { AgentPanel, hasPanel } from "../agent/AgentPanel";
 import { composer } from "../app/focus";
 import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
+import { may, mayAsk } from "./able";
 import { Background } from "./Background";
 import { Closed } from "./Closed";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
-import type { Edit } from "./OneRow";
+import type { Edit, Inspect, PutBack } from "./OneRow";
 import { OPTIONS } from "./options";
 import { Plan } from "./Plan";
+import { Rewind } from "./Rewind";
 import { Timeline } from "./Timeline";
 import { useTitle } from "./title";
+
+/** What lies over it. */
+type Over = { name: "layers"; subject: Subject } | { name: "rewind"; sequence: number } | { name: "agent" };
 
 export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const words = useWords();
@@ -32,7 +38,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const { status } = view;
   const { say, explain, trying } = useNotices();
   const [stopping, setStopping] = useState<number>();
-  const [subject, setSubject] = useState<Subject>();
+  const [over, setOver] = useState<Over>();
   const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
   useTitle(view.title ?? words.untitled(), status);
@@ -50,13 +56,16 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     event.preventDefault();
     void stop();
   };
-  useKeys({ Escape: stopOrLeave }, mayStop && subject === undefined);
+  useKeys({ Escape: stopOrLeave }, mayStop);
   useKeys({
     i: (event) => {
       event.preventDefault();
       composer()?.focus();
     },
   });
+  const isPanel = hasPanel(capabilities, status);
+  const showAgent = () => setOver({ name: "agent" });
+  useKeys({ m: showAgent }, isPanel);
   const edit = useCallback<Edit>(
     async (message, text) => {
       const fork = await trying(client.fork(id, (message.sequence ?? 1) - 1));
@@ -67,12 +76,21 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     },
     [client, id, trying, say, words],
   );
+  const inspect = useCallback<Inspect>(
+    (message, blockId) => setOver({ name: "layers", subject: { message, blockId } }),
+    [],
+  );
+  const putBack = useCallback<PutBack>(
+    ({ sequence }) => sequence !== undefined && setOver({ name: "rewind", sequence }),
+    [],
+  );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
   if (connection === "closed")
     return (
       <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
     );
+  const closeOver = () => setOver(undefined);
   const isNew = status !== undefined && !view.messages.length && !talk.unanswered.length;
   return (
     <main className="talk" id="main">
@@ -82,6 +100,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         capabilities={capabilities}
         setModel={(model) => void trying(talk.setModel(model))}
         setMode={(mode) => void trying(talk.setPermissionMode(mode))}
+        showAgent={isPanel ? showAgent : undefined}
       />
       <LineBanner snapshot={talk} />
       {isNew ? (
@@ -94,12 +113,20 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           snapshot={talk}
           at={at}
           spoken={spoken}
-          inspect={(message, blockId) => setSubject({ message, blockId })}
+          inspect={inspect}
           edit={capabilities?.fork ? edit : undefined}
+          putBack={may(capabilities, "user.rewind") ? putBack : undefined}
         />
       )}
       <div className="dock">
-        <Background tasks={status?.background_tasks} />
+        <Background
+          tasks={status?.background_tasks}
+          stop={
+            mayAsk(capabilities, "stop_task")
+              ? (task_id) => trying(talk.control({ control: "stop_task", task_id }))
+              : undefined
+          }
+        />
         <Plan items={view.plan} />
         {status && <Queue id={id} status={status} change={(change) => trying(talk.changeQueue(change))} />}
         <Requests
@@ -123,7 +150,13 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           explain={explain}
         />
       </div>
-      {subject && <Inspector id={id} subject={subject} close={() => setSubject(undefined)} />}
+      {over?.name === "layers" && <Inspector id={id} subject={over.subject} close={closeOver} />}
+      {over?.name === "rewind" && (
+        <Rewind conversation={conversation} sequence={over.sequence} status={status} close={closeOver} />
+      )}
+      {over?.name === "agent" && (
+        <AgentPanel id={id} status={status} capabilities={capabilities} close={closeOver} />
+      )}
     </main>
   );
 }

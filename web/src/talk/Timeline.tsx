@@ -6,7 +6,7 @@ import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Behind, NewestPlan } from "../tools/ToolCard";
 import { useEnd } from "./end";
-import { type Edit, type Inspect, OneRow } from "./OneRow";
+import { type Edit, type Inspect, OneRow, type PutBack } from "./OneRow";
 import { Pending, pendingOf } from "./Pending";
 import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
 import { Sought, useEntry } from "./sought";
@@ -27,9 +27,10 @@ interface Props {
   spoken?: number;
   inspect?: Inspect | undefined;
   edit?: Edit | undefined;
+  putBack?: PutBack | undefined;
 }
 
-export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit }: Props) {
+export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edit, putBack }: Props) {
   const words = useWords();
   const { view, unanswered, connection } = snapshot;
   const rows = useMemo(() => rowsOf(view), [view]);
@@ -146,7 +147,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
             }
             return (
               <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
-                <OneRow row={item} inspect={inspect} edit={edit} />
+                <OneRow row={item} inspect={inspect} edit={edit} putBack={putBack} />
               </div>
             );
           }}

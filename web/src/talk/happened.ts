@@ -1,6 +1,6 @@
 // What happened besides the messages, in words.
 import type { EventView } from "@turnwire/client";
-import { isObject, textIn } from "../tools/reading";
+import { isObject, listIn, textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
 export function happened({ subtype = "", name, text, data }: EventView, words: Words): string {
@@ -13,6 +13,8 @@ export function happened({ subtype = "", name, text, data }: EventView, words: W
       return told.is_backgrounded === true ? words.task.behind(about) : words.task.begun(about);
     case "task_notification":
       return words.task.over(textIn(told, "status") ?? "completed", textIn(told, "summary") ?? about);
+    case "rewind":
+      return words.rewind.happened(listIn(told, "files").length, textIn(told, "by"));
     default:
       return words.event[subtype] || text || (subtype || name).replaceAll("_", " ");
   }

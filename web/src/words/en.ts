@@ -197,9 +197,64 @@ export const en = {
   goneHint: "There is no such conversation: it was deleted, or it is somebody else's.",
   plan: "Plan",
   background: "In the background",
+  stopTask: (about: string) => `Stop: ${about}`,
+  stoppingTask: (about: string) => `Stopping: ${about}`,
   inspect: "Inspect",
   editAgain: "Edit, and say it again in a new conversation",
+  rewind: {
+    open: "Put the files back as they were before this",
+    title: "Put the files back",
+    asking: "Asking the agent which files that would be. If it sleeps it is started first: a second or two.",
+    would: (n: number) =>
+      n === 1
+        ? "This file would be as it was before your message:"
+        : `These ${n} files would be as they were before your message:`,
+    nothing: "There is nothing to put back: the files are as they were before your message.",
+    stays: "What was said here stays as it is.",
+    busy: "The agent works, and may change the same files. Stop it, or wait until it is done.",
+    now: (n: number) => (n === 1 ? "Put 1 file back" : `Put ${n} files back`),
+    files: "Files",
+    happened: (n: number, by: string | undefined) => {
+      const said =
+        n === 1 ? "1 file was put back" : n ? `${n} files were put back` : "No file had to be put back";
+      return `${said}${by ? ` by ${by}` : ""}`;
+    },
+  },
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
+
+  // the agent, beside the talk
+  beside: {
+    title: "About the agent",
+    titleOf: (agent: string) => `About ${agent}`,
+    again: "Ask again",
+    asking: "Asking the agent. If it sleeps it is started first: a second or two.",
+    budget: "Budget",
+    spent: (spent: string, limit: string) => `${spent} of ${limit} spent`,
+    thinking: "Thinking",
+    thinkingHint: "How much it may think before it answers, from its next turn on.",
+    asBegun: "As the conversation began",
+    noThinking: "No thinking",
+    atMost: (n: string) => `At most ${n} tokens`,
+    otherNumber: "Another number",
+    tokens: "Tokens",
+    context: "Context",
+    used: (used: string, most: string | undefined) => (most ? `${used} of ${most} tokens` : `${used} tokens`),
+    full: (percent: number) => `${percent}% full`,
+    parts: "What it is full of",
+    servers: "MCP servers",
+    noServers: "It has none.",
+    status: {
+      connected: "Connected",
+      pending: "Connecting",
+      failed: "Failed",
+      "needs-auth": "Needs a login",
+      disabled: "Off",
+    } as Record<string, string>,
+    tools: (n: number) => (n === 1 ? "1 tool" : `${n} tools`),
+    reconnect: "Reconnect",
+    reconnectTo: (server: string) => `Reconnect ${server}`,
+    use: (server: string) => `Use ${server}`,
+  },
 
   // acting
   message: "Message",
@@ -207,6 +262,11 @@ export const en = {
   placeholderBusy: "Say what comes next",
   send: "Send",
   sendLater: "Send: it waits for its turn",
+  commands: {
+    title: "Commands",
+    loading: "Asking the agent for its commands",
+    found: (n: number) => (n === 1 ? "1 command" : `${n} commands`),
+  },
   stop: "Stop",
   stopping: "Stopping",
   alreadyEnded: "It had already ended",
@@ -226,6 +286,7 @@ export const en = {
   editedGone: "The message that you were changing does not wait any more. What you wrote is below.",
   removeQueued: "Remove this message",
   save: "Save",
+  cancel: "Cancel",
   permission: "Permission",
   mayRun: (tool: string) => `May ${tool} run?`,
   blockedPath: "Because of",
@@ -309,6 +370,8 @@ export const en = {
     j: "Next conversation",
     k: "Previous conversation",
     i: "Write a message",
+    m: "About the agent",
+    "/": "The agent's commands",
     Enter: "Send",
     "Shift+Enter": "New line",
     ArrowUp: "What you said before",

@@ -1,12 +1,23 @@
-"""A model that follows a script, for the real Claude Code: claude.py DIR prints its environment."""
+"""A model that follows a script, for the real Claude Code: claude.py DIR SCRIPT prints its environment."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 
-from turnwire.testing.model_api import ModelApi, Say, Text, Thinking, ToolUse, claude_environment
+from turnwire.testing.model_api import (
+    ModelApi,
+    Reply,
+    Say,
+    Text,
+    Thinking,
+    ToolUse,
+    claude_environment,
+)
+
+MCP_SERVER = Path(__file__).parents[3] / "tests" / "agents" / "claude" / "mcp_server.py"
 
 QUESTION = {
     "question": "Which colours?",
@@ -30,12 +41,11 @@ def greet(name: str) -> str:
 """
 
 
-async def main() -> None:
-    place = Path(sys.argv[1])
-    (place / "home").mkdir()
+def talk(place: Path) -> list[Reply]:
+    """It writes, runs, asks, and is shown a picture."""
     file = {"file_path": str(place / "greet.py"), "content": "def greet():\n    return 1\n"}
     command = {"command": "touch made; echo made it; exit 3", "timeout": 60_000}
-    script = [
+    return [
         Say(
             [
                 Thinking("A file is wanted."),
@@ -48,8 +58,36 @@ async def main() -> None:
         ANSWER,
         "I see a picture.",
     ]
-    async with ModelApi(*script) as api:
-        for name, value in claude_environment(api.url, place / "home").items():
+
+
+def beside(place: Path) -> list[Reply]:
+    """It writes a file, and changes it."""
+    name = str(place / "notes.txt")
+    change = {"file_path": name, "old_string": "one", "new_string": "two", "replace_all": False}
+    return [
+        Say([ToolUse("Write", {"file_path": name, "content": "one"}, id="write_1", cuts=None)]),
+        "It is written.",
+        Say([ToolUse("Edit", change, id="edit_1", cuts=None)]),
+        "It is changed.",
+    ]
+
+
+SCRIPTS = {"talk": talk, "beside": beside}
+SERVERS = {
+    "colours": {"command": sys.executable, "args": [str(MCP_SERVER)]},
+    "broken": {"command": "/nowhere/at/all"},
+}
+
+
+async def main() -> None:
+    place, script = Path(sys.argv[1]), sys.argv[2]
+    (place / "home").mkdir()
+    async with ModelApi(*SCRIPTS[script](place)) as api:
+        environment = claude_environment(api.url, place / "home")
+        if script == "beside":
+            options = {"claude": {"mcp_servers": SERVERS}}
+            environment["TURNWIRE_AGENT_OPTIONS"] = json.dumps(options)
+        for name, value in environment.items():
             print(f"{name}={value}")
         print(flush=True)
         await asyncio.Event().wait()

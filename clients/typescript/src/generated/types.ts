@@ -475,6 +475,8 @@ export interface McpServer {
   status: string;
   /** why it failed */
   error?: string;
+  /** the agent cannot do without it: it is not switched off */
+  fixed?: boolean;
   tools?: Array<string>;
   /** `stdio`, `http`, `sdk`, ... */
   transport?: string;

@@ -109,12 +109,14 @@ def _server(told: Any) -> c.McpServer:
     """Without its configuration, which may hold secrets."""
     told = told if isinstance(told, dict) else {}
     tools = [str(tool.get("name")) for tool in told.get("tools") or [] if isinstance(tool, dict)]
+    name = str(told.get("name"))
     return c.McpServer(
-        str(told.get("name")),
+        name,
         str(told.get("status")),
         told.get("error"),
         told.get("transport"),
         tools,
+        fixed=name == SERVER,
     )
 
 

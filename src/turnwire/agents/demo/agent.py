@@ -17,12 +17,14 @@ from turnwire.agents.demo.message import Message
 from turnwire.agents.demo.options import DemoOptions
 from turnwire.agents.demo.scenes import play, play_answered, words_of
 from turnwire.agents.demo.script import Place, short_key
-from turnwire.agents.demo.turn import PROVIDER, Failed, Stopped, Turn
+from turnwire.agents.demo.turn import PROVIDER, Failed, Stopped, Turn, Work
 from turnwire.agents.local import LocalSession
 from turnwire.agents.wire import runs_as_child
 from turnwire.core import events as ev
 from turnwire.core.content import Content, TextContent
+from turnwire.core.controls import Control, ControlResult, Done, StopTask
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import AgentCapabilities, AgentGone, SessionStart
 
@@ -39,7 +41,11 @@ class DemoAgent:
 
     name = "demo"
     capabilities = AgentCapabilities(
-        options=["delay", "obey_interrupt", "silent"], questions_survive=True, forks=True
+        commands=["session.control"],
+        options=["delay", "obey_interrupt", "silent"],
+        questions_survive=True,
+        controls=["stop_task"],
+        forks=True,
     )
 
     def __init__(self, **options: Any) -> None:
@@ -74,11 +80,11 @@ class DemoSession(LocalSession):
         self.key = uuid.uuid4().hex[:8]
         self.cwd = cwd
         self.may_delete = False
-        self.tasks: dict[str, dict[str, str]] = {}
+        self.works: dict[str, Work] = {}
         self._floor = asyncio.Lock()  # one turn at a time
         self._turn: Turn | None = None
         self._introduced = False
-        self._afterwards: list[Callable[[], Awaitable[None]]] = []
+        self._afterwards: list[Callable[[], Awaitable[bool]]] = []
 
     @property
     def native_session_id(self) -> str | None:
@@ -109,6 +115,19 @@ class DemoSession(LocalSession):
         if self._turn is not None and self.options.obey_interrupt:
             self._turn.stop.set()
 
+    async def control(self, control: Control) -> ControlResult:
+        """End what works in the background. It can do nothing else."""
+        self._check_open()
+        if not isinstance(control, StopTask):
+            return await super().control(control)
+        work = self.works.get(control.task_id)
+        if work is None:
+            said = f"Nothing called {control.task_id!r} works in the background."
+            raise Refused("INVALID_PAYLOAD", said)
+        await work.stop()
+        self._check_open()  # else it ended with the session
+        return Done()
+
     # --- for its turns ------------------------------------------------------------------------
 
     def say(self, *events: NormalizedStreamEvent) -> None:
@@ -127,8 +146,8 @@ class DemoSession(LocalSession):
         self._die("The demo was killed in the middle of a tool, as it was asked to.")
         await asyncio.Event().wait()
 
-    def afterwards(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do this when the turn is over."""
+    def afterwards(self, work: Callable[[], Awaitable[bool]]) -> None:
+        """Do this when the turn is over; it says whether there is something to report then."""
         self._afterwards.append(work)
 
     # --- turns --------------------------------------------------------------------------------
@@ -164,9 +183,10 @@ class DemoSession(LocalSession):
         for work in works:
             self._start(self._work_on(turn, work))
 
-    async def _work_on(self, turn: Turn, work: Callable[[], Awaitable[None]]) -> None:
-        """Background work, and then a turn that nobody asked for."""
-        await work()
+    async def _work_on(self, turn: Turn, work: Callable[[], Awaitable[bool]]) -> None:
+        """Background work, and then a turn that nobody asked for, unless it was stopped."""
+        if not await work():
+            return
         place = structs.replace(turn.place, turn=f"{turn.place.turn}r", number=0)
         report = Turn(self, place)
         said = partial(_tell, text=report.text("background_over"))

@@ -1,11 +1,13 @@
-"""Work that outlives its turn, and the turn that nobody asked for, which reports it."""
+"""Work that outlives its turn, and can be stopped; the session reports it when it is done."""
 
 from __future__ import annotations
+
+import asyncio
 
 from msgspec import structs
 
 from turnwire.agents.demo.message import Message
-from turnwire.agents.demo.turn import Turn
+from turnwire.agents.demo.turn import Stopped, Turn
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 
@@ -28,39 +30,69 @@ async def background(turn: Turn) -> None:
         call = await message.call("Agent", arguments)
     task = turn.new_id("task")
     known = {"task_id": task, "tool_use_id": call, "description": description}
-    running = {**known, "task_type": "local_agent"}
-    turn.news("task_started", {**running, "is_backgrounded": True})
-    turn.host.tasks[task] = running
+    search = _Search(turn, known)
+    turn.news("task_started", {**search.running, "is_backgrounded": True})
+    turn.host.works[task] = search
     _tell_tasks(turn)
     turn.result(call, turn.text("background_started", task=task))
-
-    async def work() -> None:
-        await _work(Turn(turn.host, structs.replace(turn.place, turn=f"{turn.place.turn}b")), known)
-
-    turn.host.afterwards(work)
+    turn.host.afterwards(search.run)
     async with Message(turn) as message:
         await message.text(turn.text("after_background"))
 
 
-async def _work(turn: Turn, known: dict[str, str]) -> None:
-    """A helper's voice after its turn. Nobody can interrupt it; it ends with the session."""
-    call = known["tool_use_id"]
-    whose = turn.whose(call)
-    prompt = TextBlock(turn.text("background_prompt"), "completed")
-    turn.say(ev.UserMessage(*whose, [prompt], "agent", turn.new_id("prompt")))
-    async with Message(turn, call) as message:
-        await message.text(turn.text("background_looks"))
-    for _ in range(_LASTS):
-        await turn.pause()
-    report = turn.text("background_report")
-    async with Message(turn, call) as message:
-        await message.text(report)
-    turn.news("task_notification", {**known, "status": "completed", "summary": report})
-    del turn.host.tasks[known["task_id"]]
-    _tell_tasks(turn)
+class _Search:
+    """A helper's voice after its turn. An interrupt of a turn does not end it."""
+
+    def __init__(self, turn: Turn, known: dict[str, str]) -> None:
+        self.running = {**known, "task_type": "local_agent"}
+        self._turn = Turn(turn.host, structs.replace(turn.place, turn=f"{turn.place.turn}b"))
+        self._known = known
+        self._is_begun = False
+        self._over = asyncio.Event()
+
+    async def run(self) -> bool:
+        """Whether it came to its end, so that there is something to report."""
+        if self._turn.stop.is_set():
+            return False
+        self._is_begun = True
+        try:
+            self._end("completed", await self._find())
+        except Stopped:
+            self._end("stopped", self._turn.text("interrupted"))
+            return False
+        finally:
+            self._over.set()  # also where the session is closed
+        return True
+
+    async def stop(self) -> None:
+        """It is over when this returns, whether it had begun or not."""
+        self._turn.stop.set()
+        if self._is_begun:
+            await self._over.wait()
+        else:
+            self._end("stopped", self._turn.text("interrupted"))
+
+    async def _find(self) -> str:
+        turn, call = self._turn, self._known["tool_use_id"]
+        prompt = TextBlock(turn.text("background_prompt"), "completed")
+        turn.say(ev.UserMessage(*turn.whose(call), [prompt], "agent", turn.new_id("prompt")))
+        async with Message(turn, call) as message:
+            await message.text(turn.text("background_looks"))
+        for _ in range(_LASTS):
+            await turn.pause()
+        report = turn.text("background_report")
+        async with Message(turn, call) as message:
+            await message.text(report)
+        return report
+
+    def _end(self, status: str, summary: str) -> None:
+        news = {**self._known, "status": status, "summary": summary}
+        self._turn.news("task_notification", news)
+        del self._turn.host.works[self._known["task_id"]]
+        _tell_tasks(self._turn)
 
 
 def _tell_tasks(turn: Turn) -> None:
     """All that run, whichever turn began them."""
-    tasks = [*turn.host.tasks.values()]
+    tasks = [work.running for work in turn.host.works.values()]
     turn.news("background_tasks_changed", {"tasks": tasks}, ephemeral=True)

@@ -19,7 +19,7 @@ from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
 
-__all__ = ["PROVIDER", "Failed", "Host", "Stopped", "Turn", "Whose"]
+__all__ = ["PROVIDER", "Failed", "Host", "Stopped", "Turn", "Whose", "Work"]
 
 PROVIDER = "demo"
 Whose = tuple[str, str, str | None, str | None]  # what every event begins with
@@ -38,6 +38,15 @@ class Failed(Exception):
         self.message = message
 
 
+class Work(Protocol):
+    """Something that goes on in the background."""
+
+    running: dict[str, str]  # what is told of it
+
+    async def stop(self) -> None:
+        """End it."""
+
+
 class Host(Protocol):
     """The session, as a turn sees it."""
 
@@ -45,7 +54,7 @@ class Host(Protocol):
     session_id: str
     cwd: str | None
     may_delete: bool  # a person allowed it for good
-    tasks: dict[str, dict[str, str]]  # that run in the background, by their ids
+    works: dict[str, Work]  # that go on in the background, by the ids of their tasks
 
     def say(self, *events: NormalizedStreamEvent) -> None:
         """Hand these out together."""
@@ -56,8 +65,8 @@ class Host(Protocol):
     async def perish(self) -> None:
         """Be gone, at once. Never returns."""
 
-    def afterwards(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do this when the turn is over."""
+    def afterwards(self, work: Callable[[], Awaitable[bool]]) -> None:
+        """Do this when the turn is over; it says whether there is something to report then."""
 
 
 class Turn:

@@ -1,0 +1,75 @@
+import { useEffect, useRef } from "react";
+import { composer } from "../app/focus";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import type { Offered } from "./commands";
+
+export const LIST = "commands";
+
+/** What the field names as the one that would be taken. */
+export function optionId(at: number): string {
+  return `command-${at}`;
+}
+
+/** The commands that fit, above the field. The keyboard stays in the field. */
+export function CommandList({ offered }: { offered: Offered }) {
+  const words = useWords();
+  const { found, at, isOpen, isLoading, choose, close, pressed } = offered;
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.children[at]?.scrollIntoView({ block: "nearest" });
+  }, [at, found.length]);
+  return (
+    <>
+      <span className="hidden" role="status">
+        {isOpen && (found.length ? words.commands.found(found.length) : words.commands.loading)}
+      </span>
+      {isOpen && !found.length && isLoading && (
+        <p className="commands muted" aria-hidden="true">
+          <span className="spinner" /> {words.commands.loading}
+        </p>
+      )}
+      {found.length > 0 && (
+        <div
+          ref={list}
+          id={LIST}
+          className="commands"
+          role="listbox"
+          tabIndex={0}
+          aria-label={words.commands.title}
+          aria-activedescendant={optionId(at)}
+          onKeyDown={pressed}
+          onBlur={({ relatedTarget }) => relatedTarget !== composer() && close()}
+        >
+          {found.map((command, place) => (
+            <div
+              key={command.name}
+              id={optionId(place)}
+              role="option"
+              tabIndex={-1}
+              aria-selected={place === at}
+              onMouseDown={(event) => event.preventDefault()} // else the field would lose the keyboard
+              onClick={() => choose(command)}
+            >
+              <span className="name">
+                <code>
+                  /<Unseen text={command.name} />
+                </code>
+                {command.argument_hint && (
+                  <code className="muted">
+                    <Unseen text={command.argument_hint} />
+                  </code>
+                )}
+              </span>
+              {command.description && (
+                <small>
+                  <Unseen text={command.description} />
+                </small>
+              )}
+            </div>
+          ))}
+        </div>
+      )}
+    </>
+  );
+}

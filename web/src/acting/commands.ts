@@ -1,0 +1,106 @@
+// The agent's slash commands, for whoever begins a message with a slash.
+import type { Capabilities, Conversation, SlashCommand } from "@turnwire/client";
+import { type KeyboardEvent, useEffect, useState } from "react";
+import { ask } from "../agent/asking";
+import { mayAsk } from "../talk/able";
+
+/** Asked for once in each connection, which has its capabilities as an object of its own. */
+const asked = new WeakMap<Capabilities, Promise<readonly SlashCommand[]>>();
+
+function commandsOf(
+  conversation: Conversation,
+  capabilities: Capabilities,
+): Promise<readonly SlashCommand[]> {
+  let all = asked.get(capabilities);
+  if (all === undefined) {
+    all = ask(conversation, "commands").then(({ commands }) => commands);
+    all.catch(() => asked.delete(capabilities)); // the next slash asks again
+    asked.set(capabilities, all);
+  }
+  return all;
+}
+
+/** Those that may be meant: first those that begin so. Nothing, if this is no beginning of a command. */
+export function fitting(all: readonly SlashCommand[], written: string): SlashCommand[] {
+  if (!mayBeCommand(written)) return [];
+  const sought = written.slice(1).toLowerCase();
+  const places = all.map((command) => ({ command, at: command.name.toLowerCase().indexOf(sought) }));
+  const those = (is: (at: number) => boolean) =>
+    places.filter(({ at }) => is(at)).map(({ command }) => command);
+  return [...those((at) => at === 0), ...those((at) => at > 0)];
+}
+
+function mayBeCommand(written: string): boolean {
+  return /^\/\S*$/.test(written);
+}
+
+export interface Offered {
+  /** Whether the agent can be asked for commands at all. */
+  isPossible: boolean;
+  /** Whether there is something to choose from, or soon will be. */
+  isOpen: boolean;
+  isLoading: boolean;
+  found: readonly SlashCommand[];
+  /** The one that would be taken, by its place. */
+  at: number;
+  /** Somebody has typed: all that is written by now. */
+  typed: (written: string) => void;
+  /** Whether the key was for the list. */
+  pressed: (event: KeyboardEvent) => boolean;
+  choose: (command: SlashCommand) => void;
+  close: () => void;
+}
+
+/** The list below a slash; `complete` writes what was chosen. Whoever cannot have it just types on. */
+export function useCommands(
+  conversation: Conversation,
+  capabilities: Capabilities | undefined,
+  complete: (text: string) => void,
+): Offered {
+  const [written, setWritten] = useState<string>();
+  const [all, setAll] = useState<readonly SlashCommand[]>();
+  const [isLoading, setLoading] = useState(false);
+  const [at, setAt] = useState(0);
+  const isSought = written !== undefined;
+  const offered = mayAsk(capabilities, "commands") ? capabilities : undefined;
+  useEffect(() => {
+    if (!isSought || offered === undefined) return;
+    let isGone = false;
+    setLoading(true);
+    const over = (told: readonly SlashCommand[] | undefined) => {
+      if (isGone) return;
+      setAll(told);
+      setLoading(false);
+    };
+    commandsOf(conversation, offered).then(over, () => over(undefined));
+    return () => {
+      isGone = true;
+    };
+  }, [isSought, conversation, offered]);
+  const found = isSought && all ? fitting(all, written) : [];
+  const isOpen = isSought && (found.length > 0 || (isLoading && !all));
+
+  const close = () => setWritten(undefined);
+  const choose = (command: SlashCommand) => {
+    close();
+    complete(`/${command.name} `);
+  };
+  const typed = (to: string) => {
+    setAt(0);
+    setWritten(offered && mayBeCommand(to) ? to : undefined);
+  };
+  const pressed = (event: KeyboardEvent): boolean => {
+    if (!isOpen || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return false;
+    const chosen = found[at];
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") close();
+    else if (chosen === undefined) return false;
+    else if (step) setAt((at + step + found.length) % found.length);
+    // What is written out is not completed, but sent.
+    else if (event.key === "Tab" || (event.key === "Enter" && written !== `/${chosen.name}`)) choose(chosen);
+    else return false;
+    event.preventDefault();
+    return true;
+  };
+  return { isPossible: offered !== undefined, isOpen, isLoading, found, at, typed, pressed, choose, close };
+}

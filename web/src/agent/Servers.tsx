@@ -1,0 +1,155 @@
+// The MCP servers of an agent: how they are, and what can be done about it.
+import type { McpServer } from "@turnwire/client";
+import { useEffect, useRef, useState } from "react";
+import { Icon } from "../app/Icon";
+import { useNotices } from "../app/Notices";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+
+/** Milliseconds. One that connects is asked for again, but not for ever: each time is written down. */
+const AGAIN = 1_500;
+const TIMES = 10;
+
+/** One that runs in the program that has the agent: there is no line to it that could break. */
+const HOST = "sdk";
+
+/** The colour of the dot for the agent's word. */
+const TONES: Record<string, string> = {
+  connected: "good",
+  pending: "busy",
+  failed: "failed",
+  "needs-auth": "asks",
+};
+
+interface Props {
+  all: readonly McpServer[];
+  /** Asks how they are now. */
+  again: () => Promise<void>;
+  isAsking: boolean;
+  reconnect: ((server: string) => Promise<unknown>) | undefined;
+  toggle: ((server: string, enabled: boolean) => Promise<unknown>) | undefined;
+}
+
+export function Servers({ all, again, isAsking, reconnect, toggle }: Props) {
+  const words = useWords();
+  const left = useRef(TIMES);
+  const isConnecting = all.some((server) => server.status === "pending");
+  useEffect(() => {
+    if (!isConnecting || isAsking || left.current <= 0) return;
+    const timer = setTimeout(() => {
+      left.current -= 1;
+      void again();
+    }, AGAIN);
+    return () => clearTimeout(timer);
+  }, [isConnecting, isAsking, again]);
+  const doing = async (work: Promise<unknown>) => {
+    left.current = TIMES;
+    try {
+      await work;
+    } finally {
+      await again();
+    }
+  };
+  if (!all.length) return <p className="muted">{words.beside.noServers}</p>;
+  return (
+    <ul className="servers">
+      {all.map((server) => (
+        <Server
+          key={server.name}
+          server={server}
+          reconnect={reconnect && (() => doing(reconnect(server.name)))}
+          toggle={toggle && ((enabled) => doing(toggle(server.name, enabled)))}
+        />
+      ))}
+    </ul>
+  );
+}
+
+interface ServerProps {
+  server: McpServer;
+  reconnect: (() => Promise<void>) | undefined;
+  toggle: ((enabled: boolean) => Promise<void>) | undefined;
+}
+
+function Server({ server, reconnect, toggle }: ServerProps) {
+  const words = useWords();
+  const { reasonOf } = useNotices();
+  const { name, status, error, transport, tools = [], fixed } = server;
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>();
+  const refusal = problem === undefined ? undefined : reasonOf(problem);
+  const isOn = status !== "disabled";
+  const doing = async (work: () => Promise<void>) => {
+    if (isBusy) return;
+    setBusy(true);
+    setProblem(undefined);
+    await work().catch(setProblem);
+    setBusy(false);
+  };
+  return (
+    <li>
+      <div className="line">
+        <span className={`dot ${TONES[status] ?? "calm"}`} aria-hidden="true" />
+        <span className="what">
+          <strong>
+            <Unseen text={name} />
+          </strong>
+          <small role="status">
+            {words.beside.status[status] ?? status}
+            {transport && ` · ${transport}`}
+          </small>
+        </span>
+        {isBusy && <span className="spinner" aria-hidden="true" />}
+        {reconnect && isOn && transport !== HOST && (
+          <button
+            type="button"
+            className="small"
+            aria-disabled={isBusy}
+            aria-label={words.beside.reconnectTo(name)}
+            title={words.beside.reconnectTo(name)}
+            onClick={() => void doing(reconnect)}
+          >
+            <Icon name="refresh" />
+            <span className="label">{words.beside.reconnect}</span>
+          </button>
+        )}
+        {toggle && !fixed && (
+          <button
+            type="button"
+            role="switch"
+            className="switch"
+            aria-checked={isOn}
+            aria-disabled={isBusy}
+            aria-label={words.beside.use(name)}
+            title={words.beside.use(name)}
+            onClick={() => void doing(() => toggle(!isOn))}
+          />
+        )}
+      </div>
+      {error && !refusal?.includes(error) && (
+        <p className="bad" dir="auto">
+          <Unseen text={error} />
+        </p>
+      )}
+      {refusal && (
+        <p className="bad" role="alert">
+          <Unseen text={refusal} />
+        </p>
+      )}
+      {tools.length > 0 && (
+        <details>
+          <summary>{words.beside.tools(tools.length)}</summary>
+          <ul className="tools">
+            {tools.map((tool) => (
+              <li key={tool}>
+                <code>
+                  <Unseen text={tool} />
+                </code>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,105 @@
+// Files are put back as they were before something was said: first it is shown which.
+import type { Conversation, Status } from "@turnwire/client";
+import { useEffect, useState } from "react";
+import { Dialog } from "../app/Dialog";
+import { Icon } from "../app/Icon";
+import { useNotices } from "../app/Notices";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+
+interface Props {
+  conversation: Conversation;
+  /** The number of the message. */
+  sequence: number;
+  status: Status | undefined;
+  close: () => void;
+}
+
+export function Rewind({ conversation, sequence, status, close }: Props) {
+  const words = useWords();
+  const { say, reasonOf } = useNotices();
+  const [files, setFiles] = useState<readonly string[]>();
+  const [problem, setProblem] = useState<unknown>();
+  const [isDoing, setDoing] = useState(false);
+  useEffect(() => {
+    let isGone = false;
+    conversation.rewind(sequence, true).then(
+      (would) => isGone || setFiles(would.files ?? []),
+      (problem: unknown) => isGone || setProblem(problem),
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [conversation, sequence]);
+  const isBusy = status?.turn_id !== undefined;
+  const putBack = async (leave: () => void) => {
+    if (isBusy || isDoing) return;
+    setDoing(true);
+    setProblem(undefined);
+    try {
+      const done = await conversation.rewind(sequence);
+      say(words.rewind.happened(done.files?.length ?? 0, undefined), "calm");
+      leave();
+    } catch (problem) {
+      setProblem(problem);
+    }
+    setDoing(false);
+  };
+  return (
+    <Dialog label={words.rewind.title} className="rewind" close={close}>
+      {(leave) => (
+        <>
+          <div role="status">
+            {files === undefined && problem === undefined && (
+              <p className="muted asking">
+                <span className="spinner" aria-hidden="true" /> {words.rewind.asking}
+              </p>
+            )}
+            {files && <p>{files.length ? words.rewind.would(files.length) : words.rewind.nothing}</p>}
+          </div>
+          {files && files.length > 0 && <Files files={files} />}
+          {files && <p className="muted">{words.rewind.stays}</p>}
+          {files && files.length > 0 && isBusy && <p role="status">{words.rewind.busy}</p>}
+          {problem !== undefined && (
+            <p className="bad" role="alert">
+              {reasonOf(problem)}
+            </p>
+          )}
+          <div className="choices">
+            {files && files.length > 0 && (
+              <button
+                type="button"
+                className="primary"
+                disabled={isBusy}
+                aria-disabled={isDoing}
+                onClick={() => void putBack(leave)}
+              >
+                {isDoing ? <span className="spinner" aria-hidden="true" /> : <Icon name="rewind" />}
+                {words.rewind.now(files.length)}
+              </button>
+            )}
+            <button type="button" onClick={leave}>
+              {files?.length ? words.cancel : words.close}
+            </button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+/** By their names, as the agent calls them. */
+export function Files({ files }: { files: readonly string[] }) {
+  const words = useWords();
+  return (
+    <ul className="files" aria-label={words.rewind.files} tabIndex={0}>
+      {files.map((file) => (
+        <li key={file}>
+          <code dir="ltr">
+            <Unseen text={file} />
+          </code>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,11 @@
+// What this connection may do: nothing else is offered.
+import type { Capabilities } from "@turnwire/client";
+
+export function may(capabilities: Capabilities | undefined, command: string): boolean {
+  return capabilities?.commands.includes(command) === true;
+}
+
+/** Whether the agent can be asked for this beside the talk. */
+export function mayAsk(capabilities: Capabilities | undefined, control: string): boolean {
+  return may(capabilities, "session.control") && capabilities?.controls?.includes(control) === true;
+}

@@ -1,0 +1,32 @@
+// Whether everybody can use what is shown.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds, in both themes. Its script comes past the page's policy, as a tool of the browser's. */
+export async function violations(page: Page): Promise<string[]> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: `"axe" in window || (() => { ${axe} })()` });
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(async () => {
+      await new Promise(requestAnimationFrame); // what the theme sets in motion has begun
+      await Promise.allSettled(document.getAnimations().map((each) => each.finished));
+    });
+    // Of what a page is made does not depend on the theme: what is left are its colours.
+    const rules = colorScheme === "dark" ? `runOnly: ["color-contrast", "link-in-text-block"],` : "";
+    const { result } = await session.send("Runtime.evaluate", {
+      expression: `axe.run(document, { ${rules} resultTypes: ["violations"] }).then(({ violations }) =>
+        violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html.slice(0, 160) + " " + (node.failureSummary ?? "").slice(0, 200))))`,
+      awaitPromise: true,
+      returnByValue: true,
+    });
+    found.push(...result.value.map((each: string) => `${colorScheme}: ${each}`));
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  await session.detach();
+  return found;
+}
