@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -67,6 +67,7 @@ class Conversations:
         *,
         title: str | None,
         user: str | None,
+        permission_modes: Sequence[str] | None = None,
     ) -> ConversationRow:
         """One that begins with another's log, up to and with an entry; see `Engine.fork`."""
         row = await self.find(conversation_id)
@@ -75,6 +76,8 @@ class Conversations:
         place = await self._store.fork_place(conversation_id, at_sequence)
         check_place(place, conversation_id)
         name = new_conversation_id or self._new_id()
+        if permission_modes is not None and row.state.permission_mode not in permission_modes:
+            row = structs.replace(row, state=structs.replace(row.state, permission_mode=None))
         new = valid(fork_of(row, place, name, title=title, now=iso(self._clock.now())))
         reach(CrashPoint.CREATES)
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -167,10 +167,17 @@ class Talk:
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
     async def fork(
-        self, at_sequence: int | None = None, *, title: str | None = None, user: str | None = None
+        self,
+        at_sequence: int | None = None,
+        *,
+        title: str | None = None,
+        user: str | None = None,
+        permission_modes: Sequence[str] | None = None,
     ) -> Talk:
         """Another conversation that begins with this one's log; see `Engine.fork`."""
-        return await self._engine.fork(self.id, at_sequence, title=title, user=user)
+        return await self._engine.fork(
+            self.id, at_sequence, title=title, user=user, permission_modes=permission_modes
+        )
 
     async def set_model(
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None

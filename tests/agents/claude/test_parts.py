@@ -12,6 +12,7 @@ import pytest
 
 from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
+from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.second import SecondQuestions
@@ -316,7 +317,7 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 def test_a_conversation_has_some_options_of_its_own() -> None:
     made = options.sdk_options({"max_turns": 3})
     start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 2})
-    own = options.own_options(made, start)
+    own = options.own_options(made, start, bounds_of())
     assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
         2,
         "opus",
@@ -325,7 +326,9 @@ def test_a_conversation_has_some_options_of_its_own() -> None:
     )
     assert made.max_turns == 3
     with pytest.raises(AgentGone, match="no option 'env' for a conversation"):
-        options.own_options(made, SessionStart("c", options={"env": {"PATH": "/evil"}}))
+        options.own_options(
+            made, SessionStart("c", options={"env": {"PATH": "/evil"}}), bounds_of()
+        )
 
 
 def test_options_that_are_turnwires_own_are_refused() -> None:
@@ -363,6 +366,7 @@ def test_the_command_line_says_what_the_options_say() -> None:
     made = options.own_options(
         options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
         SessionStart("c", "-session"),
+        bounds_of(),
     )
 
     async def hook(*_: Any) -> dict[str, Any]:
@@ -382,6 +386,6 @@ def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) 
     from claude_agent_sdk._internal.transport import subprocess_cli
 
     monkeypatch.delattr(subprocess_cli.SubprocessCLITransport, "_build_command")
-    made = options.own_options(options.sdk_options(None), SessionStart("c"))
+    made = options.own_options(options.sdk_options(None), SessionStart("c"), bounds_of())
     with pytest.raises(AgentGone, match="too new or too old"):
         options.tell(made, "/bin/claude", None)

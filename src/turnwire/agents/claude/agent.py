@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from msgspec import convert, structs
 
+from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.choosing import Registry
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
@@ -48,7 +49,8 @@ class ClaudeAgent:
     (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
     put aside; with `titles` Claude names each conversation, which takes a short request of its own;
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
-    machine; `models` the names that one may choose from, beside `default`. Raises ValueError for hooks, tools and servers that are none.
+    machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
+    modes. Raises ValueError for hooks, tools, servers and modes that are none.
     """
 
     name = "claude"
@@ -62,7 +64,6 @@ class ClaudeAgent:
         ],
         images=True,
         models=["default", "opus", "sonnet", "haiku"],
-        permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=FOR_ANYONE,
         owner_options=FOR_OWNER,
         forks=True,
@@ -86,13 +87,21 @@ class ClaudeAgent:
         grace: float = 3.0,
         record: Path | str | None = None,
         models: Sequence[str] | None = None,
+        permission_modes: Sequence[str] | None = None,
     ) -> None:
         self._given = options
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
-        self._registry = Registry(ours, read_servers(mcp_servers), roots)
-        if models is not None:
-            self.capabilities = structs.replace(self.capabilities, models=["default", *models])
+        self._bounds = bounds_of(
+            mode=given_option(options, "permission_mode"), modes=permission_modes
+        )
+        self._registry = Registry(ours, read_servers(mcp_servers), roots, self._bounds)
+        self.capabilities = structs.replace(
+            self.capabilities,
+            models=self.capabilities.models if models is None else ["default", *models],
+            permission_modes=self._bounds.modes,
+            owner_permission_modes=self._bounds.owner_modes,
+        )
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")
@@ -174,8 +183,8 @@ class ClaudeAgent:
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
-        self._registry.check_places(chosen)
-        options = own_options(self._options, start, fork)
+        self._registry.check_bounds(chosen)
+        options = own_options(self._options, start, self._bounds, fork)
         servers = self._registry.servers(chosen, AgentGone)
         has_question = await self._has_question(start.native_session_id)
         session = ClaudeSession(
@@ -192,6 +201,7 @@ class ClaudeAgent:
             servers=[*options.mcp_servers, *servers],
             mcp_off=start.mcp_off,
             models=self.capabilities.models,
+            permission_modes=self._bounds.modes,
         )
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from turnwire.agents.claude.bounds import Bounds
 from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.option_types import ClaudeOptions
 from turnwire.agents.claude.servers import McpServer
@@ -93,7 +94,9 @@ class Registry:
         hooks: Sequence[Hook],
         servers: Mapping[str, McpServer],
         roots: Sequence[Path | str] | None,
+        bounds: Bounds,
     ) -> None:
+        self._bounds = bounds
         self._hooks = list(hooks)
         self._servers = servers
         self._roots = roots
@@ -108,7 +111,7 @@ class Registry:
         self.hooks(chosen, _refused)
         self.servers(chosen, _refused)
         try:
-            self.check_places(chosen)
+            self.check_bounds(chosen)
         except AgentGone as not_there:
             raise Refused("INVALID_PAYLOAD", not_there.message) from None
         kept: dict[str, Any] = msgspec.to_builtins(chosen)
@@ -127,8 +130,11 @@ class Registry:
         self._hooks.append(structs.replace(given, optional=True))
         return given.name
 
-    def check_places(self, chosen: ClaudeOptions) -> None:
-        """Raises AgentGone where it may not look: a log may be from elsewhere."""
+    def check_bounds(self, chosen: ClaudeOptions) -> None:
+        """Raises AgentGone for what may not be, or where it may not look: a log may be from elsewhere."""
+        problem = self._bounds.problem(chosen)
+        if problem is not None:
+            raise AgentGone(f"{problem}.")
         for place in chosen.add_dirs:
             allowed_directory(place, self._roots)
 

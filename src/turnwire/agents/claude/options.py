@@ -15,6 +15,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
 
 if TYPE_CHECKING:
+    from turnwire.agents.claude.bounds import Bounds
     from turnwire.agents.claude.forking import ForkPoint
     from turnwire.agents.claude.hook_runs import Registered
 
@@ -95,7 +96,9 @@ def chosen_in(start: SessionStart) -> ClaudeOptions:
         raise AgentGone(refused.message) from refused
 
 
-def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None) -> Any:
+def own_options(
+    options: Any, start: SessionStart, bounds: Bounds, fork: ForkPoint | None = None
+) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
     own = narrowed(options, chosen_in(start))
     return replace(
@@ -103,7 +106,7 @@ def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None
         max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
         cwd=start.cwd or options.cwd,
         model=start.model or options.model,
-        permission_mode=start.permission_mode or options.permission_mode,
+        permission_mode=bounds.mode_for(start.permission_mode),
         resume=start.native_session_id if fork is None else fork.session_id,
         fork_session=fork is not None and fork.message is not None,
         resume_session_at=None if fork is None else fork.message,

@@ -70,6 +70,7 @@ class ClaudeSession(LocalSession):
         servers: Collection[str] = (),
         mcp_off: Collection[str] = (),
         models: Sequence[str] = (),
+        permission_modes: Collection[str] = (),
     ) -> None:
         super().__init__()
         self._name = native_session_id
@@ -93,7 +94,7 @@ class ClaudeSession(LocalSession):
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._program.process.below())
         self._telling = Telling(self._turn, self._stopped, self._say, self._start)
-        self._permissions = Permissions()
+        self._permissions = Permissions(permission_modes)
         self._elicitations = Elicitations()
         self._gate = Gate(hold)
         self._second = SecondQuestions()
