@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from msgspec import convert, structs
 
-from turnwire.agents.claude.bounds import bounds_of
-from turnwire.agents.claude.choosing import Registry
+from turnwire.agents.claude.bounds import DEFAULT, FAMILIES, bounds_of
+from turnwire.agents.claude.choosing import Registry, thinking_limit
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
@@ -63,7 +63,6 @@ class ClaudeAgent:
             "user.rewind",
         ],
         images=True,
-        models=["default", "opus", "sonnet", "haiku"],
         options=FOR_ANYONE,
         owner_options=FOR_OWNER,
         forks=True,
@@ -93,12 +92,15 @@ class ClaudeAgent:
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
         self._bounds = bounds_of(
-            mode=given_option(options, "permission_mode"), modes=permission_modes
+            model=given_option(options, "model"),
+            models=models,
+            mode=given_option(options, "permission_mode"),
+            modes=permission_modes,
         )
         self._registry = Registry(ours, read_servers(mcp_servers), roots, self._bounds)
         self.capabilities = structs.replace(
             self.capabilities,
-            models=self.capabilities.models if models is None else ["default", *models],
+            models=[DEFAULT, *(FAMILIES if models is None else self._bounds.models or ())],
             permission_modes=self._bounds.modes,
             owner_permission_modes=self._bounds.owner_modes,
         )
@@ -201,7 +203,8 @@ class ClaudeAgent:
             servers=[*options.mcp_servers, *servers],
             mcp_off=start.mcp_off,
             models=self.capabilities.models,
-            permission_modes=self._bounds.modes,
+            bounds=self._bounds,
+            most_thinking=thinking_limit(self._options),
         )
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from turnwire.agents.claude.bounds import DEFAULT
 from turnwire.agents.claude.prompts import prompt_uuid
 from turnwire.agents.claude.questions import SERVER
 from turnwire.agents.claude.switches import Switches
@@ -28,10 +29,12 @@ async def carry_out(
     *,
     switches: Switches,
     models: Sequence[str],
+    default: str | None = None,
 ) -> c.ControlResult:
     """Ask the program, and tell its answer in our words.
 
-    `about` is what it said at its start, `models` are those that may be chosen.
+    `about` is what it said at its start, `models` are those that may be chosen, `default` is what
+    is meant by that name; none: what the program means by it.
     """
     match asked:
         case c.RewindFiles(turn_uuid=turn_uuid, dry_run=dry_run):
@@ -59,6 +62,9 @@ async def carry_out(
                 )
                 for each in about.models
             }
+            if default is not None:
+                meant = known.get(default, c.Model(default))
+                known[DEFAULT] = c.Model(DEFAULT, resolved=meant.resolved or default)
             return c.Models([known.get(name, c.Model(name)) for name in models])
         case c.ListCommands():
             return c.Commands(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.install import how_to_install
@@ -105,7 +108,8 @@ def own_options(
         own,
         max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
         cwd=start.cwd or options.cwd,
-        model=start.model or options.model,
+        model=bounds.model_for(start.model),
+        settings=_settings(own, bounds),
         permission_mode=bounds.mode_for(start.permission_mode),
         resume=start.native_session_id if fork is None else fork.session_id,
         fork_session=fork is not None and fork.message is not None,
@@ -114,6 +118,27 @@ def own_options(
         enable_file_checkpointing=True,  # so that files can be put back
         sandbox=_strict(own.sandbox),
     )
+
+
+def _settings(options: Any, bounds: Bounds) -> str | None:
+    """Claude Code is told which models there are, or its sub-agents could be given any other."""
+    given: str | None = options.settings
+    if bounds.models is None:
+        return given
+    about = {}
+    if given is not None:
+        try:
+            text = given if given.lstrip().startswith("{") else _text_of(given, options.cwd)
+            about = msgspec.json.decode(text, type=dict[str, Any])
+        except (OSError, ValueError) as bad:
+            raise AgentGone(f"Claude cannot be started with these settings: {bad}") from bad
+    models = list(dict.fromkeys([*bounds.models, *([bounds.model] if bounds.model else [])]))
+    about |= {"availableModels": models, "enforceAvailableModels": True}
+    return msgspec.json.encode(about).decode()
+
+
+def _text_of(settings: str, cwd: Any) -> str:
+    return (Path(cwd or "") / settings).read_text(encoding="utf-8-sig")
 
 
 def _strict(sandbox: Any) -> Any:
