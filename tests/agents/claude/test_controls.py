@@ -172,7 +172,6 @@ async def files_are_put_back_as_they_were_before_a_message(it: Stage) -> int:
     it.api.say_next(
         *(write("a.txt", "one"), "Done."),
         *(edit("a.txt", "one", "two"), write("b.txt", "new"), "Done."),
-        "Still here.",
     )
     await it.says("write a")
     await it.says("change it, and write b")
@@ -193,8 +192,25 @@ async def files_are_put_back_as_they_were_before_a_message(it: Stage) -> int:
     assert told.data == {"message_sequence": second, "files": [a, b], "by": "ann"}
     assert told.message_sequence == (await it.talk.status()).last_turn.after_sequence + 1  # type: ignore[union-attr]
 
+    it.api.say_next(edit("a.txt", "one", "three"), write("b.txt", "newer"), "Done.")
+    await it.says("change it again, and b")
+    third = it.seen.of(f.UserMessage)[-1].payload.message_sequence
+    (it.work / "a.txt").unlink()
+    (it.work / "a.txt").mkdir()
+    assert (await it.talk.rewind_files(third)).ack.files == [b], "only what is as it was"
+    news = await it.seen.until(
+        f.SessionSystemEvent,
+        lambda frame: frame.payload.subtype == "rewind" and "failed" in frame.payload.data,
+    )
+    told = news.payload
+    assert (told.data["files"], told.data["failed"]) == ([b], [a])
+    assert told.text == f"Put back: {b}. Could not be put back: {a}"
+    (it.work / "a.txt").rmdir()
+    assert (await it.talk.rewind_files(third)).ack.files == [a]
+
     with pytest.raises(Refused, match="no message of a person's"):
         await it.talk.rewind_files(first + 1)
+    it.api.say_next("Still here.")
     await it.says("go on")
     return first
 
@@ -204,7 +220,7 @@ async def files_are_put_back_by_another_process(it: Stage, first: int) -> None:
     assert files(it.work) == {}, "the file was not there before the first message"
     audit = await it.store.audit(conversation_id="talk")
     by = [(row.action, row.by) for row in audit if row.action == "rewind"]
-    assert by == [("rewind", None), ("rewind", "ann"), ("rewind", None)]
+    assert by == [("rewind", None), ("rewind", "ann"), *[("rewind", None)] * 3]
 
 
 async def context_models_and_commands_are_told(it: Stage) -> None:

@@ -90,16 +90,26 @@ async def _toggle(send: Send, server: str, enabled: bool) -> None:
 
 
 async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewound:
-    """The program says which files it would put back, but not which it has: so it is asked first."""
+    """The program says which files it would put back, but not which it has.
+
+    So it is asked before and behind: what it would put back still could not be.
+    """
     would = control.RewindFiles(user_message_id, dry_run=True)
-    answer = await _ask(would, answers.RewindFilesAnswer, send)
+    files = (await _rewinds(would, send)).files_changed
+    if dry_run:
+        return c.Rewound(files)
+    await _rewinds(control.RewindFiles(user_message_id), send)
+    failed = (await _rewinds(would, send)).files_changed
+    return c.Rewound([file for file in files if file not in failed], failed)
+
+
+async def _rewinds(request: control.RewindFiles, send: Send) -> answers.RewindFilesAnswer:
+    answer: answers.RewindFilesAnswer = await _ask(request, answers.RewindFilesAnswer, send)
     if answer.can_rewind is False:
         why = answer.error or "Claude Code cannot put these files back."
         said = f"{why} Only what Claude itself wrote, since this message, can be put back."
         raise Refused("NOT_SUPPORTED", said)
-    if not dry_run:
-        await send(_line(control.RewindFiles(user_message_id)))
-    return c.Rewound(answer.files_changed)
+    return answer
 
 
 async def _ask(request: Struct, answer: type[Any], send: Send) -> Any:
