@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,21 @@ def rewinds(frames: list[Any]) -> list[Any]:
     return [frame.payload for frame in frames if frame.payload.subtype == "rewind"]
 
 
+def command_lines() -> dict[int, str]:
+    """Of every process that the agent has started."""
+    return {
+        pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        for pid in programs()
+    }
+
+
+def servers_of(path: str) -> list[int]:
+    """The processes of an MCP server."""
+    return [
+        pid for pid, line in command_lines().items() if line.startswith(f"{sys.executable} {path}")
+    ]
+
+
 async def ask(it: Stage, control: c.AgentControl) -> Any:
     return (await it.talk.control(control, user="ann")).ack.result
 
@@ -51,7 +68,14 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
     server = str(Path(__file__).with_name("mcp_server.py"))
     options = {
         "model": "claude-sonnet-4-5",
-        "mcp_servers": {"colours": {"type": "stdio", "command": sys.executable, "args": [server]}},
+        "mcp_servers": {
+            "colours": {
+                "type": "stdio",
+                "command": sys.executable,
+                "args": [server],
+                "env": {"DATABASE": "a-secret"},
+            }
+        },
         "allowed_tools": ["mcp__colours__pick"],
         "env": {"ENABLE_TOOL_SEARCH": "0"},
     }
@@ -71,13 +95,24 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
             "colours", "connected", transport="stdio", tools=["pick"]
         )
         assert "mcp__colours__pick" in tools(it)
+        lines = command_lines()
+        assert len(lines) >= 3, "a guard, Claude Code, and the server"
+        assert not [line for line in lines.values() if "a-secret" in line], "anybody can read it"
         assert await ask(it, c.McpToggle("colours", False)) == c.Done()
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
         assert servers["colours"].status == "disabled"
         await it.says("hi again")
         assert "mcp__colours__pick" not in tools(it)
         assert await ask(it, c.McpToggle("colours", True)) == c.Done()
+        await until(lambda: servers_of(server))
+        [lost] = servers_of(server)
+        os.kill(lost, signal.SIGKILL)
+        assert not await asyncio.to_thread(wait_until_gone, [lost])
         assert await ask(it, c.McpReconnect("colours")) == c.Done()
+        await until(lambda: servers_of(server))
+        [found] = [e for e in (await ask(it, c.McpStatus())).servers if e.name == "colours"]
+        assert (found.status, found.tools) == ("connected", ["pick"])
+        assert servers_of(server) != [lost]
         with pytest.raises(Refused, match="Server not found: nobody"):
             await ask(it, c.McpReconnect("nobody"))
         with pytest.raises(Refused, match="cannot be switched off"):

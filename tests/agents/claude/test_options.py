@@ -220,7 +220,8 @@ def test_the_program_is_told_what_was_chosen() -> None:
     shop = ToolServer(tools=[tool(needs_permission=False)(look)])
     servers = {"docs": StdioServer(command="docs"), "shop": shop}
     own = own_options(sdk_options({}), SessionStart("c", options=given), bounds_of())
-    command = tell(own, "/bin/claude", None, {}, read_servers(servers)).command
+    told = tell(own, "/bin/claude", None, {}, read_servers(servers))
+    command = told.command
     said = dict(pairwise(command))
     sandbox = {"sandbox": {"failIfUnavailable": True, "enabled": True, "excludedCommands": ["git"]}}
     assert msgspec.json.decode(said["--settings"]) == sandbox
@@ -231,7 +232,7 @@ def test_the_program_is_told_what_was_chosen() -> None:
     assert said["--append-system-prompt"] == "Be brief."
     assert said["--allowedTools"] == "mcp__shop__look"
     assert "--brief" in command
-    mcp = msgspec.json.decode(said["--mcp-config"])["mcpServers"]
+    mcp = msgspec.json.decode(told.mcp_config)["mcpServers"]
     assert mcp["docs"] == {"type": "stdio", "command": "docs", "args": []}
     assert mcp["shop"] == {"type": "sdk", "name": "shop"}
 

@@ -376,7 +376,8 @@ def test_the_command_line_says_what_the_options_say() -> None:
     assert told.command[0] == "/bin/claude"
     assert "--resume=-session" in told.command
     assert told.command[told.command.index("--permission-prompt-tool") + 1] == "stdio"
-    servers = msgspec.json.decode(told.command[told.command.index("--mcp-config") + 1])
+    assert told.command[told.command.index("--mcp-config") + 1] == options.MCP_CONFIG
+    servers = msgspec.json.decode(told.mcp_config)
     assert servers["mcpServers"].keys() == {"mine", "turnwire"}
     assert told.client.mcp_servers.keys() == {"mine"}, "the SDK has nothing to do with ours"
     assert told.client.hooks["PreToolUse"][0].hooks == [hook]

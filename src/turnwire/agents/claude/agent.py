@@ -18,7 +18,16 @@ from turnwire.agents.claude.choosing import Registry, thinking_limit
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
-from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
+from turnwire.agents.claude.options import (
+    MCP_CONFIG,
+    Told,
+    chosen_in,
+    given_option,
+    own_options,
+    sdk_options,
+    tell,
+)
+from turnwire.agents.claude.private import private_file
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
@@ -210,7 +219,7 @@ class ClaudeAgent:
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told.command, cwd),
+                    partial(self._start, told, cwd),
                     partial(sdk.ClaudeSDKClient, told.client),
                     self._recorder(start),
                 )
@@ -235,7 +244,7 @@ class ClaudeAgent:
     def _environment(self) -> dict[str, str]:
         return environment(plain_environment(), self._env)
 
-    async def _start(self, command: list[str], cwd: str) -> GuardedProcess:
+    async def _start(self, told: Told, cwd: str) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentGone(
@@ -251,9 +260,18 @@ class ClaudeAgent:
         }
         self._starting += 1
         try:
-            process = await GuardedProcess.start(
-                command, cwd=cwd, env=env, grace=self._grace, limits=self._limits
-            )
+            with private_file(told.mcp_config) as config:
+                path = f"/dev/fd/{config}"
+                process = await GuardedProcess.start(
+                    [path if each == MCP_CONFIG else each for each in told.command],
+                    cwd=cwd,
+                    env=env,
+                    grace=self._grace,
+                    limits=self._limits,
+                    files=[config],
+                )
+        except OSError as full:
+            raise AgentGone(f"The agent could not be started: {full}") from full
         finally:
             self._starting -= 1
         self._running.add(process)

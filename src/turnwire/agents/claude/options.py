@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from turnwire.agents.claude.forking import ForkPoint
     from turnwire.agents.claude.hook_runs import Registered
 
-__all__ = ["Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
+__all__ = ["MCP_CONFIG", "Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
 
 # Options of the SDK that would be overruled or do nothing here, and why.
 _REFUSED = {
@@ -51,6 +51,9 @@ _REFUSED = {
 }
 
 
+# Stands for a file. Headers and variables of servers are secrets, and anybody on the machine can
+# read a command line.
+MCP_CONFIG = "<mcp-config>"
 _LEAST_BUDGET = 1e-6  # dollars
 
 
@@ -58,7 +61,8 @@ class Told(NamedTuple):
     """What the SDK's client and the program are told: they are told different things."""
 
     client: Any  # ClaudeAgentOptions
-    command: list[str]
+    command: list[str]  # with MCP_CONFIG for the file that has this in it:
+    mcp_config: bytes
 
 
 def given_option(given: Any, name: str) -> Any:
@@ -181,13 +185,19 @@ def tell(
         cli_path=cli,
         permission_prompt_tool_name="stdio",
         allowed_tools=[*options.allowed_tools, *_free_tools(servers)],
-        mcp_servers={
-            **options.mcp_servers,
-            **{name: _server_config(name, server) for name, server in servers.items()},
-            SERVER: SERVER_CONFIG,
-        },
+        mcp_servers=MCP_CONFIG,
     )
-    return Told(client, _command(flags))
+    configs = {
+        **{name: _without_instance(each) for name, each in options.mcp_servers.items()},
+        **{name: _server_config(name, server) for name, server in servers.items()},
+        SERVER: SERVER_CONFIG,
+    }
+    return Told(client, _command(flags), msgspec.json.encode({"mcpServers": configs}))
+
+
+def _without_instance(config: Any) -> Any:
+    """A server of the SDK's is an object of this process; the program knows only that there is one."""
+    return {name: value for name, value in config.items() if name != "instance"}
 
 
 def _server_config(name: str, server: McpServer) -> dict[str, Any]:
