@@ -237,6 +237,31 @@ def test_the_program_is_told_what_was_chosen() -> None:
     assert mcp["shop"] == {"type": "sdk", "name": "shop"}
 
 
+async def test_settings_of_a_directory_run_commands_unless_they_are_switched_off(
+    tmp_path: Path,
+) -> None:
+    command = {"type": "command", "command": f"touch {tmp_path}/ran"}
+    settings = {"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}}
+
+    async def speaks(place: str, **agent: Any) -> bool:
+        """Whether the command ran."""
+        (tmp_path / place).mkdir()
+        async with stage(tmp_path / place, "Hello.", **agent) as it:
+            (it.work / ".claude").mkdir()
+            (it.work / ".claude/settings.json").write_bytes(msgspec.json.encode(settings))
+            await it.says("hi")
+        return (tmp_path / "ran").exists()
+
+    widened = {"options": {"setting_sources": ["project"]}}
+    assert not await speaks("off", setting_sources=[], conversation=widened)
+    assert await speaks("usual"), "as in a terminal: the docs warn of it"
+
+
+def test_there_are_no_other_sources_of_settings() -> None:
+    with pytest.raises(ValueError, match="no settings of 'cloud'"):
+        sdk_options({}, ["cloud"])
+
+
 def look() -> None:
     pass
 

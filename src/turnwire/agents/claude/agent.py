@@ -59,7 +59,8 @@ class ClaudeAgent:
     put aside; with `titles` Claude names each conversation, which takes a short request of its own;
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
     machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
-    modes. Raises ValueError for hooks, tools, servers and modes that are none.
+    modes; `setting_sources` whose settings of Claude Code count, none: all, as in a terminal. Those of
+    a directory may run commands: give an empty list where you do not trust it. Raises ValueError for hooks, tools, servers and modes that are none.
     """
 
     name = "claude"
@@ -96,8 +97,10 @@ class ClaudeAgent:
         record: Path | str | None = None,
         models: Sequence[str] | None = None,
         permission_modes: Sequence[str] | None = None,
+        setting_sources: Sequence[str] | None = None,
     ) -> None:
         self._given = options
+        self._setting_sources = setting_sources
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
         self._bounds = bounds_of(
@@ -149,7 +152,7 @@ class ClaudeAgent:
             raise AgentGone(missing(self._environment(), self._cli_path) or "There is no Claude.")
         if self._options is None:
             try:
-                self._options = sdk_options(self._given)
+                self._options = sdk_options(self._given, self._setting_sources)
             except (TypeError, ValueError) as bad:
                 raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
         given = self._options.cwd

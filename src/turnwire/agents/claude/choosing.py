@@ -183,7 +183,12 @@ def _find(
 def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
     """The SDK's options of one conversation: its own, within those of the agent."""
     changes: dict[str, Any] = {}
-    for name in ("fallback_model", "setting_sources", "skills"):
+    if chosen.setting_sources is not None:
+        sources = options.setting_sources  # there are never more than the agent's
+        changes["setting_sources"] = [
+            each for each in chosen.setting_sources if sources is None or each in sources
+        ]
+    for name in ("fallback_model", "skills"):
         _set(changes, name, getattr(chosen, name))
     if chosen.effort is not None:
         changes["effort"] = _least_effort(options, chosen.effort)

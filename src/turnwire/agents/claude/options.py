@@ -54,6 +54,7 @@ _REFUSED = {
 # Stands for a file. Headers and variables of servers are secrets, and anybody on the machine can
 # read a command line.
 MCP_CONFIG = "<mcp-config>"
+_SOURCES = ("user", "project", "local")
 _LEAST_BUDGET = 1e-6  # dollars
 
 
@@ -70,8 +71,18 @@ def given_option(given: Any, name: str) -> Any:
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 
-def sdk_options(given: Any) -> Any:
+def sdk_options(given: Any, setting_sources: Sequence[str] | None = None) -> Any:
     """ClaudeAgentOptions, from themselves, from a mapping, or from nothing."""
+    made = _sdk_options(given)
+    if setting_sources is None:
+        return made
+    strange = [each for each in setting_sources if each not in _SOURCES]
+    if strange:
+        raise ValueError(f"There are no settings of {strange[0]!r}; there are: {_SOURCES}")
+    return replace(made, setting_sources=list(setting_sources))
+
+
+def _sdk_options(given: Any) -> Any:
     from claude_agent_sdk import ClaudeAgentOptions
 
     if given is None:
@@ -79,7 +90,7 @@ def sdk_options(given: Any) -> Any:
     if isinstance(given, ClaudeOptions):
         if given.hooks or given.mcp_servers:
             raise ValueError("Give hooks and mcp_servers to ClaudeAgent itself.")
-        return narrowed(sdk_options({}), given)
+        return narrowed(_sdk_options({}), given)
     unused = ClaudeAgentOptions()
     for name, why in _REFUSED.items():
         default = getattr(unused, name, None)
