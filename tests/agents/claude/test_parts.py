@@ -16,6 +16,7 @@ from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.second import SecondQuestions
+from turnwire.agents.claude.transport import Recorder
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.content import (
     Blob,
@@ -381,6 +382,18 @@ def test_the_command_line_says_what_the_options_say() -> None:
     assert servers["mcpServers"].keys() == {"mine", "turnwire"}
     assert told.client.mcp_servers.keys() == {"mine"}, "the SDK has nothing to do with ours"
     assert told.client.hooks["PreToolUse"][0].hooks == [hook]
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null/no/folder"])
+def test_a_record_that_cannot_be_written_ends_and_breaks_nothing(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder(Path(place))
+    for _ in range(3):
+        recorder.note("in", [b"{}"])
+    recorder.close()
+    [warning] = caplog.messages
+    assert f"{place} cannot be written, and is not any more" in warning
 
 
 def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
