@@ -183,7 +183,7 @@ async def test_a_switch_is_the_conversations_own_and_outlives_its_process(tmp_pa
 
 
 async def test_files_context_models_commands_thinking_and_work_in_the_background(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(
         tmp_path,
@@ -192,6 +192,13 @@ async def test_files_context_models_commands_thinking_and_work_in_the_background
     ) as it:
         first = await files_are_put_back_as_they_were_before_a_message(it)
         await context_models_and_commands_are_told(it)
+        session: Any = it.engine.alive["talk"]._runner._session
+        assert session._program._client._query._initialize_timeout == 180.0, (
+            "a start may take as long as was said; the SDK would give up after a minute"
+        )
+        with monkeypatch.context() as less:
+            less.setattr("turnwire.agents.claude.program._PATIENCE", 0.2)
+            await who_says_nothing_has_refused_nothing(it)
         before = await thinking_is_chosen(it)
         await it.stop()
         assert not programs()
@@ -266,6 +273,17 @@ async def context_models_and_commands_are_told(it: Stage) -> None:
     assert [each.model for each in models] == it.make_agent().capabilities.models
     assert all(each.resolved for each in models), "Claude Code has told more of them"
     assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
+
+
+async def who_says_nothing_has_refused_nothing(it: Stage) -> None:
+    [pid] = [pid for pid, name in programs().items() if name == "claude"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(Refused, match=r"gave no answer within 0.2 seconds") as silence:
+            await ask(it, c.McpStatus())
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert silence.value.code == "AGENT_UNAVAILABLE"
 
 
 async def thinking_is_chosen(it: Stage) -> Any:

@@ -194,6 +194,7 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
+        from turnwire.agents.claude.program import patient
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
@@ -223,7 +224,7 @@ class ClaudeAgent:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
                     partial(self._start, told, cwd),
-                    partial(sdk.ClaudeSDKClient, told.client),
+                    partial(patient(sdk.ClaudeSDKClient, self._start_seconds), told.client),
                     self._recorder(start),
                 )
         except BaseException as error:
