@@ -26,6 +26,8 @@ def test_claude_is_the_default_where_it_can_be_used_and_else_the_demo_says_why(
     for name in [name for name in os.environ if name.startswith(("ANTHROPIC_", "CLAUDE_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
+    given = {"claude": {"env": {"ANTHROPIC_API_KEY": "x"}}}
+    assert registry.default(given) == ("claude", None), "a credential may be an option"
     name, why = registry.default()
     assert name == "demo"
     assert "There is no credential for Claude." in (why or "")

@@ -132,6 +132,23 @@ def test_all_conversations_of_a_user_spend_from_one_budget(path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_an_open_agent_has_what_a_new_period_allows(path: Path) -> None:
+    async def scene() -> None:
+        clock = ManualClock(ms_of("2026-01-31T23:59:59.000Z"))
+        async with playing(path, 0.4, settings=PER_USER, clock=clock) as (engine, agent):
+            talk = await engine.create("demo", user="ann")
+            await says(talk, agent, "one", "two")
+            assert len(agent.starts) == 1
+            clock.forward(2.0)
+            await says(talk, agent, "a new month")
+            assert agent.starts[-1].max_budget_usd == pytest.approx(1.0)
+            assert not agent.sessions[0].is_alive
+            await says(talk, agent, "and on")
+            assert len(agent.starts) == 2, "it is not opened again for nothing"
+
+    asyncio.run(scene())
+
+
 def test_an_answer_that_would_wake_the_agent_waits_for_the_next_period(path: Path) -> None:
     async def scene() -> None:
         async with playing(path, 1.0, settings=PER_USER) as (engine, agent):

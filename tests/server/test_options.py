@@ -85,6 +85,41 @@ async def test_the_list_of_agents_names_what_one_may_choose(tmp_path: Path) -> N
                 assert agent["options"] == there
 
 
+async def test_to_have_nothing_asked_is_for_the_owner_to_choose(tmp_path: Path) -> None:
+    free = {"permission_mode": "bypassPermissions"}
+    async with serving(tmp_path, agents={"claude": claude(tmp_path)}) as server:
+        ann = await server.token_of("ann")
+        async with server.http(ann) as hers, server.http() as owners:
+            for http, may in ((hers, False), (owners, True)):
+                [agent] = (await http.get("/api/agents")).json()["agents"]
+                modes = agent["capabilities"]["permission_modes"]
+                assert ("bypassPermissions" in modes, "acceptEdits" in modes) == (may, True)
+            body = {"agent": "claude"}
+            refused = await hers.post("/api/conversations", json={**body, **free})
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "FORBIDDEN")
+            assert (await owners.post("/api/conversations", json={**body, **free})).is_success
+            name = (await hers.post("/api/conversations", json=body)).json()["id"]
+            place = f"/api/conversations/{name}"
+            assert (await hers.patch(place, json=free)).status_code == 403
+            async with server.client(name, token=ann) as client:
+                info = next(each for each in client.frames if each["type"] == "session.connected")
+                assert "bypassPermissions" not in str(info["payload"]["capabilities"])
+                await client.send("session.set_permission_mode", "m", mode="bypassPermissions")
+                answer = await client.answer("m")
+                assert answer["payload"]["code"] == "FORBIDDEN", answer
+            async with server.rpc(ann) as rpc:
+                connected = await rpc.join(name)
+                assert "bypassPermissions" not in connected["capabilities"]["permission_modes"]
+                said = await rpc.refused("setPermissionMode", mode="bypassPermissions")
+                assert "Only the owner" in str(said)
+            assert (await owners.patch(place, json=free)).is_success
+            for http, mode in ((hers, None), (owners, "bypassPermissions")):
+                fork = (await http.post(f"{place}/fork", json={})).json()
+                assert fork["status"].get("permission_mode") == mode, (
+                    "nobody forks their way into it"
+                )
+
+
 async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_path: Path) -> None:
     schema = {"type": "object", "properties": {"beans": {"type": "integer"}}}
     form = {"output_format": {"type": "json_schema", "schema": schema}}

@@ -162,9 +162,11 @@ class GuardedProcess:
         subreaper: bool = True,
         lease: float = _LEASE,
         limits: Limits | None = None,
+        files: Sequence[int] = (),
     ) -> Self:
         """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
 
+        `files` are open ones that it has, too, under the same numbers.
         If this process stands still for `lease` seconds, all of it is ended.
         """
         ours, theirs = socket.socketpair()
@@ -182,7 +184,7 @@ class GuardedProcess:
                     ],
                     cwd=cwd,
                     env={**environment, _TOKEN: token},
-                    pass_fds=[theirs.fileno()],
+                    pass_fds=[theirs.fileno(), *files],
                 )
             self._hold(lease)
             await self._begun

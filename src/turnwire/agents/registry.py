@@ -68,9 +68,12 @@ def find(name: str, known: Sequence[str] = ()) -> Agent:
     return make(name)
 
 
-def default() -> tuple[str, str | None]:
-    """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why."""
-    why = make("claude").unavailable()
+def default(options: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[str, str | None]:
+    """Whom to talk to if nobody says: Claude where it can be used, else the demo, and why.
+
+    `options` are what each agent is made with: a credential may be among them.
+    """
+    why = make("claude", **(options or {}).get("claude", {})).unavailable()
     return ("claude", None) if why is None else ("demo", why)
 
 

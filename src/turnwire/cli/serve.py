@@ -71,9 +71,9 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
     from turnwire.agents import registry
     from turnwire.settings import read_settings
 
-    allowed = read_settings(flags)[0].agents
+    told = read_settings(flags)[0]
     usual = {
-        "agent": allowed[0] if allowed else registry.default()[0],
+        "agent": told.agents[0] if told.agents else registry.default(told.agent_options)[0],
         "on_disconnect": "continue",
         "protocol_v2": True,
         "roots": [str(Path.cwd())],

@@ -204,6 +204,7 @@ class Rewound(_Result, frozen=True, tag="rewind"):
     """The files that were put back, or would be."""
 
     files: list[str]
+    failed: list[str] = []  # that could not be put back
 
 
 ControlResult: TypeAlias = Done | McpServers | ContextUsed | Models | Commands | Rewound

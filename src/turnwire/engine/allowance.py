@@ -21,11 +21,17 @@ class Allowance(Struct, frozen=True):
     refused: Refused | None = None  # why nothing may be spent
     is_busy: bool = False  # work goes on in the background
 
-    def is_less_than(self, before: Allowance) -> bool:
-        """Whether somebody else has spent some of what was allowed before."""
-        if self.ceiling is None or self.is_busy:
+    def is_another_than(self, before: Allowance) -> bool:
+        """Whether somebody else has spent some of what was allowed before, or there is more now.
+
+        There is more in a new period. While work goes on in the background it does not count:
+        that would end with its agent.
+        """
+        if self.is_busy or self.ceiling is before.ceiling is None:
             return False
-        return before.ceiling is None or self.ceiling < before.ceiling - _NEAR
+        if self.ceiling is None or before.ceiling is None:
+            return True
+        return abs(self.ceiling - before.ceiling) > _NEAR
 
 
 NO_LIMIT = Allowance()

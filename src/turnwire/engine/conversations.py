@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, structs
@@ -11,7 +11,7 @@ from turnwire.core.conversation.state import Conversation, Options
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.forking import check_place, fork_of
+from turnwire.engine.forking import check_place, fork_of, last_said_in
 from turnwire.engine.known_agents import KnownAgents
 from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import (
@@ -67,6 +67,7 @@ class Conversations:
         *,
         title: str | None,
         user: str | None,
+        permission_modes: Sequence[str] | None = None,
     ) -> ConversationRow:
         """One that begins with another's log, up to and with an entry; see `Engine.fork`."""
         row = await self.find(conversation_id)
@@ -75,7 +76,11 @@ class Conversations:
         place = await self._store.fork_place(conversation_id, at_sequence)
         check_place(place, conversation_id)
         name = new_conversation_id or self._new_id()
-        new = valid(fork_of(row, place, name, title=title, now=iso(self._clock.now())))
+        if permission_modes is not None and row.state.permission_mode not in permission_modes:
+            row = structs.replace(row, state=structs.replace(row.state, permission_mode=None))
+        last = await last_said_in(self._store, row, place)
+        now = iso(self._clock.now())
+        new = valid(fork_of(row, place, name, said_in=last, title=title, now=now))
         reach(CrashPoint.CREATES)
         try:
             made = await self._store.fork(new, by=user)

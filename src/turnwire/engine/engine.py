@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -188,14 +188,21 @@ class Engine:
         new_conversation_id: str | None = None,
         title: str | None = None,
         user: str | None = None,
+        permission_modes: Sequence[str] | None = None,
     ) -> Talk:
         """Another conversation that begins with this one's log, up to and with an entry.
 
-        None: as far as it is whole. Raises Refused: NOT_A_FORK_POINT names the nearest places where
+        None: as far as it is whole. `permission_modes`: those that it may have; instead of another
+        one it has the agent's own. Raises Refused: NOT_A_FORK_POINT names the nearest places where
         it is, NOT_SUPPORTED says that the agent cannot begin in the middle.
         """
         row = await self._conversations.fork(
-            conversation_id, at_sequence, new_conversation_id, title=title, user=user
+            conversation_id,
+            at_sequence,
+            new_conversation_id,
+            title=title,
+            user=user,
+            permission_modes=permission_modes,
         )
         return Talk(self, row)
 
@@ -220,9 +227,12 @@ class Engine:
         """What the agent can do. Raises Refused with NOT_SUPPORTED where it cannot do this."""
         return self._agents.check_able(row.agent, command)
 
-    def capabilities(self, name: str) -> p.Capabilities:
-        """What can be asked of this agent; little, if it is not here."""
-        return self._agents.capabilities(name)
+    def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
+        """What can be asked of this agent; little, if it is not here.
+
+        `is_owner`: by the owner of the data, or by a program of theirs.
+        """
+        return self._agents.capabilities(name, is_owner=is_owner)
 
     # --- following ----------------------------------------------------------------------------
 
@@ -246,10 +256,12 @@ class Engine:
         user: str | None,
         reached: Callable[[], int],
         protocol: str = "v2",
+        is_owner: bool = True,
     ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own, who gets what follows by themselves.
 
-        `reached` says the newest entry that they were sent. To be ended with `detach`, also where
+        `reached` says the newest entry that they were sent, `is_owner` whether the data is theirs.
+        To be ended with `detach`, also where
         this was not read to its end.
         """
         return self._following.attach(
@@ -261,6 +273,7 @@ class Engine:
             user=user,
             reached=reached,
             protocol=protocol,
+            is_owner=is_owner,
         )
 
     def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:

@@ -83,12 +83,13 @@ class Following:
         user: str | None,
         reached: Callable[[], int],
         protocol: str,
+        is_owner: bool,
     ) -> AsyncGenerator[Sent | Spoken, None]:
         """The first frames for a subscriber of one's own; see `Engine.attach`."""
         channel = await self._channel_of(row)
         about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
         self._connections.open(*about)
-        info = self._info(row, channel, client_id, connection_id)
+        info = self._info(row, channel, client_id, connection_id, is_owner=is_owner)
         frames = open_at(place, channel, subscriber, self._replays, self._clock, info)
         async with aclosing(frames):
             async for sent in frames:
@@ -140,9 +141,15 @@ class Following:
         return row
 
     def _info(
-        self, row: ConversationRow, channel: Channel, client_id: str, connection_id: str
+        self,
+        row: ConversationRow,
+        channel: Channel,
+        client_id: str,
+        connection_id: str,
+        *,
+        is_owner: bool = True,
     ) -> Callable[[int, int], p.SessionInfo]:
-        offered = self._agents.capabilities(row.agent)
+        offered = self._agents.capabilities(row.agent, is_owner=is_owner)
         limits = p.Limits(
             self.settings.max_frame_bytes,
             channel.state.options.max_queue,

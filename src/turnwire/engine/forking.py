@@ -6,9 +6,25 @@ from msgspec import structs
 
 from turnwire.core.conversation.forking import forked
 from turnwire.core.error_codes import Refused
-from turnwire.ports import ConversationRow, ForkPlace, NativeFork, NewConversation
+from turnwire.ports import ConversationRow, ForkPlace, NativeFork, NewConversation, Store
 
-__all__ = ["check_place", "fork_of"]
+__all__ = ["check_place", "fork_of", "last_said_in", "said_in"]
+
+
+async def said_in(store: Store, row: ConversationRow, sequence: int) -> str:
+    """The conversation that an entry was written in: a fork has it from the one before it."""
+    while row.parent_id is not None and sequence <= (row.forked_at or 0):
+        before = await store.conversation(row.parent_id)
+        if before is None:
+            return row.parent_id
+        row = before
+    return row.conversation_id
+
+
+async def last_said_in(store: Store, row: ConversationRow, place: ForkPlace) -> str:
+    """The conversation that the last turn before a place was said in."""
+    last = place.sequence if place.last is None else place.last.end.after_sequence
+    return await said_in(store, row, last)
 
 
 def check_place(place: ForkPlace, conversation_id: str) -> None:
@@ -27,9 +43,15 @@ def check_place(place: ForkPlace, conversation_id: str) -> None:
 
 
 def fork_of(
-    row: ConversationRow, place: ForkPlace, conversation_id: str, *, title: str | None, now: str
+    row: ConversationRow,
+    place: ForkPlace,
+    conversation_id: str,
+    *,
+    said_in: str,
+    title: str | None,
+    now: str,
 ) -> NewConversation:
-    """What the new one begins with."""
+    """What the new one begins with. `said_in` is the conversation that its last turn was said in."""
     last = place.last
     state = forked(
         row.state,
@@ -52,11 +74,11 @@ def fork_of(
         state=state,
         parent_id=row.conversation_id,
         forked_at=place.sequence,
-        native_from=_native(row, place),
+        native_from=_native(row, place, said_in),
     )
 
 
-def _native(row: ConversationRow, place: ForkPlace) -> NativeFork | None:
+def _native(row: ConversationRow, place: ForkPlace, said_in: str) -> NativeFork | None:
     """Where the agent's own session is to be forked; none: the new one begins with nothing."""
     # One that was forked itself, and has not spoken since, has no session of its own yet.
     session = row.native_session_id
@@ -68,5 +90,5 @@ def _native(row: ConversationRow, place: ForkPlace) -> NativeFork | None:
     is_silent = (
         not uuids or uuids[0][1] != place.turns
     )  # the agent had said nothing in the last one
-    turn_uuid = f"{row.conversation_id}:{place.turns}" if is_silent else None
+    turn_uuid = f"{said_in}:{place.turns}" if is_silent else None
     return NativeFork(session, [uuid for uuid, _ in uuids], turn_uuid)

@@ -55,8 +55,11 @@ class KnownAgents:
             raise Refused("NOT_SUPPORTED", f"The agent {name} has no {command}.")
         return able
 
-    def capabilities(self, name: str) -> p.Capabilities:
-        """What can be asked of this agent; little, if it is not here."""
+    def capabilities(self, name: str, *, is_owner: bool = True) -> p.Capabilities:
+        """What can be asked of this agent; little, if it is not here.
+
+        `is_owner`: by the owner of the data, or by a program of theirs.
+        """
         agent = self._agents.get(name)
         able = agent.capabilities if agent else AgentCapabilities()
         return p.Capabilities(
@@ -64,7 +67,7 @@ class KnownAgents:
             [*_COMMANDS, *able.commands],
             able.images,
             able.models,
-            able.permission_modes,
+            [*able.permission_modes, *(able.owner_permission_modes if is_owner else [])],
             able.controls,
             able.forks,
         )

@@ -205,14 +205,14 @@ class AgentRunner:
         """Whether the next turn may cost something. If not, it has ended already, and says why.
 
         A session that is open stops at what it was allowed when it was opened. Where less than that
-        is left, because the user has spent it elsewhere, another one is opened; but not while work
-        goes on in the background, which would end with it.
+        is left, because the user has spent it elsewhere, or more, because a new period has begun,
+        another one is opened; but not while work goes on in the background, which would end with it.
         """
         allowed = await self._allowance()
         if allowed.refused is not None:
             self._heard(not_begun(self._agent.name, allowed.refused))
             return False
-        if self._session is not None and allowed.is_less_than(self._allowed):
+        if self._session is not None and allowed.is_another_than(self._allowed):
             await self._end_session()
         return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.asks import Answer
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
+from turnwire.engine.forking import said_in
 from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import ConversationRow
 
@@ -167,10 +168,17 @@ class Talk:
         return await self._ask(i.Renamed(at=0, title=title, by=user), "rename", title)
 
     async def fork(
-        self, at_sequence: int | None = None, *, title: str | None = None, user: str | None = None
+        self,
+        at_sequence: int | None = None,
+        *,
+        title: str | None = None,
+        user: str | None = None,
+        permission_modes: Sequence[str] | None = None,
     ) -> Talk:
         """Another conversation that begins with this one's log; see `Engine.fork`."""
-        return await self._engine.fork(self.id, at_sequence, title=title, user=user)
+        return await self._engine.fork(
+            self.id, at_sequence, title=title, user=user, permission_modes=permission_modes
+        )
 
     async def set_model(
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
@@ -258,19 +266,10 @@ class Talk:
         for stored in await entries(self.id, after=message_sequence - 1, limit=1):
             if stored.sequence == message_sequence and _is_a_persons(stored.entry):
                 _, turn_id = split_run_id(stored.entry.run_id)
-                return f"{await self._said_in(message_sequence)}:{turn_id}"
+                name = await said_in(self._engine.store, self.row, message_sequence)
+                return f"{name}:{turn_id}"
         said = f"Number {message_sequence} of the log is no message of a person's."
         raise Refused("INVALID_PAYLOAD", said)
-
-    async def _said_in(self, message_sequence: int) -> str:
-        """The conversation that a message was said in: a fork has it from the one before it."""
-        row = self.row
-        while row.parent_id is not None and message_sequence <= (row.forked_at or 0):
-            before = await self._engine.store.conversation(row.parent_id)
-            if before is None:
-                return row.parent_id
-            row = before
-        return row.conversation_id
 
     async def follow(
         self,

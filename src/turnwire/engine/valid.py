@@ -25,8 +25,9 @@ def check_model(able: AgentCapabilities, model: str) -> None:
 
 def check_mode(able: AgentCapabilities, mode: str) -> None:
     """Raises Refused where the agent has no such permission mode."""
-    if mode not in able.permission_modes:
-        known = ", ".join(able.permission_modes) or "none"
+    modes = [*able.permission_modes, *able.owner_permission_modes]
+    if mode not in modes:
+        known = ", ".join(modes) or "none"
         raise Refused(
             "INVALID_PAYLOAD", f"There is no permission mode {mode!r}. There is: {known}."
         )

@@ -32,6 +32,9 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     images: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
+    owner_permission_modes: list[
+        str
+    ] = []  # and those that only the owner may choose, over the wire
     options: list[str] = []  # its own options that a client may choose for a conversation
     owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +10,20 @@ from msgspec import Struct
 
 from turnwire.core.error_codes import Refused
 from turnwire.engine import Talk
-from turnwire.ports import AgentCapabilities
+from turnwire.ports import Agent, AgentCapabilities
 from turnwire.server.keys import Who, digest_of
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["NewConversation", "begin", "check_title", "options_for"]
+__all__ = [
+    "NewConversation",
+    "begin",
+    "check_mode_for",
+    "check_title",
+    "modes_for",
+    "options_for",
+]
 
 _BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
 
@@ -56,8 +64,10 @@ async def begin(
                 there = ", ".join(sorted(choice))
                 said = f"{name} has no option {option!r} that you may choose; there is: {there}."
                 raise Refused("INVALID_PAYLOAD", said)
+        if new.permission_mode is not None:
+            check_mode_for(service.engine.agents, name, new.permission_mode, who)
     title = None if new.title is None else check_title(new.title)
-    if resume is not None and who.user is not None:
+    if resume is not None and not who.is_owner:
         # An agent knows its sessions by their names alone, not whose they are.
         said = "Only the owner of the data may go on with a session from elsewhere."
         raise Refused("FORBIDDEN", said)
@@ -101,8 +111,22 @@ def _id_for(who: Who, own_id: str) -> str:
 
 def options_for(able: AgentCapabilities, who: Who) -> list[str]:
     """The agent's options that somebody may choose over the wire."""
-    own = able.owner_options if who.user is None else []
+    own = able.owner_options if who.is_owner else []
     return list(dict.fromkeys([*able.options, *own, _BUDGET]))
+
+
+def modes_for(able: AgentCapabilities, who: Who) -> list[str]:
+    """The permission modes that somebody may choose over the wire."""
+    return [*able.permission_modes, *(able.owner_permission_modes if who.is_owner else [])]
+
+
+def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) -> None:
+    """Raises Refused where the mode is the owner's to choose. One that is none is refused later."""
+    able = agents[name].capabilities if name in agents else AgentCapabilities()
+    if mode in able.owner_permission_modes and not who.is_owner:
+        there = ", ".join(able.permission_modes) or "none"
+        said = f"Only the owner of the data may choose {mode!r}; there is: {there}."
+        raise Refused("FORBIDDEN", said)
 
 
 def _directory(cwd: str | None, service: Service) -> str | None:

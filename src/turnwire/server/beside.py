@@ -97,7 +97,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
             "ready": (why := service.engine.unavailable(name)) is None,
             "unavailable": why,
             "default": name == service.usual_agent,
-            "capabilities": service.engine.capabilities(name),
+            "capabilities": service.engine.capabilities(name, is_owner=who.is_owner),
             "options": options_for(agent.capabilities, who),
         }
         for name, agent in service.engine.agents.items()

@@ -11,6 +11,7 @@ from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
+from turnwire.server.begin import check_mode_for
 from turnwire.server.keys import Who
 from turnwire.server.limits import MOST_ID
 
@@ -119,6 +120,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
         case c.SetModel(payload=model):
             return await talk.set_model(model.model, user=user, client_message_id=own_id)
         case c.SetPermissionMode(payload=mode):
+            check_mode_for(service.engine.agents, talk.row.agent, mode.mode, who)
             return await talk.set_permission_mode(mode.mode, user=user, client_message_id=own_id)
         case c.SetMaxThinkingTokens(payload=most):
             return await talk.set_max_thinking_tokens(

@@ -52,6 +52,7 @@ class Connection(Client):
             client_id=self.who.client_id,
             connection_id=self.connection_id,
             user=self.who.name,
+            is_owner=self.who.is_owner,
             reached=lambda: self.outlet.reached,
         )
         try:

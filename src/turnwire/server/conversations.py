@@ -21,7 +21,13 @@ from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
 from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
-from turnwire.server.begin import NewConversation, begin, check_title
+from turnwire.server.begin import (
+    NewConversation,
+    begin,
+    check_mode_for,
+    check_title,
+    modes_for,
+)
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
 
@@ -117,7 +123,9 @@ async def fork(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     wanted = await read_json(request, ForkJson, service.settings.max_body_bytes)
     title = None if wanted.title is None else check_title(wanted.title)
-    made = await talk.fork(wanted.at_sequence, title=title, user=who.name)
+    agent = service.engine.agents.get(talk.row.agent)
+    modes = None if agent is None else modes_for(agent.capabilities, who)
+    made = await talk.fork(wanted.at_sequence, title=title, user=who.name, permission_modes=modes)
     service.news.tell(made.id)
     return json_answer(conversation_json(service, made.row), 201)
 
@@ -146,6 +154,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
     if wanted.model is not UNSET:
         await talk.set_model(wanted.model, user=who.name)
     if wanted.permission_mode is not UNSET:
+        check_mode_for(service.engine.agents, talk.row.agent, wanted.permission_mode, who)
         await talk.set_permission_mode(wanted.permission_mode, user=who.name)
     if wanted.max_thinking_tokens is not UNSET:
         await talk.set_max_thinking_tokens(wanted.max_thinking_tokens, user=who.name)

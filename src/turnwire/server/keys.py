@@ -38,6 +38,11 @@ class Who(Struct, frozen=True):
         return OWNER if self.user is None else self.user
 
     @property
+    def is_owner(self) -> bool:
+        """Whether the data is theirs."""
+        return self.user is None
+
+    @property
     def client_id(self) -> str:
         """The same over their connections, and tells nothing about them."""
         return digest_of(f"{self.name}\n{self.token_id}").hex()[:16]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,21 @@ def rewinds(frames: list[Any]) -> list[Any]:
     return [frame.payload for frame in frames if frame.payload.subtype == "rewind"]
 
 
+def command_lines() -> dict[int, str]:
+    """Of every process that the agent has started."""
+    return {
+        pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        for pid in programs()
+    }
+
+
+def servers_of(path: str) -> list[int]:
+    """The processes of an MCP server."""
+    return [
+        pid for pid, line in command_lines().items() if line.startswith(f"{sys.executable} {path}")
+    ]
+
+
 async def ask(it: Stage, control: c.AgentControl) -> Any:
     return (await it.talk.control(control, user="ann")).ack.result
 
@@ -51,7 +68,14 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
     server = str(Path(__file__).with_name("mcp_server.py"))
     options = {
         "model": "claude-sonnet-4-5",
-        "mcp_servers": {"colours": {"type": "stdio", "command": sys.executable, "args": [server]}},
+        "mcp_servers": {
+            "colours": {
+                "type": "stdio",
+                "command": sys.executable,
+                "args": [server],
+                "env": {"DATABASE": "a-secret"},
+            }
+        },
         "allowed_tools": ["mcp__colours__pick"],
         "env": {"ENABLE_TOOL_SEARCH": "0"},
     }
@@ -72,13 +96,24 @@ async def test_mcp_servers_are_seen_switched_and_may_ask_a_person(tmp_path: Path
         )
         assert servers["turnwire"].fixed, "it is how Claude asks people"
         assert "mcp__colours__pick" in tools(it)
+        lines = command_lines()
+        assert len(lines) >= 3, "a guard, Claude Code, and the server"
+        assert not [line for line in lines.values() if "a-secret" in line], "anybody can read it"
         assert await ask(it, c.McpToggle("colours", False)) == c.Done()
         servers = {each.name: each for each in (await ask(it, c.McpStatus())).servers}
         assert servers["colours"].status == "disabled"
         await it.says("hi again")
         assert "mcp__colours__pick" not in tools(it)
         assert await ask(it, c.McpToggle("colours", True)) == c.Done()
+        await until(lambda: servers_of(server))
+        [lost] = servers_of(server)
+        os.kill(lost, signal.SIGKILL)
+        assert not await asyncio.to_thread(wait_until_gone, [lost])
         assert await ask(it, c.McpReconnect("colours")) == c.Done()
+        await until(lambda: servers_of(server))
+        [found] = [e for e in (await ask(it, c.McpStatus())).servers if e.name == "colours"]
+        assert (found.status, found.tools) == ("connected", ["pick"])
+        assert servers_of(server) != [lost]
         with pytest.raises(Refused, match="Server not found: nobody"):
             await ask(it, c.McpReconnect("nobody"))
         with pytest.raises(Refused, match="cannot be switched off"):
@@ -149,7 +184,7 @@ async def test_a_switch_is_the_conversations_own_and_outlives_its_process(tmp_pa
 
 
 async def test_files_context_models_commands_thinking_and_work_in_the_background(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with stage(
         tmp_path,
@@ -158,6 +193,13 @@ async def test_files_context_models_commands_thinking_and_work_in_the_background
     ) as it:
         first = await files_are_put_back_as_they_were_before_a_message(it)
         await context_models_and_commands_are_told(it)
+        session: Any = it.engine.alive["talk"]._runner._session
+        assert session._program._client._query._initialize_timeout == 180.0, (
+            "a start may take as long as was said; the SDK would give up after a minute"
+        )
+        with monkeypatch.context() as less:
+            less.setattr("turnwire.agents.claude.program._PATIENCE", 0.2)
+            await who_says_nothing_has_refused_nothing(it)
         before = await thinking_is_chosen(it)
         await it.stop()
         assert not programs()
@@ -173,7 +215,6 @@ async def files_are_put_back_as_they_were_before_a_message(it: Stage) -> int:
     it.api.say_next(
         *(write("a.txt", "one"), "Done."),
         *(edit("a.txt", "one", "two"), write("b.txt", "new"), "Done."),
-        "Still here.",
     )
     await it.says("write a")
     await it.says("change it, and write b")
@@ -194,8 +235,25 @@ async def files_are_put_back_as_they_were_before_a_message(it: Stage) -> int:
     assert told.data == {"message_sequence": second, "files": [a, b], "by": "ann"}
     assert told.message_sequence == (await it.talk.status()).last_turn.after_sequence + 1  # type: ignore[union-attr]
 
+    it.api.say_next(edit("a.txt", "one", "three"), write("b.txt", "newer"), "Done.")
+    await it.says("change it again, and b")
+    third = it.seen.of(f.UserMessage)[-1].payload.message_sequence
+    (it.work / "a.txt").unlink()
+    (it.work / "a.txt").mkdir()
+    assert (await it.talk.rewind_files(third)).ack.files == [b], "only what is as it was"
+    news = await it.seen.until(
+        f.SessionSystemEvent,
+        lambda frame: frame.payload.subtype == "rewind" and "failed" in frame.payload.data,
+    )
+    told = news.payload
+    assert (told.data["files"], told.data["failed"]) == ([b], [a])
+    assert told.text == f"Put back: {b}. Could not be put back: {a}"
+    (it.work / "a.txt").rmdir()
+    assert (await it.talk.rewind_files(third)).ack.files == [a]
+
     with pytest.raises(Refused, match="no message of a person's"):
         await it.talk.rewind_files(first + 1)
+    it.api.say_next("Still here.")
     await it.says("go on")
     return first
 
@@ -205,7 +263,7 @@ async def files_are_put_back_by_another_process(it: Stage, first: int) -> None:
     assert files(it.work) == {}, "the file was not there before the first message"
     audit = await it.store.audit(conversation_id="talk")
     by = [(row.action, row.by) for row in audit if row.action == "rewind"]
-    assert by == [("rewind", None), ("rewind", "ann"), ("rewind", None)]
+    assert by == [("rewind", None), ("rewind", "ann"), *[("rewind", None)] * 3]
 
 
 async def context_models_and_commands_are_told(it: Stage) -> None:
@@ -216,6 +274,17 @@ async def context_models_and_commands_are_told(it: Stage) -> None:
     assert [each.model for each in models] == it.make_agent().capabilities.models
     assert all(each.resolved for each in models), "Claude Code has told more of them"
     assert "compact" in {each.name for each in (await ask(it, c.ListCommands())).commands}
+
+
+async def who_says_nothing_has_refused_nothing(it: Stage) -> None:
+    [pid] = [pid for pid, name in programs().items() if name == "claude"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(Refused, match=r"gave no answer within 0.2 seconds") as silence:
+            await ask(it, c.McpStatus())
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert silence.value.code == "AGENT_UNAVAILABLE"
 
 
 async def thinking_is_chosen(it: Stage) -> Any:

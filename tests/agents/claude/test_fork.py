@@ -97,6 +97,24 @@ async def _goes_on_after_a_restart(it: Stage, fork: str, told: list[str]) -> Non
     assert heard(it.api.requests[-1]) == [*told, "again?"]
 
 
+async def test_a_prompt_that_was_never_answered_is_known_to_a_fork_of_a_fork(
+    tmp_path: Path,
+) -> None:
+    async with stage(tmp_path, "one", Say([Hold("h"), "never"]), "here", "there") as it:
+        await it.says("first")
+        turn_id = (await it.talk.send("second")).ack.turn_id
+        assert turn_id is not None
+        await it.api.until(lambda api: bool(api.holding), 180)
+        await it.talk.interrupt(turn_id)
+        await it.ends()
+        fork = await it.talk.fork()
+        told = ["first", "one", "second", "[Request interrupted by user]"]
+        await says(await fork.fork(), "and here")  # of one that has no session of its own yet
+        assert heard(it.api.requests[-1]) == [*told, "and here"]
+        await says(fork, "and there")
+        assert heard(it.api.requests[-1]) == [*told, "and there"]
+
+
 def test_a_session_that_is_not_there_is_forked_nowhere(tmp_path: Path) -> None:
     for session in ("gone", "../escape"):
         assert asyncio.run(fork_point(tmp_path, NativeFork(session, ["uuid"]), "fork")) is None

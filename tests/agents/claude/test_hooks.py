@@ -82,6 +82,8 @@ def before_tool(**said: Any) -> dict[str, Any]:
             before_tool(permissionDecision="deny", permissionDecisionReason="no"),
         ),
         (before_tool(permissionDecision="allow"), before_tool(permissionDecision="allow")),
+        ({"async_": True, "asyncTimeout": 5000}, {}),
+        ({"async": True}, {}),
     ],
 )
 async def test_what_a_hook_says_before_a_tool(said: Any, answer: dict[str, Any]) -> None:
@@ -224,7 +226,7 @@ BROKEN: dict[str, tuple[Any, str, str]] = {
     "continue": ({"continue": 0}, "nonsense", "continue is 0"),
     "half": (deny("\ud83d"), "nonsense", "cannot be read"),
     "halves": (half, "raised", "ValueError: ?"),
-    "later": ({"async_": True}, "nonsense", "async_"),
+    "later": ({"async_": "perhaps"}, "nonsense", "async_"),
     "unwritten": (change({"command": object()}), "nonsense", "cannot be read"),
     "verdict": (Decision("maybe"), "nonsense", "maybe"),  # type: ignore[arg-type]
 }

@@ -12,13 +12,17 @@ import pytest
 from tests.agents.claude.stage import stage
 from turnwire.agents.claude import ClaudeAgent, ClaudeOptions, StdioServer, ToolServer
 from turnwire.agents.claude import option_types as o
+from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.hooks import HookCall, hook
 from turnwire.agents.claude.options import own_options, sdk_options, tell
+from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.servers import read_servers
 from turnwire.agents.claude.tools import tool
 from turnwire.agents.registry import UnknownAgent, chosen
+from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
+from turnwire.dialects import claude
 from turnwire.ports import AgentGone, ChecksOptions, SessionStart
 from turnwire.testing.model_api import claude_environment
 
@@ -109,6 +113,51 @@ def test_what_may_not_be_chosen_is_refused_with_what_there_is(given: Any, why: s
     assert refused.value.code == "INVALID_PAYLOAD"
 
 
+def test_which_permission_modes_there_are_and_for_whom() -> None:
+    free = ["bypassPermissions"]
+    usual = [mode for mode in o.MODES if mode not in free]
+    for given, anyone, owner in (
+        ({}, usual, free),
+        ({"options": {"permission_mode": "plan"}}, usual, free),
+        ({"options": {"permission_mode": "bypassPermissions"}}, o.MODES, []),
+        ({"options": {"permission_mode": "dontAsk"}}, ["dontAsk"], [*usual[:3], *free]),
+        ({"permission_modes": ["plan"]}, ["plan", "default"], []),
+        ({"permission_modes": ["default", *free]}, ["default", *free], []),
+    ):
+        able = agent(**given).capabilities
+        assert (able.permission_modes, able.owner_permission_modes) == (anyone, owner), given
+    with pytest.raises(ValueError, match="no permission mode 'free'; there is: default"):
+        agent(permission_modes=["free"])
+
+
+def test_no_process_is_started_in_a_mode_that_there_is_not() -> None:
+    made = sdk_options({"permission_mode": "plan"})
+    asked = SessionStart("c", permission_mode="bypassPermissions")
+    for bounds, mode in (
+        (bounds_of(mode="plan"), "bypassPermissions"),  # the owner has chosen it
+        (bounds_of(mode="plan", modes=["default"]), "plan"),  # the log is older than this rule
+    ):
+        assert own_options(made, asked, bounds).permission_mode == mode
+    helper = {"description": "d", "prompt": "p", "permissionMode": "bypassPermissions"}
+    with pytest.raises(Refused, match="'a' may not have the permission mode 'bypassPermissions'"):
+        agent().check_options({"agents": {"a": helper}})
+    listed = agent(permission_modes=["bypassPermissions"])
+    assert listed.check_options({"agents": {"a": helper}})
+
+
+def test_no_decision_leads_into_a_mode_that_there_is_not() -> None:
+    permissions = Permissions(["default", "acceptEdits"])
+    line = {"type": "control_request", "request_id": "r"}
+    asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    permissions.hear(claude.decode(msgspec.json.encode({**line, "request": asked})).message)
+    modes = [{"type": "setMode", "mode": mode} for mode in ("acceptEdits", "bypassPermissions")]
+    decision = permissions.decide(
+        Reply("r", "permission", decision="allow", remember=[*modes, {"type": "addRules"}])
+    )
+    assert decision is not None
+    assert decision["updatedPermissions"] == [modes[0], {"type": "addRules"}]
+
+
 def test_a_conversation_narrows_what_the_agent_may() -> None:
     made = sdk_options(
         {
@@ -170,8 +219,9 @@ def test_the_program_is_told_what_was_chosen() -> None:
     }
     shop = ToolServer(tools=[tool(needs_permission=False)(look)])
     servers = {"docs": StdioServer(command="docs"), "shop": shop}
-    own = own_options(sdk_options({}), SessionStart("c", options=given))
-    command = tell(own, "/bin/claude", None, {}, read_servers(servers)).command
+    own = own_options(sdk_options({}), SessionStart("c", options=given), bounds_of())
+    told = tell(own, "/bin/claude", None, {}, read_servers(servers))
+    command = told.command
     said = dict(pairwise(command))
     sandbox = {"sandbox": {"failIfUnavailable": True, "enabled": True, "excludedCommands": ["git"]}}
     assert msgspec.json.decode(said["--settings"]) == sandbox
@@ -182,9 +232,34 @@ def test_the_program_is_told_what_was_chosen() -> None:
     assert said["--append-system-prompt"] == "Be brief."
     assert said["--allowedTools"] == "mcp__shop__look"
     assert "--brief" in command
-    mcp = msgspec.json.decode(said["--mcp-config"])["mcpServers"]
+    mcp = msgspec.json.decode(told.mcp_config)["mcpServers"]
     assert mcp["docs"] == {"type": "stdio", "command": "docs", "args": []}
     assert mcp["shop"] == {"type": "sdk", "name": "shop"}
+
+
+async def test_settings_of_a_directory_run_commands_unless_they_are_switched_off(
+    tmp_path: Path,
+) -> None:
+    command = {"type": "command", "command": f"touch {tmp_path}/ran"}
+    settings = {"hooks": {"UserPromptSubmit": [{"hooks": [command]}]}}
+
+    async def speaks(place: str, **agent: Any) -> bool:
+        """Whether the command ran."""
+        (tmp_path / place).mkdir()
+        async with stage(tmp_path / place, "Hello.", **agent) as it:
+            (it.work / ".claude").mkdir()
+            (it.work / ".claude/settings.json").write_bytes(msgspec.json.encode(settings))
+            await it.says("hi")
+        return (tmp_path / "ran").exists()
+
+    widened = {"options": {"setting_sources": ["project"]}}
+    assert not await speaks("off", setting_sources=[], conversation=widened)
+    assert await speaks("usual"), "as in a terminal: the docs warn of it"
+
+
+def test_there_are_no_other_sources_of_settings() -> None:
+    with pytest.raises(ValueError, match="no settings of 'cloud'"):
+        sdk_options({}, ["cloud"])
 
 
 def look() -> None:
@@ -241,7 +316,7 @@ async def test_a_conversation_whose_hook_is_gone_is_not_opened_without_it(tmp_pa
     with pytest.raises(AgentGone, match="may not work in /etc"):
         await strict.open(SessionStart("c", cwd=str(tmp_path), options={"add_dirs": ["/etc"]}))
     with pytest.raises(AgentGone, match="no option 'env'"):
-        own_options(sdk_options({}), SessionStart("c", options={"env": {}}))
+        own_options(sdk_options({}), SessionStart("c", options={"env": {}}), bounds_of())
 
 
 def test_a_servers_settings_make_its_agents() -> None:

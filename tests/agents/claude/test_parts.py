@@ -12,9 +12,11 @@ import pytest
 
 from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
+from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.second import SecondQuestions
+from turnwire.agents.claude.transport import Recorder
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.content import (
     Blob,
@@ -316,7 +318,7 @@ def test_names_are_allowed_whole_unless_they_are_beginnings(
 def test_a_conversation_has_some_options_of_its_own() -> None:
     made = options.sdk_options({"max_turns": 3})
     start = SessionStart("c", "session", "/workspace", "opus", "plan", {"max_turns": 2})
-    own = options.own_options(made, start)
+    own = options.own_options(made, start, bounds_of())
     assert (own.max_turns, own.model, own.resume, own.permission_mode) == (
         2,
         "opus",
@@ -325,7 +327,9 @@ def test_a_conversation_has_some_options_of_its_own() -> None:
     )
     assert made.max_turns == 3
     with pytest.raises(AgentGone, match="no option 'env' for a conversation"):
-        options.own_options(made, SessionStart("c", options={"env": {"PATH": "/evil"}}))
+        options.own_options(
+            made, SessionStart("c", options={"env": {"PATH": "/evil"}}), bounds_of()
+        )
 
 
 def test_options_that_are_turnwires_own_are_refused() -> None:
@@ -363,6 +367,7 @@ def test_the_command_line_says_what_the_options_say() -> None:
     made = options.own_options(
         options.sdk_options({"max_turns": 3, "mcp_servers": {"mine": {"command": "x"}}}),
         SessionStart("c", "-session"),
+        bounds_of(),
     )
 
     async def hook(*_: Any) -> dict[str, Any]:
@@ -372,16 +377,29 @@ def test_the_command_line_says_what_the_options_say() -> None:
     assert told.command[0] == "/bin/claude"
     assert "--resume=-session" in told.command
     assert told.command[told.command.index("--permission-prompt-tool") + 1] == "stdio"
-    servers = msgspec.json.decode(told.command[told.command.index("--mcp-config") + 1])
+    assert told.command[told.command.index("--mcp-config") + 1] == options.MCP_CONFIG
+    servers = msgspec.json.decode(told.mcp_config)
     assert servers["mcpServers"].keys() == {"mine", "turnwire"}
     assert told.client.mcp_servers.keys() == {"mine"}, "the SDK has nothing to do with ours"
     assert told.client.hooks["PreToolUse"][0].hooks == [hook]
+
+
+@pytest.mark.parametrize("place", ["/dev/full", "/dev/null/no/folder"])
+def test_a_record_that_cannot_be_written_ends_and_breaks_nothing(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder(Path(place))
+    for _ in range(3):
+        recorder.note("in", [b"{}"])
+    recorder.close()
+    [warning] = caplog.messages
+    assert f"{place} cannot be written, and is not any more" in warning
 
 
 def test_a_strange_version_of_the_sdk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from claude_agent_sdk._internal.transport import subprocess_cli
 
     monkeypatch.delattr(subprocess_cli.SubprocessCLITransport, "_build_command")
-    made = options.own_options(options.sdk_options(None), SessionStart("c"))
+    made = options.own_options(options.sdk_options(None), SessionStart("c"), bounds_of())
     with pytest.raises(AgentGone, match="too new or too old"):
         options.tell(made, "/bin/claude", None)

@@ -388,10 +388,10 @@ class Changing:
     """An agent whose program is another one the next time."""
 
     name = "claude"
-    capabilities = ClaudeAgent.capabilities
 
     def __init__(self, agent: ClaudeAgent) -> None:
         self.agent = agent
+        self.capabilities = agent.capabilities
 
     def unavailable(self) -> str | None:
         return self.agent.unavailable()

@@ -809,6 +809,8 @@ export interface RewindAck {
 export interface Rewound {
   control: "rewind";
   files: Array<string>;
+  /** that could not be put back */
+  failed?: Array<string>;
 }
 
 /** The first frame: this connection starts without a place in the log. */

@@ -13,11 +13,21 @@ from urllib.parse import quote
 
 from msgspec import convert, structs
 
-from turnwire.agents.claude.choosing import Registry
+from turnwire.agents.claude.bounds import DEFAULT, FAMILIES, bounds_of
+from turnwire.agents.claude.choosing import Registry, thinking_limit
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
 from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
-from turnwire.agents.claude.options import chosen_in, given_option, own_options, sdk_options, tell
+from turnwire.agents.claude.options import (
+    MCP_CONFIG,
+    Told,
+    chosen_in,
+    given_option,
+    own_options,
+    sdk_options,
+    tell,
+)
+from turnwire.agents.claude.private import private_file
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
@@ -48,7 +58,9 @@ class ClaudeAgent:
     (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
     put aside; with `titles` Claude names each conversation, which takes a short request of its own;
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
-    machine; `models` the names that one may choose from, beside `default`. Raises ValueError for hooks, tools and servers that are none.
+    machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
+    modes; `setting_sources` whose settings of Claude Code count, none: all, as in a terminal. Those of
+    a directory may run commands: give an empty list where you do not trust it. Raises ValueError for hooks, tools, servers and modes that are none.
     """
 
     name = "claude"
@@ -61,8 +73,6 @@ class ClaudeAgent:
             "user.rewind",
         ],
         images=True,
-        models=["default", "opus", "sonnet", "haiku"],
-        permission_modes=["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"],
         options=FOR_ANYONE,
         owner_options=FOR_OWNER,
         forks=True,
@@ -86,13 +96,26 @@ class ClaudeAgent:
         grace: float = 3.0,
         record: Path | str | None = None,
         models: Sequence[str] | None = None,
+        permission_modes: Sequence[str] | None = None,
+        setting_sources: Sequence[str] | None = None,
     ) -> None:
         self._given = options
+        self._setting_sources = setting_sources
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
-        self._registry = Registry(ours, read_servers(mcp_servers), roots)
-        if models is not None:
-            self.capabilities = structs.replace(self.capabilities, models=["default", *models])
+        self._bounds = bounds_of(
+            model=given_option(options, "model"),
+            models=models,
+            mode=given_option(options, "permission_mode"),
+            modes=permission_modes,
+        )
+        self._registry = Registry(ours, read_servers(mcp_servers), roots, self._bounds)
+        self.capabilities = structs.replace(
+            self.capabilities,
+            models=[DEFAULT, *(FAMILIES if models is None else self._bounds.models or ())],
+            permission_modes=self._bounds.modes,
+            owner_permission_modes=self._bounds.owner_modes,
+        )
         self._options: Any = None  # made when it is needed: the SDK takes long to import
         self._env = {**(env or {}), **(given_option(options, "env") or {})}
         cli = cli_path or given_option(options, "cli_path")
@@ -129,7 +152,7 @@ class ClaudeAgent:
             raise AgentGone(missing(self._environment(), self._cli_path) or "There is no Claude.")
         if self._options is None:
             try:
-                self._options = sdk_options(self._given)
+                self._options = sdk_options(self._given, self._setting_sources)
             except (TypeError, ValueError) as bad:
                 raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
         given = self._options.cwd
@@ -171,11 +194,12 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
+        from turnwire.agents.claude.program import patient
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
-        self._registry.check_places(chosen)
-        options = own_options(self._options, start, fork)
+        self._registry.check_bounds(chosen)
+        options = own_options(self._options, start, self._bounds, fork)
         servers = self._registry.servers(chosen, AgentGone)
         has_question = await self._has_question(start.native_session_id)
         session = ClaudeSession(
@@ -192,13 +216,15 @@ class ClaudeAgent:
             servers=[*options.mcp_servers, *servers],
             mcp_off=start.mcp_off,
             models=self.capabilities.models,
+            bounds=self._bounds,
+            most_thinking=thinking_limit(self._options),
         )
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told.command, cwd),
-                    partial(sdk.ClaudeSDKClient, told.client),
+                    partial(self._start, told, cwd),
+                    partial(patient(sdk.ClaudeSDKClient, self._start_seconds), told.client),
                     self._recorder(start),
                 )
         except BaseException as error:
@@ -222,7 +248,7 @@ class ClaudeAgent:
     def _environment(self) -> dict[str, str]:
         return environment(plain_environment(), self._env)
 
-    async def _start(self, command: list[str], cwd: str) -> GuardedProcess:
+    async def _start(self, told: Told, cwd: str) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentGone(
@@ -238,9 +264,18 @@ class ClaudeAgent:
         }
         self._starting += 1
         try:
-            process = await GuardedProcess.start(
-                command, cwd=cwd, env=env, grace=self._grace, limits=self._limits
-            )
+            with private_file(told.mcp_config) as config:
+                path = f"/dev/fd/{config}"
+                process = await GuardedProcess.start(
+                    [path if each == MCP_CONFIG else each for each in told.command],
+                    cwd=cwd,
+                    env=env,
+                    grace=self._grace,
+                    limits=self._limits,
+                    files=[config],
+                )
+        except OSError as full:
+            raise AgentGone(f"The agent could not be started: {full}") from full
         finally:
             self._starting -= 1
         self._running.add(process)

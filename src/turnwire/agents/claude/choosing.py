@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct, structs
 
+from turnwire.agents.claude.bounds import Bounds
 from turnwire.agents.claude.hooks import Hook
-from turnwire.agents.claude.option_types import ClaudeOptions
+from turnwire.agents.claude.option_types import (
+    Adaptive,
+    ClaudeOptions,
+    Disabled,
+    Effort,
+    Enabled,
+)
 from turnwire.agents.claude.servers import McpServer
 from turnwire.agents.process import allowed_directory
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone
 
-__all__ = ["EXTRA_ARGS", "Registry", "narrowed", "read_options"]
+__all__ = ["EXTRA_ARGS", "Registry", "narrowed", "read_options", "thinking_limit"]
 
 # Flags of the program that a conversation may have: they start nothing and open nothing.
 EXTRA_ARGS = (
@@ -26,6 +33,7 @@ EXTRA_ARGS = (
     "disable-slash-commands",
     "exclude-dynamic-system-prompt-sections",
 )
+_EFFORTS = get_args(Effort)  # the least first
 # Not options, but said beside them.
 _BESIDE = ("cwd", "model", "permission_mode")
 
@@ -93,7 +101,9 @@ class Registry:
         hooks: Sequence[Hook],
         servers: Mapping[str, McpServer],
         roots: Sequence[Path | str] | None,
+        bounds: Bounds,
     ) -> None:
+        self._bounds = bounds
         self._hooks = list(hooks)
         self._servers = servers
         self._roots = roots
@@ -108,7 +118,7 @@ class Registry:
         self.hooks(chosen, _refused)
         self.servers(chosen, _refused)
         try:
-            self.check_places(chosen)
+            self.check_bounds(chosen)
         except AgentGone as not_there:
             raise Refused("INVALID_PAYLOAD", not_there.message) from None
         kept: dict[str, Any] = msgspec.to_builtins(chosen)
@@ -127,8 +137,11 @@ class Registry:
         self._hooks.append(structs.replace(given, optional=True))
         return given.name
 
-    def check_places(self, chosen: ClaudeOptions) -> None:
-        """Raises AgentGone where it may not look: a log may be from elsewhere."""
+    def check_bounds(self, chosen: ClaudeOptions) -> None:
+        """Raises AgentGone for what may not be, or where it may not look: a log may be from elsewhere."""
+        problem = self._bounds.problem(chosen)
+        if problem is not None:
+            raise AgentGone(f"{problem}.")
         for place in chosen.add_dirs:
             allowed_directory(place, self._roots)
 
@@ -170,9 +183,18 @@ def _find(
 def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
     """The SDK's options of one conversation: its own, within those of the agent."""
     changes: dict[str, Any] = {}
-    for name in ("effort", "fallback_model", "setting_sources", "skills"):
+    if chosen.setting_sources is not None:
+        sources = options.setting_sources  # there are never more than the agent's
+        changes["setting_sources"] = [
+            each for each in chosen.setting_sources if sources is None or each in sources
+        ]
+    for name in ("fallback_model", "skills"):
         _set(changes, name, getattr(chosen, name))
-    for name in ("system_prompt", "output_format", "thinking", "sandbox"):
+    if chosen.effort is not None:
+        changes["effort"] = _least_effort(options, chosen.effort)
+    if chosen.thinking is not None:
+        changes["thinking"] = _thinking(chosen.thinking, thinking_limit(options))
+    for name in ("system_prompt", "output_format", "sandbox"):
         value = getattr(chosen, name)
         _set(changes, name, msgspec.to_builtins(value) if isinstance(value, Struct) else value)
     for name in ("strict_mcp_config", "include_hook_events", "forward_subagent_text"):
@@ -189,10 +211,33 @@ def narrowed(options: Any, chosen: ClaudeOptions) -> Any:
         allowed = options.tools if isinstance(options.tools, list) else chosen.tools
         changes["tools"] = [name for name in chosen.tools if name in allowed]
     if chosen.agents:
-        changes["agents"] = {**_helpers(chosen), **(options.agents or {})}
+        changes["agents"] = {**_helpers(options, chosen), **(options.agents or {})}
     if chosen.extra_args:
         changes["extra_args"] = {**chosen.extra_args, **options.extra_args}
     return replace(options, **changes)
+
+
+def thinking_limit(options: Any) -> int | None:
+    """The tokens that the agent may think with; none: no limit."""
+    match options.thinking:
+        case {"type": "disabled"}:
+            return 0
+        case {"type": "enabled", "budget_tokens": int(budget)}:
+            return budget
+        case _:
+            limit: int | None = options.max_thinking_tokens
+            return limit
+
+
+def _thinking(wanted: Adaptive | Enabled | Disabled, limit: int | None) -> dict[str, Any]:
+    """How a conversation wants to think, within the limit."""
+    if isinstance(wanted, Disabled) or limit == 0:
+        return {"type": "disabled"}
+    own = wanted.budget_tokens if isinstance(wanted, Enabled) else None
+    budget = _least(limit, own)
+    if budget is None:
+        return {"type": "adaptive"}
+    return {"type": "enabled", "budget_tokens": budget}
 
 
 def _set(changes: dict[str, Any], name: str, value: Any) -> None:
@@ -205,10 +250,17 @@ def _least(agents: Any, own: Any) -> Any:
     return min(given) if given else None
 
 
-def _helpers(chosen: ClaudeOptions) -> dict[str, Any]:
+def _least_effort(options: Any, own: str) -> str:
+    return min(own, options.effort or own, key=_EFFORTS.index)
+
+
+def _helpers(options: Any, chosen: ClaudeOptions) -> dict[str, Any]:
     from claude_agent_sdk import AgentDefinition
 
-    return {
-        name: AgentDefinition(**msgspec.to_builtins(helper))
-        for name, helper in chosen.agents.items()
-    }
+    made: dict[str, Any] = {}
+    for name, helper in chosen.agents.items():
+        about = msgspec.to_builtins(helper)
+        if helper.effort is not None:
+            about["effort"] = _least_effort(options, helper.effort)
+        made[name] = AgentDefinition(**about)
+    return made

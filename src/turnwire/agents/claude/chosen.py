@@ -22,10 +22,12 @@ class Chosen:
         *,
         model: str | None,
         permission_mode: str | None,
+        most_thinking: int | None,
         check_open: Callable[[], None],
         refused: Callable[[dict[str, Any]], None],
     ) -> None:
         self._program = program
+        self._most_thinking = most_thinking
         self._check_open = check_open
         self._refused = refused
         self._now: dict[str, Any] = {
@@ -34,9 +36,9 @@ class Chosen:
             "max_thinking_tokens": None,
         }
 
-    async def model(self, wanted: str) -> None:
-        """Another model."""
-        await self._choose("model", wanted, self._program.set_model)
+    async def model(self, wanted: str, meant: str) -> None:
+        """Another model, and the name that the program knows it by."""
+        await self._choose("model", wanted, lambda _: self._program.set_model(meant))
 
     async def permission_mode(self, wanted: str) -> None:
         """Another permission mode."""
@@ -44,6 +46,10 @@ class Chosen:
 
     async def max_thinking_tokens(self, wanted: int | None) -> None:
         """More or less reasoning."""
+        most = self._most_thinking
+        if most is not None and wanted is not None and wanted > most:
+            self._tell("max_thinking_tokens", wanted, f"This agent thinks with {most} at most.")
+            return
         await self._choose("max_thinking_tokens", wanted, self._program.set_max_thinking_tokens)
 
     async def _choose(self, what: str, wanted: Any, tell: Callable[[Any], Awaitable[None]]) -> None:
@@ -51,10 +57,14 @@ class Chosen:
             await tell(wanted)
         except Exception as error:  # the SDK raises bare ones
             self._check_open()  # one that is gone has refused nothing
-            about = {"wanted": {what: wanted}, "stays": {what: self._now[what]}}
-            self._refused({"message": str(error), **about})
+            self._tell(what, wanted, str(error))
         else:
             self._now[what] = wanted
+
+    def _tell(self, what: str, wanted: Any, why: str) -> None:
+        """It is refused, and what was before stays."""
+        about = {"wanted": {what: wanted}, "stays": {what: self._now[what]}}
+        self._refused({"message": why, **about})
 
     def says(self, model: str | None, permission_mode: str) -> None:
         """What the program says that it works with; none: nothing of the model."""

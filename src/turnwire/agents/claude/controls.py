@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from turnwire.agents.claude.bounds import DEFAULT
 from turnwire.agents.claude.prompts import prompt_uuid
 from turnwire.agents.claude.questions import SERVER
 from turnwire.agents.claude.switches import Switches
@@ -28,10 +29,12 @@ async def carry_out(
     *,
     switches: Switches,
     models: Sequence[str],
+    default: str | None = None,
 ) -> c.ControlResult:
     """Ask the program, and tell its answer in our words.
 
-    `about` is what it said at its start, `models` are those that may be chosen.
+    `about` is what it said at its start, `models` are those that may be chosen, `default` is what
+    is meant by that name; none: what the program means by it.
     """
     match asked:
         case c.RewindFiles(turn_uuid=turn_uuid, dry_run=dry_run):
@@ -59,6 +62,9 @@ async def carry_out(
                 )
                 for each in about.models
             }
+            if default is not None:
+                meant = known.get(default, c.Model(default))
+                known[DEFAULT] = c.Model(DEFAULT, resolved=meant.resolved or default)
             return c.Models([known.get(name, c.Model(name)) for name in models])
         case c.ListCommands():
             return c.Commands(
@@ -84,16 +90,26 @@ async def _toggle(send: Send, server: str, enabled: bool) -> None:
 
 
 async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewound:
-    """The program says which files it would put back, but not which it has: so it is asked first."""
+    """The program says which files it would put back, but not which it has.
+
+    So it is asked before and behind: what it would put back still could not be.
+    """
     would = control.RewindFiles(user_message_id, dry_run=True)
-    answer = await _ask(would, answers.RewindFilesAnswer, send)
+    files = (await _rewinds(would, send)).files_changed
+    if dry_run:
+        return c.Rewound(files)
+    await _rewinds(control.RewindFiles(user_message_id), send)
+    failed = (await _rewinds(would, send)).files_changed
+    return c.Rewound([file for file in files if file not in failed], failed)
+
+
+async def _rewinds(request: control.RewindFiles, send: Send) -> answers.RewindFilesAnswer:
+    answer: answers.RewindFilesAnswer = await _ask(request, answers.RewindFilesAnswer, send)
     if answer.can_rewind is False:
         why = answer.error or "Claude Code cannot put these files back."
         said = f"{why} Only what Claude itself wrote, since this message, can be put back."
         raise Refused("NOT_SUPPORTED", said)
-    if not dry_run:
-        await send(_line(control.RewindFiles(user_message_id)))
-    return c.Rewound(answer.files_changed)
+    return answer
 
 
 async def _ask(request: Struct, answer: type[Any], send: Send) -> Any:

@@ -99,6 +99,8 @@ def decision_of(said: Any) -> Decision:
 
 
 def _of_sdk(said: dict[str, Any]) -> Decision:
+    if said.get("async") is True or said.get("async_") is True:
+        return Decision()  # it works on, and decides nothing: nobody waits for it
     strange = sorted(said.keys() - _FIELDS)
     if strange:
         raise Nonsense(f"there is no {strange[0]!r} in an answer")

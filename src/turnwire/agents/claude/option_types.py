@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
@@ -10,6 +10,7 @@ __all__ = [
     "FOR_ANYONE",
     "FOR_OWNER",
     "FOR_PROGRAMS",
+    "MODES",
     "Adaptive",
     "ClaudeOptions",
     "Disabled",
@@ -24,6 +25,7 @@ __all__ = [
 Positive: TypeAlias = Annotated[int, Meta(ge=1)]
 Effort: TypeAlias = Literal["low", "medium", "high", "xhigh", "max"]
 Mode: TypeAlias = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]
+MODES: list[str] = list(get_args(Mode))
 
 
 class _Typed(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.install import how_to_install
@@ -15,10 +18,11 @@ from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
 
 if TYPE_CHECKING:
+    from turnwire.agents.claude.bounds import Bounds
     from turnwire.agents.claude.forking import ForkPoint
     from turnwire.agents.claude.hook_runs import Registered
 
-__all__ = ["Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
+__all__ = ["MCP_CONFIG", "Told", "chosen_in", "given_option", "own_options", "sdk_options", "tell"]
 
 # Options of the SDK that would be overruled or do nothing here, and why.
 _REFUSED = {
@@ -47,6 +51,10 @@ _REFUSED = {
 }
 
 
+# Stands for a file. Headers and variables of servers are secrets, and anybody on the machine can
+# read a command line.
+MCP_CONFIG = "<mcp-config>"
+_SOURCES = ("user", "project", "local")
 _LEAST_BUDGET = 1e-6  # dollars
 
 
@@ -54,7 +62,8 @@ class Told(NamedTuple):
     """What the SDK's client and the program are told: they are told different things."""
 
     client: Any  # ClaudeAgentOptions
-    command: list[str]
+    command: list[str]  # with MCP_CONFIG for the file that has this in it:
+    mcp_config: bytes
 
 
 def given_option(given: Any, name: str) -> Any:
@@ -62,8 +71,18 @@ def given_option(given: Any, name: str) -> Any:
     return given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
 
 
-def sdk_options(given: Any) -> Any:
+def sdk_options(given: Any, setting_sources: Sequence[str] | None = None) -> Any:
     """ClaudeAgentOptions, from themselves, from a mapping, or from nothing."""
+    made = _sdk_options(given)
+    if setting_sources is None:
+        return made
+    strange = [each for each in setting_sources if each not in _SOURCES]
+    if strange:
+        raise ValueError(f"There are no settings of {strange[0]!r}; there are: {_SOURCES}")
+    return replace(made, setting_sources=list(setting_sources))
+
+
+def _sdk_options(given: Any) -> Any:
     from claude_agent_sdk import ClaudeAgentOptions
 
     if given is None:
@@ -71,7 +90,7 @@ def sdk_options(given: Any) -> Any:
     if isinstance(given, ClaudeOptions):
         if given.hooks or given.mcp_servers:
             raise ValueError("Give hooks and mcp_servers to ClaudeAgent itself.")
-        return narrowed(sdk_options({}), given)
+        return narrowed(_sdk_options({}), given)
     unused = ClaudeAgentOptions()
     for name, why in _REFUSED.items():
         default = getattr(unused, name, None)
@@ -95,15 +114,18 @@ def chosen_in(start: SessionStart) -> ClaudeOptions:
         raise AgentGone(refused.message) from refused
 
 
-def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None) -> Any:
+def own_options(
+    options: Any, start: SessionStart, bounds: Bounds, fork: ForkPoint | None = None
+) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
     own = narrowed(options, chosen_in(start))
     return replace(
         own,
         max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
         cwd=start.cwd or options.cwd,
-        model=start.model or options.model,
-        permission_mode=start.permission_mode or options.permission_mode,
+        model=bounds.model_for(start.model),
+        settings=_settings(own, bounds),
+        permission_mode=bounds.mode_for(start.permission_mode),
         resume=start.native_session_id if fork is None else fork.session_id,
         fork_session=fork is not None and fork.message is not None,
         resume_session_at=None if fork is None else fork.message,
@@ -111,6 +133,27 @@ def own_options(options: Any, start: SessionStart, fork: ForkPoint | None = None
         enable_file_checkpointing=True,  # so that files can be put back
         sandbox=_strict(own.sandbox),
     )
+
+
+def _settings(options: Any, bounds: Bounds) -> str | None:
+    """Claude Code is told which models there are, or its sub-agents could be given any other."""
+    given: str | None = options.settings
+    if bounds.models is None:
+        return given
+    about = {}
+    if given is not None:
+        try:
+            text = given if given.lstrip().startswith("{") else _text_of(given, options.cwd)
+            about = msgspec.json.decode(text, type=dict[str, Any])
+        except (OSError, ValueError) as bad:
+            raise AgentGone(f"Claude cannot be started with these settings: {bad}") from bad
+    models = list(dict.fromkeys([*bounds.models, *([bounds.model] if bounds.model else [])]))
+    about |= {"availableModels": models, "enforceAvailableModels": True}
+    return msgspec.json.encode(about).decode()
+
+
+def _text_of(settings: str, cwd: Any) -> str:
+    return (Path(cwd or "") / settings).read_text(encoding="utf-8-sig")
 
 
 def _strict(sandbox: Any) -> Any:
@@ -153,13 +196,19 @@ def tell(
         cli_path=cli,
         permission_prompt_tool_name="stdio",
         allowed_tools=[*options.allowed_tools, *_free_tools(servers)],
-        mcp_servers={
-            **options.mcp_servers,
-            **{name: _server_config(name, server) for name, server in servers.items()},
-            SERVER: SERVER_CONFIG,
-        },
+        mcp_servers=MCP_CONFIG,
     )
-    return Told(client, _command(flags))
+    configs = {
+        **{name: _without_instance(each) for name, each in options.mcp_servers.items()},
+        **{name: _server_config(name, server) for name, server in servers.items()},
+        SERVER: SERVER_CONFIG,
+    }
+    return Told(client, _command(flags), msgspec.json.encode({"mcpServers": configs}))
+
+
+def _without_instance(config: Any) -> Any:
+    """A server of the SDK's is an object of this process; the program knows only that there is one."""
+    return {name: value for name, value in config.items() if name != "instance"}
 
 
 def _server_config(name: str, server: McpServer) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from turnwire.core.conversation.state import Reply
@@ -12,9 +13,13 @@ __all__ = ["Permissions"]
 
 
 class Permissions:
-    """Several may be open at once: sub-agents ask as well."""
+    """Several may be open at once: sub-agents ask as well.
 
-    def __init__(self) -> None:
+    `modes` are those that a decision may go on in.
+    """
+
+    def __init__(self, modes: Collection[str]) -> None:
+        self._modes = modes
         self._shown: dict[str, Any] = {}  # by request: the input that a person sees
 
     def hear(self, message: claude.ClaudeMessage) -> None:
@@ -36,4 +41,10 @@ class Permissions:
             return {"behavior": "deny", "message": reply.reason or "The person said no."}
         changed = shown if reply.updated_input is None else reply.updated_input
         allowed: dict[str, Any] = {"behavior": "allow", "updatedInput": changed}
-        return {**allowed, "updatedPermissions": reply.remember} if reply.remember else allowed
+        remember = [each for each in reply.remember if self._may_be(each)]
+        return {**allowed, "updatedPermissions": remember} if remember else allowed
+
+    def _may_be(self, update: Any) -> bool:
+        """Whether it leads into no other mode than those that anyone may choose."""
+        is_mode = isinstance(update, dict) and update.get("type") == "setMode"
+        return not is_mode or update.get("mode") in self._modes

@@ -19,14 +19,27 @@ from turnwire.dialects.claude import control
 from turnwire.dialects.claude.answers import InitializeAnswer
 from turnwire.ports import AgentGone
 
-__all__ = ["Forgotten", "Program"]
+__all__ = ["Forgotten", "Program", "patient"]
 
 _log = logging.getLogger("turnwire.claude")
+_PATIENCE = 60.0  # seconds that an answer to a control may take
 _FORGOTTEN = "No conversation found"  # so the program says it
 
 
 class Forgotten(AgentGone):
     """There is no session of this name any more, or it was killed before it was written down."""
+
+
+def patient(client: Any, seconds: float) -> Callable[..., Any]:
+    """The SDK's client, which waits so long for the first answer; by itself it waits a minute."""
+
+    class Patient(client):  # type: ignore[misc]  # whatever it is
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "_query" and value is not None:
+                value._initialize_timeout = seconds
+            super().__setattr__(name, value)
+
+    return Patient
 
 
 class Program:
@@ -116,9 +129,12 @@ class Program:
     async def request(self, request: dict[str, Any]) -> Any:
         """A control request and its answer, as the SDK's own methods send them. Raises Refused."""
         try:
-            return await self._client._query._send_control_request(request)
+            return await self._client._query._send_control_request(request, timeout=_PATIENCE)
         except Exception as error:  # the SDK raises bare ones
             self._check_open()  # one that is gone has refused nothing
+            if isinstance(error.__cause__, TimeoutError):  # nor has one that says nothing
+                said = f"Claude Code gave no answer within {_PATIENCE:g} seconds. Ask again."
+                raise Refused("AGENT_UNAVAILABLE", said) from error
             raise Refused("INVALID_PAYLOAD", f"Claude Code refuses: {error}") from error
 
     async def interrupt(self) -> None:

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from turnwire.agents.claude import controls
 from turnwire.agents.claude.asking import Asking
+from turnwire.agents.claude.bounds import Bounds, bounds_of
 from turnwire.agents.claude.chosen import Chosen
 from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
 from turnwire.agents.claude.hook_runs import HookRun, HookRuns
@@ -70,11 +71,14 @@ class ClaudeSession(LocalSession):
         servers: Collection[str] = (),
         mcp_off: Collection[str] = (),
         models: Sequence[str] = (),
+        bounds: Bounds | None = None,
+        most_thinking: int | None = None,
     ) -> None:
         super().__init__()
         self._name = native_session_id
         self._has_question = has_question  # put aside by a process before; none: nobody knows
         self._models = models
+        self._bounds = bounds or bounds_of()
         self._thinks = max_thinking_tokens
         self._is_nameless = names_itself  # until it has a first message to be named by
         self._closing = False
@@ -87,13 +91,14 @@ class ClaudeSession(LocalSession):
             self._program,
             model=model,
             permission_mode=permission_mode,
+            most_thinking=most_thinking,
             check_open=self._check_open,
             refused=lambda about: self._news("choice_refused", **about),
         )
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._program.process.below())
         self._telling = Telling(self._turn, self._stopped, self._say, self._start)
-        self._permissions = Permissions()
+        self._permissions = Permissions(self._bounds.modes)
         self._elicitations = Elicitations()
         self._gate = Gate(hold)
         self._second = SecondQuestions()
@@ -217,7 +222,7 @@ class ClaudeSession(LocalSession):
         """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
-            await self._chosen.model(model)
+            await self._chosen.model(model, self._bounds.model_for(model) or model)
         if permission_mode is not None:
             await self._chosen.permission_mode(permission_mode)
         if max_thinking_tokens is not UNSET:
@@ -235,6 +240,7 @@ class ClaudeSession(LocalSession):
             self._program.about,
             switches=self._switches,
             models=self._models,
+            default=self._bounds.model,
         )
 
     async def interrupt(self) -> None:

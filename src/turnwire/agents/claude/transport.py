@@ -12,6 +12,8 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -38,25 +40,46 @@ logging.getLogger("claude_agent_sdk._internal.query").addFilter(_Told())
 
 
 class Recorder:
-    """Writes down what goes in both directions, in the format that `turnwire inspect` reads."""
+    """Writes down what goes in both directions, in the format that `turnwire inspect` reads.
+
+    Where it cannot be written, as on a full disk, the record ends there and the log of the server
+    says so; the conversation goes on.
+    """
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab", buffering=0)
+        self._path = path
+        self._file: FileIO | None = None
         self._began = time.monotonic()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            self._give_up(error)
 
     def note(self, direction: str, lines: Iterable[bytes]) -> None:
         """Lines that went `in` to the program, or came `out` of it."""
+        if self._file is None:
+            return
         at = time.monotonic() - self._began
-        for line in lines:
-            if line.startswith(b"{"):
-                self._file.write(
-                    b'{"t":%.3f,"dir":"%s","msg":%s}\n' % (at, direction.encode(), line)
-                )
+        try:
+            for line in lines:
+                if line.startswith(b"{"):
+                    self._file.write(
+                        b'{"t":%.3f,"dir":"%s","msg":%s}\n' % (at, direction.encode(), line)
+                    )
+        except (OSError, ValueError) as error:  # a ValueError: it was closed meanwhile
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        _log.warning("%s cannot be written, and is not any more: %s", self._path, error)
+        self.close()
 
     def close(self) -> None:
         """No more is to come."""
-        self._file.close()
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()
 
 
 class GuardedTransport:

@@ -46,11 +46,12 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
         d.audit("control_failed", ended.by, control=name_of(control), **why)
         return
     if isinstance(control, RewindFiles):
-        files = ended.result.files if isinstance(ended.result, Rewound) else []
+        result = ended.result if isinstance(ended.result, Rewound) else Rewound([])
         if not control.dry_run:
-            data = {"message_sequence": control.message_sequence, "files": files, "by": ended.by}
-            d.add_event("rewind", _told(files), None, data)
-        d.ack = Ack(files=files)
+            failed = {"failed": result.failed} if result.failed else {}
+            data = {"message_sequence": control.message_sequence, "files": result.files, **failed}
+            d.add_event("rewind", _told(result), None, {**data, "by": ended.by})
+        d.ack = Ack(files=result.files)
         return
     if isinstance(control, McpToggle):
         others = [name for name in d.mcp_off if name != control.server]
@@ -58,8 +59,13 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
     d.ack = Ack(result=ended.result)
 
 
-def _told(files: list[str]) -> str:
-    return f"Put back: {', '.join(files)}" if files else "No file had to be put back"
+def _told(result: Rewound) -> str:
+    """Only what has happened, and what has not."""
+    if not result.files and not result.failed:
+        return "No file had to be put back"
+    done = [f"Put back: {', '.join(result.files)}"] if result.files else []
+    failed = [f"Could not be put back: {', '.join(result.failed)}"] if result.failed else []
+    return ". ".join([*done, *failed])
 
 
 def _particulars(control: Control) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def capabilities(service: Service, agent: str | None, who: Who) -> r.Capabilitie
     """What this client may ask for; little, of an agent that is not here."""
     name = agent or service.usual_agent
     known = service.engine.agents.get(name)
-    able = service.engine.capabilities(name)
+    able = service.engine.capabilities(name, is_owner=who.is_owner)
     methods = [
         method
         for method in m.METHODS

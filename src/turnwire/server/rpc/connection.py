@@ -160,6 +160,7 @@ class RpcConnection(Client):
             client_id=self.who.client_id,
             connection_id=stay.connection_id,
             user=self.who.name,
+            is_owner=self.who.is_owner,
             reached=lambda: self.outlet.reached,
             protocol="rpc",
         )
