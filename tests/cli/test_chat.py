@@ -308,6 +308,36 @@ class TestComingAndGoing:
                 assert person.screen.text.endswith("Nothing was said, so nothing is kept.")
             assert lines(tell("list", "--json")) == []
 
+    def test_an_empty_one_that_was_there_before_stays(self, home: Path, tell: Tell) -> None:
+        with server(home) as running:
+            name = asyncio.run(Client(running.url, running.token).create())
+            with chat(home, "--conversation", name) as person:
+                person.wait_for(READY)
+                assert left(person) == name
+            assert [row["conversation_id"] for row in lines(tell("list", "--json"))] == [name]
+
+    @pytest.mark.parametrize("is_new", [False, True])
+    def test_who_leaves_before_the_line_is_there_deletes_nothing(
+        self, home: Path, tell: Tell, is_new: bool
+    ) -> None:
+        async def hold(running: Process) -> None:
+            """The only connection that this user may have."""
+            client = Client(running.url, running.token)
+            name = await client.create()
+            async with client.conversation(name) as talk:
+                await talk.connected.wait()
+                await asyncio.to_thread(come_and_go, [] if is_new else ["--conversation", name])
+
+        def come_and_go(words: list[str]) -> None:
+            with Terminal("chat", *words, home=home) as person:
+                person.wait_for("○ offline")
+                left(person)
+                assert "Come back: turnwire chat --conversation" in person.screen.text
+
+        with process(home, TURNWIRE_AGENT="demo", TURNWIRE_MAX_CONNECTIONS_PER_USER="1") as running:
+            asyncio.run(hold(running))
+            assert len(lines(tell("list", "--json"))) == (2 if is_new else 1)
+
     def test_without_colours(self, home: Path) -> None:
         with server(home), Terminal("chat", home=home, NO_COLOR="1") as person:
             person.wait_for(READY)

@@ -53,6 +53,7 @@ class Room:
         self._stopping: int | None = None  # the turn that is being stopped
         self._taken: set[str] = set()  # messages of the queue that are being taken back
         self.unsent: list[str] = []  # words that the server has not acknowledged
+        self.has_spoken = False  # something was sent from here, whatever became of it
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving: asyncio.Future[int] | None = None
 
@@ -90,6 +91,7 @@ class Room:
     def entered(self, text: str) -> None:
         """A message; an empty line lets a held queue go on, or tries the line again."""
         if text.strip():
+            self.has_spoken = True
             self.unsent.append(text)
             self._spawn(self._send(text))
         elif self._talk.line.state == "offline":
