@@ -12,6 +12,7 @@ import pytest
 
 from tests.server.raw import Headers, request, upgrade
 from tests.server.serving import Serving, serving
+from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.server.auth import cookie_name
@@ -378,6 +379,53 @@ def test_revoking_a_token_cuts_who_is_connected_with_it(tmp_path: Path) -> None:
             await other.say("hello", "m-1")
             await other.end_of(1)
             await other.leave()
+
+    asyncio.run(run())
+
+
+def test_a_revoked_token_gets_no_ticket_and_no_link(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            keys, store = server.service.keys, server.service.store
+            secret, token = await keys.make("laptop", "ann")
+            name = await server.begin(user="ann")
+            async with server.http(secret) as http:
+                given = (await http.post("/api/tickets")).json()["ticket"]
+                who = await keys.holder(secret, "token")
+                assert who is not None
+                link = await keys.link(who)
+                # As another process does it: this one has just looked, and still trusts the token.
+                assert await store.revoke_token(token.token_id, at="2026-01-01T00:00:00.000Z")
+                refused = await http.post("/api/tickets")
+                assert refused.status_code == 401
+                assert refused.json()["error"]["code"] == "UNAUTHORIZED"
+                with pytest.raises(Refused):
+                    await keys.link(who)
+                assert await keys.enter(link) is None
+            offered = [
+                ("Host", host_of(server)),
+                ("Origin", server.url),
+                ("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{given}"),
+            ]
+            assert await connect(server, name, offered) == "UNAUTHORIZED"
+
+    asyncio.run(run())
+
+
+def test_what_is_revoked_here_opens_nothing_from_that_moment(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            secret, token = await server.service.keys.make("laptop", "ann")
+            name = await server.begin(user="ann")
+            client = await server.client(name, secret).come()
+            async with server.http(secret) as http:
+                assert (await http.get("/api/inbox")).status_code == 200
+                looking = asyncio.create_task(server.service.keys.holder(secret, "token"))
+                assert await server.app.revoke(token.token_id)
+                await looking
+                assert (await http.get("/api/inbox")).status_code == 401
+                assert await client.until_closed() == 4502
+                assert not await server.app.revoke(token.token_id)
 
     asyncio.run(run())
 

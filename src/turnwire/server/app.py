@@ -10,6 +10,7 @@ from typing import Any
 from turnwire.core.error_codes import Refused
 from turnwire.server.answers import problem
 from turnwire.server.http import Door, make_router
+from turnwire.server.keys import OWNER
 from turnwire.server.public import Public
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
@@ -17,6 +18,8 @@ from turnwire.settings import Settings
 from turnwire.settings_check import check_settings
 
 __all__ = ["App", "create_app"]
+
+_STOPPING = "The server is stopping."
 
 
 def create_app(settings: Settings | None = None) -> App:
@@ -86,11 +89,23 @@ class App:
         """Cut every connection of this user now: they have signed out, or may no longer come in.
 
         For users of `Settings.authenticate`, which is asked only when they come. A token of
-        Turnwire's is revoked instead.
+        Turnwire's is revoked instead: see `revoke`.
         """
         if self._service is not None:
             error = Refused("UNAUTHORIZED", "This user was signed out.")
             self._service.hub.close_all(4502, error, lambda each: each.who.user == user)
+
+    async def revoke(self, token_id: str) -> bool:
+        """Revoke a token, and cut every connection that came in with it, at once.
+
+        False: there was none that opened anything.
+        """
+        service = await self._running()
+        if service is None:
+            raise Refused("STORAGE_UNAVAILABLE", _STOPPING)
+        done = await service.keys.revoke(token_id, OWNER)
+        service.hub.cut({token_id})
+        return done
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -134,5 +149,5 @@ async def _turn_away(scope: MutableMapping[str, Any], receive: Any, send: Any) -
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.close", "code": 4000})
     else:
-        refused = Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
+        refused = Refused("STORAGE_UNAVAILABLE", _STOPPING)
         await problem(refused)(scope, receive, send)

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server.keys import Keys, Who
+from turnwire.server.keys import VOID, Keys, Who
 from turnwire.settings import Settings
 
 __all__ = ["Connected", "Hub"]
@@ -127,5 +127,9 @@ class Hub:
             return
         void = held - await self._keys.good_tokens()
         if void:
-            error = Refused("UNAUTHORIZED", "The token was revoked, or its time is over.")
-            self.close_all(4502, error, lambda each: each.who.token_id in void)
+            self.cut(void)
+
+    def cut(self, void: set[str]) -> None:
+        """Close those that came in with one of these tokens."""
+        error = Refused("UNAUTHORIZED", VOID)
+        self.close_all(4502, error, lambda each: each.who.token_id in void)
