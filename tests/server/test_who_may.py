@@ -359,6 +359,34 @@ def test_who_said_what_is_written_down(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_nobody_opens_more_with_a_permission_than_the_agent_has_offered(tmp_path: Path) -> None:
+    everything = {"type": "addDirectories", "directories": ["/"], "destination": "userSettings"}
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            ann = await server.token_of("ann")
+            name = await server.begin(user="ann")
+            async with server.client(name, ann) as client, server.http(ann) as http:
+                await client.say("permission", "m-1")
+                asked = (await client.until("assistant.permission_request"))["payload"]
+                answer = {"request_id": asked["request_id"], "decision": "allow"}
+                refused = {**answer, "remember": [everything]}
+                await client.send("user.permission_response", "m-2", **refused)
+                assert (await client.answer("m-2"))["payload"]["code"] == "INVALID_PAYLOAD"
+                (item,) = (await http.get("/api/inbox")).json()["items"]
+                address = f"/api/inbox/{item['inbox_item_id']}/answer"
+                said = await http.post(
+                    address, json={"decision": "allow", "remember": [everything]}
+                )
+                assert said.json()["error"]["code"] == "INVALID_PAYLOAD"
+                taken = {**answer, "remember": asked["suggestions"]}
+                await client.send("user.permission_response", "m-3", **taken)
+                assert (await client.answer("m-3"))["type"].endswith("ack")
+                await client.end_of(1)
+
+    asyncio.run(run())
+
+
 # --- revoking ------------------------------------------------------------------------------------
 
 

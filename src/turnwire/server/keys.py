@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from turnwire.core.conversation.people import OWNER
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.errors import TurnwireError
@@ -17,7 +18,6 @@ from turnwire.ports import Clock, Store, Ticket, Token
 
 __all__ = ["OWNER", "VOID", "Keys", "Who", "digest_of", "new_token", "owner_file"]
 
-OWNER = "owner"  # what the owner of the data is called in the log
 VOID = "The token was revoked, or its time is over."
 
 _TICKET_MS = 60_000
