@@ -480,6 +480,24 @@ def test_only_json_is_read_as_json(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize(("lists", "is_refused"), [(62, False), (63, True), (400, True)])
+def test_no_body_is_deeper_than_a_frame_may_be(
+    tmp_path: Path, lists: int, is_refused: bool
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        nested = b"[" * lists + b"]" * lists
+        answer = await http.post(
+            "/api/conversations",
+            content=b'{"options": {"strange": ' + nested + b"}}",
+            headers={"Content-Type": "application/json"},
+        )
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "INVALID_PAYLOAD")
+        assert ("No more than 64 objects and lists" in error["message"]) is is_refused
+
+    play(tmp_path, scene)
+
+
 def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         http.headers.pop("Authorization")

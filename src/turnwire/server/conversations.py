@@ -107,7 +107,7 @@ def _forked_from(row: ConversationRow) -> ForkedFrom | None:
 
 async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
-    new = await read_json(request, NewConversation, service.settings.max_body_bytes)
+    new = await read_json(request, NewConversation, service.settings)
     talk = await begin(service, who, new)
     return json_answer(conversation_json(service, talk.row), 201)
 
@@ -115,7 +115,7 @@ async def create(service: Service, request: Request, who: Who) -> Response:
 async def fork(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations/{id}/fork"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    wanted = await read_json(request, ForkJson, service.settings.max_body_bytes)
+    wanted = await read_json(request, ForkJson, service.settings)
     title = None if wanted.title is None else check_title(wanted.title)
     made = await talk.fork(wanted.at_sequence, title=title, user=who.name)
     service.news.tell(made.id)
@@ -142,7 +142,7 @@ async def show(service: Service, request: Request, who: Who) -> Response:
 async def change(service: Service, request: Request, who: Who) -> Response:
     """PATCH /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    wanted = await read_json(request, ChangesJson, service.settings.max_body_bytes)
+    wanted = await read_json(request, ChangesJson, service.settings)
     if wanted.model is not UNSET:
         await talk.set_model(wanted.model, user=who.name)
     if wanted.permission_mode is not UNSET:
