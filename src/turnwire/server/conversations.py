@@ -143,14 +143,16 @@ async def change(service: Service, request: Request, who: Who) -> Response:
     """PATCH /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     wanted = await read_json(request, ChangesJson, service.settings)
-    if wanted.model is not UNSET:
-        await talk.set_model(wanted.model, user=who.name)
-    if wanted.permission_mode is not UNSET:
-        await talk.set_permission_mode(wanted.permission_mode, user=who.name)
-    if wanted.max_thinking_tokens is not UNSET:
-        await talk.set_max_thinking_tokens(wanted.max_thinking_tokens, user=who.name)
-    if wanted.title is not UNSET:
-        await talk.rename(check_title(wanted.title), user=who.name)
+    title = UNSET if wanted.title is UNSET else check_title(wanted.title)
+    chosen = {
+        "model": wanted.model,
+        "permission_mode": wanted.permission_mode,
+        "max_thinking_tokens": wanted.max_thinking_tokens,
+    }
+    if any(value is not UNSET for value in chosen.values()):
+        await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
+    if title is not UNSET:
+        await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
         if wanted.archived:
