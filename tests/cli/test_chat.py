@@ -230,6 +230,35 @@ class TestTheQueue:
                 person.wait_for("1 queued")
                 assert "queued: think" in person.screen.text
 
+    def test_who_has_a_token_takes_back_their_own(
+        self, home: Path, tell: Tell, tmp_path: Path
+    ) -> None:
+        token = tmp_path / "token"
+        token.write_text(tell("token", "create", "--name", "phone", "--user", "ann").stdout)
+
+        async def talk_first(running: Process) -> str:
+            """Ann begins it, and the owner says something in it."""
+            anns = Client(running.url, token.read_text().strip())
+            name = await anns.create()
+            async with anns.conversation(name) as talk:
+                await talk.send("long")
+            async with Client(running.url, running.token).conversation(name) as talk:
+                await talk.send("the owner's")
+            return name
+
+        with server(home, SLOW) as running:
+            name = asyncio.run(talk_first(running))
+            place = ("--server", running.url, "--token-file", str(token))
+            with chat(home, "--conversation", name, *place) as person:
+                person.wait_for("queued: the owner's")
+                assert "Up takes" not in person.screen.text
+                say(person, "think")
+                person.wait_for("Up takes")
+                person.type(UP + UP)
+                person.wait_for("› think")
+                person.wait_for("1 queued")
+                assert "queued: the owner's" in person.screen.text
+
 
 class TestAServerThatDies:
     def test_killed_in_mid_answer_and_started_at_another_port(self, home: Path) -> None:

@@ -77,13 +77,15 @@ async def _at_terminal(
 
     from turnwire.cli.chatting.room import Room
     from turnwire.cli.live.pen import Pen
+    from turnwire.server.keys import OWNER
     from turnwire.server.place import find_server
 
     def start() -> str | None:
         is_ours = home.far is None  # else somebody else starts it
         return home.command("serve") if is_ours and find_server(home.path) is None else None
 
-    room = Room(name, talk, Pen(sys.stdout), start)
+    # Who has a token of another server may be anybody.
+    room = Room(name, talk, Pen(sys.stdout), start, OWNER if home.far is None else None)
     if after:
         whole = ["show"] if home.far is None else ["tail", "--last", str(after + _HISTORY)]
         room.note([Text(f"There is more above: {home.command(*whole, name)}", "dim")])
