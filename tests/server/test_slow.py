@@ -17,6 +17,8 @@ from tests.server.line import line_to
 from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine import channel
@@ -62,6 +64,18 @@ def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) 
             assert 4001 in codes
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("text", ["a" * 1000, "\u6c34" * 1000, "\U0001f30a" * 1000])
+def test_what_waits_is_counted_in_bytes(text: str) -> None:
+    chunk = f.AssistantChunk(
+        *("c", 1, None, "2026-01-01T00:00:00.000Z", "t"), p.Chunk("b", "m", 0, True, text, 1)
+    )
+    sent = channel.Sent(chunk)
+    counted = sent.size
+    written = len(sent.at(1))
+    assert abs(counted - written) <= channel._ENVELOPE
+    assert sent.size == counted, "what is added when it begins to wait is taken off when it is sent"
 
 
 class Listener(asyncio.Protocol):
