@@ -15,9 +15,11 @@ from tests.server.serving import Serving, serving
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.ports import Token
 from turnwire.server.auth import cookie_name
 from turnwire.server.gate import Gate
 from turnwire.server.keys import Keys, owner_file
+from turnwire.server.news import Listener
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing import ManualClock
 
@@ -409,6 +411,42 @@ def test_revoking_a_token_cuts_who_is_connected_with_it(tmp_path: Path) -> None:
             await other.leave()
 
     asyncio.run(run())
+
+
+class Defective(Listener):
+    """Somebody on the list who cannot be looked after."""
+
+    def tick(self) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_defect_ends_neither_signs_of_life_nor_revoking(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, heartbeat_seconds=1) as server:
+            hub, store = server.service.hub, server.service.store
+            tokens, failed = store.tokens, asyncio.Event()
+
+            async def fail() -> list[Token]:
+                store.tokens = tokens  # type: ignore[method-assign]
+                failed.set()
+                raise ZeroDivisionError
+
+            store.tokens = fail  # type: ignore[method-assign]
+            defective = Defective(server.owner)
+            hub.add(defective)
+            secret, token = await server.service.keys.make("laptop", "ann")
+            client = await server.client(await server.begin(user="ann"), secret).come()
+            await failed.wait()
+            await client.until("session.heartbeat_ack")
+            await store.revoke_token(token.token_id, at="2026-01-01T00:00:00.000Z")
+            assert await client.until_closed() == 4502
+            hub.remove(defective)
+
+    asyncio.run(run())
+    told = {record.message for record in caplog.records}
+    assert {"a connection cannot be looked after", "tokens cannot be looked at"} <= told
 
 
 def test_a_revoked_token_gets_no_ticket_and_no_link(tmp_path: Path) -> None:

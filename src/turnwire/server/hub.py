@@ -113,11 +113,16 @@ class Hub:
         while True:
             await asyncio.sleep(_TICK)
             for connection in list(self._connections):
-                connection.tick()
+                try:
+                    connection.tick()
+                except Exception:  # a defect of one must not silence the others
+                    _log.exception("a connection cannot be looked after")
             try:
                 await self._look_for_revoked()
             except TurnwireError as failure:  # the next look may see more
                 _log.warning("tokens cannot be looked at: %s", failure.message)
+            except Exception:
+                _log.exception("tokens cannot be looked at")
 
     async def _look_for_revoked(self) -> None:
         """Tokens may be revoked in another process, so that they have to be looked at."""
