@@ -169,7 +169,7 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
     await service.engine.remove(talk.id, by=who.name)
-    service.news.tell(talk.id)
+    service.news.tell_deleted(talk.id, talk.row.user)
     return Response(status_code=204, headers=SAFE_HEADERS)
 
 
