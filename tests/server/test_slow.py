@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from tests.own_time import own_time
 from tests.server.clients import PATIENCE, Client
@@ -22,6 +23,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine import channel
+from turnwire.server import hub
 from turnwire.server.client import Client as ServerClient
 from turnwire.server.listen import WebSocket
 
@@ -121,8 +123,8 @@ def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothin
         ) as server:
             talk = await server.service.engine.create("demo")
             sock = await stalled(server, talk.id)
-            hub = server.service.hub
-            await until(lambda: len(hub) == 1)
+            there = server.service.hub
+            await until(lambda: len(there) == 1)
             slow = only_client(server)
             assert isinstance(slow._wire, WebSocket)
             line = slow._wire.transport.get_extra_info("socket")
@@ -136,7 +138,7 @@ def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothin
             end = b'"conversation.updated"'  # the last that a turn causes
             await until(lambda: all(end in each.read[-2_000:] for each in others))
             assert not any(each.lost for each in others)
-            assert len(hub) == 199
+            assert len(there) == 199
             told = set()
             for each in others:
                 frames = [msgspec.json.decode(message) for message in each.messages()]
@@ -319,6 +321,38 @@ def test_no_more_get_in_by_coming_all_at_once(tmp_path: Path, limit: str) -> Non
             await until(lambda: len(server.service.hub) == 0)
             async with server.client(name), server.client(name):
                 pass
+
+    asyncio.run(run())
+
+
+def test_whom_nobody_knows_is_counted_until_they_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "_MOST_STRANGERS", 2)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            name = await server.begin()
+            strangers = server.service.hub._strangers
+            known = server.token
+            async with server.client(name) as client:
+                server.token = "tw_nobodys"
+                silent = [await stalled(server, name) for _ in range(2)]  # they say no goodbye
+                await until(lambda: strangers.total() == 2)
+                third = server.client(name, known)
+                with pytest.raises(InvalidStatus) as refused:
+                    await third.come()
+                assert refused.value.response.status_code == 429
+                assert refused.value.response.headers["Retry-After"] == "5"
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+                async with own_time() as taken:
+                    await until(lambda: not strangers)
+                assert taken.seconds < 4, "they are cut off"
+                async with server.client(name, known), server.client(name, known):
+                    assert not strangers, "who is known is none"
+                for sock in silent:
+                    sock.close()
 
     asyncio.run(run())
 

@@ -19,6 +19,7 @@ __all__ = ["Connected", "Hub"]
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
 _RETRY_AFTER = 5  # seconds, for those who find no place
+_MOST_STRANGERS = 2_000  # at one address whom nobody knows yet, or who were just turned away
 _PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
 
 
@@ -48,6 +49,7 @@ class Hub:
         self._connections: set[Connected] = set()
         self._taken = 0  # places
         self._places: Counter[str] = Counter()  # of each user
+        self._strangers: Counter[str] = Counter()  # of each address
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -73,6 +75,20 @@ class Hub:
             self._places[name] -= 1
             if not self._places[name]:
                 del self._places[name]
+
+    @contextmanager
+    def stranger(self, address: str) -> Iterator[None]:
+        """Somebody knocks, and nobody knows yet who. Raises Refused if too many do at their address."""
+        if self._strangers[address] >= _MOST_STRANGERS:
+            said = "Too many connections at once from this address."
+            raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
+        self._strangers[address] += 1
+        try:
+            yield
+        finally:
+            self._strangers[address] -= 1
+            if not self._strangers[address]:
+                del self._strangers[address]
 
     def add(self, connection: Connected) -> None:
         """Somebody has come, and has a place."""
