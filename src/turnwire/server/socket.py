@@ -153,7 +153,7 @@ def _why(error: Exception) -> Refused:
 async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: Send) -> None:
     """Without a WebSocket: too many whom nobody knows have one."""
     if "websocket.http.response" in (scope.get("extensions") or {}):
-        await problem(refused)(scope, receive, send)
+        await problem(refused)(scope, receive, send)  # type: ignore[arg-type]  # ASGI, by another name
     else:
         await send({"type": "websocket.close"})
 
