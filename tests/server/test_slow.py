@@ -26,6 +26,7 @@ from turnwire.engine import channel
 from turnwire.server import hub
 from turnwire.server.client import Client as ServerClient
 from turnwire.server.listen import WebSocket
+from turnwire.server.outlet import Outlet
 
 
 async def until(condition: object) -> None:
@@ -80,6 +81,9 @@ def test_what_waits_is_counted_in_bytes(text: str) -> None:
     assert sent.size == counted, "what is added when it begins to wait is taken off when it is sent"
 
 
+BUFFER = 1 << 20  # as the setting is
+
+
 class Listener(asyncio.Protocol):
     """Reads whatever comes, and keeps it."""
 
@@ -106,6 +110,21 @@ class Listener(asyncio.Protocol):
         return found
 
 
+def watched(outlet: Outlet) -> list[int]:
+    """How many bytes wait there each time that something is told: never more than one step beyond."""
+    sizes: list[int] = []
+    receive = outlet.receive
+
+    def count(together: list[channel.Sent]) -> None:
+        receive(together)
+        sizes.append(outlet._size)
+        assert outlet._size == sum(sent.size for sent in outlet._waiting)
+        assert outlet._size <= BUFFER + sum(sent.size for sent in together)
+
+    outlet.receive = count  # type: ignore[method-assign]
+    return sizes
+
+
 async def listening(server: Serving, name: str) -> Listener:
     sock = await stalled(server, name, buffer=1 << 16)
     _, listener = await asyncio.get_running_loop().create_connection(Listener, sock=sock)
@@ -115,11 +134,11 @@ async def listening(server: Serving, name: str) -> Listener:
 def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothing(
     tmp_path: Path,
 ) -> None:
-    agent = DemoAgent(delay=0, flood=1, flood_seconds=0.4)
+    agent = DemoAgent(delay=0, flood=4, flood_seconds=0.4)
 
     async def run() -> None:
         async with serving(
-            tmp_path, agents={"demo": agent}, buffer_bytes=100_000, ping_seconds=600
+            tmp_path, agents={"demo": agent}, buffer_bytes=BUFFER, ping_seconds=600
         ) as server:
             talk = await server.service.engine.create("demo")
             sock = await stalled(server, talk.id)
@@ -129,12 +148,14 @@ def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothin
             assert isinstance(slow._wire, WebSocket)
             line = slow._wire.transport.get_extra_info("socket")
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+            waited = watched(slow.outlet)
             others = [await listening(server, talk.id) for _ in range(199)]
             await until(lambda: all(b'"session.state"' in each.read for each in others))
             await talk.send("hello")
             async with asyncio.timeout(PATIENCE):
                 await slow.gone.wait()
             assert slow.code == 4001
+            assert max(waited) > BUFFER, "it was cut off because of that"
             end = b'"conversation.updated"'  # the last that a turn causes
             await until(lambda: all(end in each.read[-2_000:] for each in others))
             assert not any(each.lost for each in others)
