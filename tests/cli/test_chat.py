@@ -230,6 +230,35 @@ class TestTheQueue:
                 person.wait_for("1 queued")
                 assert "queued: think" in person.screen.text
 
+    def test_who_has_a_token_takes_back_their_own(
+        self, home: Path, tell: Tell, tmp_path: Path
+    ) -> None:
+        token = tmp_path / "token"
+        token.write_text(tell("token", "create", "--name", "phone", "--user", "ann").stdout)
+
+        async def talk_first(running: Process) -> str:
+            """Ann begins it, and the owner says something in it."""
+            anns = Client(running.url, token.read_text().strip())
+            name = await anns.create()
+            async with anns.conversation(name) as talk:
+                await talk.send("long")
+            async with Client(running.url, running.token).conversation(name) as talk:
+                await talk.send("the owner's")
+            return name
+
+        with server(home, SLOW) as running:
+            name = asyncio.run(talk_first(running))
+            place = ("--server", running.url, "--token-file", str(token))
+            with chat(home, "--conversation", name, *place) as person:
+                person.wait_for("queued: the owner's")
+                assert "Up takes" not in person.screen.text
+                say(person, "think")
+                person.wait_for("Up takes")
+                person.type(UP + UP)
+                person.wait_for("› think")
+                person.wait_for("1 queued")
+                assert "queued: the owner's" in person.screen.text
+
 
 class TestAServerThatDies:
     def test_killed_in_mid_answer_and_started_at_another_port(self, home: Path) -> None:
@@ -307,6 +336,36 @@ class TestComingAndGoing:
                 assert person.end() == 0
                 assert person.screen.text.endswith("Nothing was said, so nothing is kept.")
             assert lines(tell("list", "--json")) == []
+
+    def test_an_empty_one_that_was_there_before_stays(self, home: Path, tell: Tell) -> None:
+        with server(home) as running:
+            name = asyncio.run(Client(running.url, running.token).create())
+            with chat(home, "--conversation", name) as person:
+                person.wait_for(READY)
+                assert left(person) == name
+            assert [row["conversation_id"] for row in lines(tell("list", "--json"))] == [name]
+
+    @pytest.mark.parametrize("is_new", [False, True])
+    def test_who_leaves_before_the_line_is_there_deletes_nothing(
+        self, home: Path, tell: Tell, is_new: bool
+    ) -> None:
+        async def hold(running: Process) -> None:
+            """The only connection that this user may have."""
+            client = Client(running.url, running.token)
+            name = await client.create()
+            async with client.conversation(name) as talk:
+                await talk.connected.wait()
+                await asyncio.to_thread(come_and_go, [] if is_new else ["--conversation", name])
+
+        def come_and_go(words: list[str]) -> None:
+            with Terminal("chat", *words, home=home) as person:
+                person.wait_for("○ offline")
+                left(person)
+                assert "Come back: turnwire chat --conversation" in person.screen.text
+
+        with process(home, TURNWIRE_AGENT="demo", TURNWIRE_MAX_CONNECTIONS_PER_USER="1") as running:
+            asyncio.run(hold(running))
+            assert len(lines(tell("list", "--json"))) == (2 if is_new else 1)
 
     def test_without_colours(self, home: Path) -> None:
         with server(home), Terminal("chat", home=home, NO_COLOR="1") as person:

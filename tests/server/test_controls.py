@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.server import rpc_clients
 from tests.server.scenes import Able, check_error, play
 from tests.server.serving import Serving
@@ -220,3 +222,25 @@ def test_over_http_and_with_the_python_client(tmp_path: Path) -> None:
             assert "max_thinking_tokens" not in status
 
     play(tmp_path, scene, agents={"demo": agent})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"title": " "}, {"permission_mode": "wild"}, {"max_thinking_tokens": -1}, {"model": "m-9"}],
+)
+def test_of_several_changes_all_are_made_or_none(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    async def scene(server: Serving) -> None:
+        name = await server.begin()
+        here = f"/api/conversations/{name}"
+        wanted = {"model": "m-1", "permission_mode": "plan", "title": "Mine", "archived": True}
+        async with server.http() as http:
+            before = (await http.get(here)).json()
+            refused = await http.patch(here, json={**wanted, **wrong})
+            assert refused.json()["error"]["code"] == "INVALID_PAYLOAD"
+            assert (await http.get(here)).json() == before
+            changed = (await http.patch(here, json=wanted)).json()
+            status = changed["status"]
+            assert (status["model"], status["permission_mode"]) == ("m-1", "plan")
+            assert (changed["title"], changed["archived"]) == ("Mine", True)
+
+    play(tmp_path, scene, agents={"demo": Obliging()})

@@ -9,14 +9,16 @@ import asyncio
 import os
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.server.nonsense import ODD, bent, unmoved
 from tests.server.raw import request
 from tests.server.serving import Process
+from turnwire.core.controls import CONTROLS
 from turnwire.dialects.v2.codec import _COMMANDS
 from turnwire.server.http import API
 
@@ -25,9 +27,21 @@ SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "10"))
 FIELDS = [
     "content", "question_id", "answer", "resume_task", "request_id", "decision", "reason",
     "updated_input", "remember", "turn_id", "queue", "action", "queue_id", "before",
-    "message_sequence", "dry_run", "model", "mode", "extra",
+    "message_sequence", "dry_run", "model", "mode", "max_thinking_tokens", "control", "server",
+    "enabled", "task_id", "extra",
 ]  # fmt: skip
 WORDS = ["allow", "deny", "hold", "clear", "remove", "replace", "move", "resume", "long", "hello"]
+WORDS += CONTROLS
+
+
+def test_every_field_that_a_client_can_send_is_tried() -> None:
+    known = {"client_message_id"}
+    for kind in _COMMANDS.values():
+        payload = {each.name: each.type for each in msgspec.structs.fields(kind)}.get("payload")
+        for part in get_args(payload) or [payload]:
+            if isinstance(part, type) and issubclass(part, msgspec.Struct):
+                known |= {each.encode_name for each in msgspec.structs.fields(part)}
+    assert known - {"client_message_id"} <= set(FIELDS)
 
 
 def a_frame(chance: random.Random) -> str | bytes:

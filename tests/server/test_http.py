@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import msgspec
@@ -21,6 +22,7 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
 from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
+from turnwire.ports import AgentCapabilities
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
 from turnwire.server.problems import STATUS, error_body
@@ -462,6 +464,81 @@ def test_addresses_that_make_no_sense(tmp_path: Path, address: str) -> None:
     play(tmp_path, scene)
 
 
+class Seeing(DemoAgent):
+    """Takes pictures."""
+
+    capabilities = AgentCapabilities(images=True, questions_survive=True)
+
+
+def test_no_address_is_fetched(tmp_path: Path) -> None:
+    """CVE-2026-22218, CVE-2026-22219: a picture's address is for the agent, and no blob is one."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        knocked = []
+
+        async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            knocked.append(await reader.readline())
+            writer.close()
+
+        inside = await asyncio.start_server(hear, "127.0.0.1", 0)
+        port = inside.sockets[0].getsockname()[1]
+        name = await server.begin()
+        async with inside, server.client(name) as client:
+            for scheme in (f"http://127.0.0.1:{port}", "file://"):
+                address = f"{scheme}/etc/passwd"
+                for number, blob in enumerate((address, "../owner-token", "/etc/passwd")):
+                    own_id = f"{scheme}-{number}"
+                    picture = {"type": "image", "blob": {"blob_id": blob}}
+                    await client.send("user.message", own_id, content=[picture])
+                    assert (await client.answer(own_id))["payload"]["code"] == "INVALID_PAYLOAD"
+                    assert (await http.get(f"/api/blobs/{quote(blob, safe='')}")).status_code == 404
+            told = [
+                {"type": "text", "text": "hello"},
+                {"type": "image", "url": f"http://127.0.0.1:{port}/picture.png"},
+            ]
+            await client.send("user.message", "m-1", content=told)
+            await client.end_of(1)
+            await client.state("active")
+            log = (await http.get(f"/api/conversations/{name}/messages")).json()["messages"]
+            assert log, "it is written down as it was sent"
+        assert knocked == []
+
+    play(tmp_path, scene, agents={"demo": Seeing()})
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["' OR 1=1 --", "'; DROP TABLE entries; --", '" OR user IS NULL --', "x') UNION SELECT 1 --"],
+)
+def test_words_are_no_commands_for_the_store(tmp_path: Path, words: str) -> None:
+    """CVE-2025-67644, CVE-2025-64439: parameters are bound, and nobody chooses what is filtered by."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        secret = await server.begin()
+        async with server.client(secret) as client:
+            await client.say("hello", "m-1")
+            await client.end_of(1)
+        ann = await server.token_of("ann")
+        async with server.http(ann) as hers:
+            found = await hers.get("/api/search", params={"q": words})
+            assert found.json() == {"hits": []}
+            # What is no parameter of an address is not looked at.
+            for key in ("user", "owner", words, f"user = '{words}'"):
+                asked = {key: words, "q": "hello"}
+                assert (await hers.get("/api/search", params=asked)).json() == {"hits": []}
+                listed = await hers.get("/api/conversations", params={key: words})
+                assert listed.json() == {"conversations": []}
+                assert (await hers.get("/api/inbox", params={key: words})).json() == {"items": []}
+            for key in ("limit", "offset"):
+                refused = await hers.get("/api/conversations", params={key: words})
+                assert refused.json()["error"]["code"] == "INVALID_PAYLOAD"
+            gone = await hers.delete(f"/api/conversations/{quote(words, safe='')}")
+            assert gone.status_code == 404
+        assert (await http.get("/api/search", params={"q": "hello"})).json()["hits"]
+
+    play(tmp_path, scene)
+
+
 def test_only_json_is_read_as_json(tmp_path: Path) -> None:
     """CVE-2025-64439: and a form of a page from elsewhere is none."""
 
@@ -476,6 +553,24 @@ def test_only_json_is_read_as_json(tmp_path: Path) -> None:
                 "/api/conversations", content=body, headers={"Content-Type": "application/json"}
             )
             assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_FORMAT")
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(("lists", "is_refused"), [(62, False), (63, True), (400, True)])
+def test_no_body_is_deeper_than_a_frame_may_be(
+    tmp_path: Path, lists: int, is_refused: bool
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        nested = b"[" * lists + b"]" * lists
+        answer = await http.post(
+            "/api/conversations",
+            content=b'{"options": {"strange": ' + nested + b"}}",
+            headers={"Content-Type": "application/json"},
+        )
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "INVALID_PAYLOAD")
+        assert ("No more than 64 objects and lists" in error["message"]) is is_refused
 
     play(tmp_path, scene)
 

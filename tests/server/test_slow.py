@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from tests.own_time import own_time
 from tests.server.clients import PATIENCE, Client
@@ -17,11 +18,15 @@ from tests.server.line import line_to
 from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine import channel
+from turnwire.server import hub
 from turnwire.server.client import Client as ServerClient
 from turnwire.server.listen import WebSocket
+from turnwire.server.outlet import Outlet
 
 
 async def until(condition: object) -> None:
@@ -64,6 +69,21 @@ def test_a_slow_reader_is_cut_off_and_the_others_get_everything(tmp_path: Path) 
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("text", ["a" * 1000, "\u6c34" * 1000, "\U0001f30a" * 1000])
+def test_what_waits_is_counted_in_bytes(text: str) -> None:
+    chunk = f.AssistantChunk(
+        *("c", 1, None, "2026-01-01T00:00:00.000Z", "t"), p.Chunk("b", "m", 0, True, text, 1)
+    )
+    sent = channel.Sent(chunk)
+    counted = sent.size
+    written = len(sent.at(1))
+    assert abs(counted - written) <= channel._ENVELOPE
+    assert sent.size == counted, "what is added when it begins to wait is taken off when it is sent"
+
+
+BUFFER = 1 << 20  # as the setting is
+
+
 class Listener(asyncio.Protocol):
     """Reads whatever comes, and keeps it."""
 
@@ -90,6 +110,21 @@ class Listener(asyncio.Protocol):
         return found
 
 
+def watched(outlet: Outlet) -> list[int]:
+    """How many bytes wait there each time that something is told: never more than one step beyond."""
+    sizes: list[int] = []
+    receive = outlet.receive
+
+    def count(together: list[channel.Sent]) -> None:
+        receive(together)
+        sizes.append(outlet._size)
+        assert outlet._size == sum(sent.size for sent in outlet._waiting)
+        assert outlet._size <= BUFFER + sum(sent.size for sent in together)
+
+    outlet.receive = count  # type: ignore[method-assign]
+    return sizes
+
+
 async def listening(server: Serving, name: str) -> Listener:
     sock = await stalled(server, name, buffer=1 << 16)
     _, listener = await asyncio.get_running_loop().create_connection(Listener, sock=sock)
@@ -99,30 +134,32 @@ async def listening(server: Serving, name: str) -> Listener:
 def test_one_slow_reader_among_two_hundred_is_cut_off_and_the_others_lose_nothing(
     tmp_path: Path,
 ) -> None:
-    agent = DemoAgent(delay=0, flood=1, flood_seconds=0.4)
+    agent = DemoAgent(delay=0, flood=4, flood_seconds=0.4)
 
     async def run() -> None:
         async with serving(
-            tmp_path, agents={"demo": agent}, buffer_bytes=100_000, ping_seconds=600
+            tmp_path, agents={"demo": agent}, buffer_bytes=BUFFER, ping_seconds=600
         ) as server:
             talk = await server.service.engine.create("demo")
             sock = await stalled(server, talk.id)
-            hub = server.service.hub
-            await until(lambda: len(hub) == 1)
+            there = server.service.hub
+            await until(lambda: len(there) == 1)
             slow = only_client(server)
             assert isinstance(slow._wire, WebSocket)
             line = slow._wire.transport.get_extra_info("socket")
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+            waited = watched(slow.outlet)
             others = [await listening(server, talk.id) for _ in range(199)]
             await until(lambda: all(b'"session.state"' in each.read for each in others))
             await talk.send("hello")
             async with asyncio.timeout(PATIENCE):
                 await slow.gone.wait()
             assert slow.code == 4001
+            assert max(waited) > BUFFER, "it was cut off because of that"
             end = b'"conversation.updated"'  # the last that a turn causes
             await until(lambda: all(end in each.read[-2_000:] for each in others))
             assert not any(each.lost for each in others)
-            assert len(hub) == 199
+            assert len(there) == 199
             told = set()
             for each in others:
                 frames = [msgspec.json.decode(message) for message in each.messages()]
@@ -305,6 +342,38 @@ def test_no_more_get_in_by_coming_all_at_once(tmp_path: Path, limit: str) -> Non
             await until(lambda: len(server.service.hub) == 0)
             async with server.client(name), server.client(name):
                 pass
+
+    asyncio.run(run())
+
+
+def test_whom_nobody_knows_is_counted_until_they_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "_MOST_STRANGERS", 2)
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            name = await server.begin()
+            strangers = server.service.hub._strangers
+            known = server.token
+            async with server.client(name) as client:
+                server.token = "tw_nobodys"
+                silent = [await stalled(server, name) for _ in range(2)]  # they say no goodbye
+                await until(lambda: strangers.total() == 2)
+                third = server.client(name, known)
+                with pytest.raises(InvalidStatus) as refused:
+                    await third.come()
+                assert refused.value.response.status_code == 429
+                assert refused.value.response.headers["Retry-After"] == "5"
+                await client.say("hello", "m-1")
+                await client.end_of(1)
+                async with own_time() as taken:
+                    await until(lambda: not strangers)
+                assert taken.seconds < 4, "they are cut off"
+                async with server.client(name, known), server.client(name, known):
+                    assert not strangers, "who is known is none"
+                for sock in silent:
+                    sock.close()
 
     asyncio.run(run())
 

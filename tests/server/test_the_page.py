@@ -115,6 +115,9 @@ def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> N
             for name in (bobs, anns):
                 await http.patch(f"/api/conversations/{name}", json={"title": "Mine"})
             assert await told(lines) == [anns]
+            for name in (bobs, anns):
+                await http.delete(f"/api/conversations/{name}")
+            assert await told(lines) == [anns], "also that it is gone"
 
     play(tmp_path, scene)
 

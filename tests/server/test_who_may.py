@@ -12,11 +12,14 @@ import pytest
 
 from tests.server.raw import Headers, request, upgrade
 from tests.server.serving import Serving, serving
+from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.ports import Token
 from turnwire.server.auth import cookie_name
 from turnwire.server.gate import Gate
 from turnwire.server.keys import Keys, owner_file
+from turnwire.server.news import Listener
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing import ManualClock
 
@@ -358,6 +361,34 @@ def test_who_said_what_is_written_down(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_nobody_opens_more_with_a_permission_than_the_agent_has_offered(tmp_path: Path) -> None:
+    everything = {"type": "addDirectories", "directories": ["/"], "destination": "userSettings"}
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            ann = await server.token_of("ann")
+            name = await server.begin(user="ann")
+            async with server.client(name, ann) as client, server.http(ann) as http:
+                await client.say("permission", "m-1")
+                asked = (await client.until("assistant.permission_request"))["payload"]
+                answer = {"request_id": asked["request_id"], "decision": "allow"}
+                refused = {**answer, "remember": [everything]}
+                await client.send("user.permission_response", "m-2", **refused)
+                assert (await client.answer("m-2"))["payload"]["code"] == "INVALID_PAYLOAD"
+                (item,) = (await http.get("/api/inbox")).json()["items"]
+                address = f"/api/inbox/{item['inbox_item_id']}/answer"
+                said = await http.post(
+                    address, json={"decision": "allow", "remember": [everything]}
+                )
+                assert said.json()["error"]["code"] == "INVALID_PAYLOAD"
+                taken = {**answer, "remember": asked["suggestions"]}
+                await client.send("user.permission_response", "m-3", **taken)
+                assert (await client.answer("m-3"))["type"].endswith("ack")
+                await client.end_of(1)
+
+    asyncio.run(run())
+
+
 # --- revoking ------------------------------------------------------------------------------------
 
 
@@ -378,6 +409,89 @@ def test_revoking_a_token_cuts_who_is_connected_with_it(tmp_path: Path) -> None:
             await other.say("hello", "m-1")
             await other.end_of(1)
             await other.leave()
+
+    asyncio.run(run())
+
+
+class Defective(Listener):
+    """Somebody on the list who cannot be looked after."""
+
+    def tick(self) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_defect_ends_neither_signs_of_life_nor_revoking(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, heartbeat_seconds=1) as server:
+            hub, store = server.service.hub, server.service.store
+            tokens, failed = store.tokens, asyncio.Event()
+
+            async def fail() -> list[Token]:
+                store.tokens = tokens  # type: ignore[method-assign]
+                failed.set()
+                raise ZeroDivisionError
+
+            store.tokens = fail  # type: ignore[method-assign]
+            defective = Defective(server.owner)
+            hub.add(defective)
+            secret, token = await server.service.keys.make("laptop", "ann")
+            client = await server.client(await server.begin(user="ann"), secret).come()
+            await failed.wait()
+            await client.until("session.heartbeat_ack")
+            await store.revoke_token(token.token_id, at="2026-01-01T00:00:00.000Z")
+            assert await client.until_closed() == 4502
+            hub.remove(defective)
+
+    asyncio.run(run())
+    told = {record.message for record in caplog.records}
+    assert {"a connection cannot be looked after", "tokens cannot be looked at"} <= told
+
+
+def test_a_revoked_token_gets_no_ticket_and_no_link(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            keys, store = server.service.keys, server.service.store
+            secret, token = await keys.make("laptop", "ann")
+            name = await server.begin(user="ann")
+            async with server.http(secret) as http:
+                given = (await http.post("/api/tickets")).json()["ticket"]
+                who = await keys.holder(secret, "token")
+                assert who is not None
+                link = await keys.link(who)
+                # As another process does it: this one has just looked, and still trusts the token.
+                assert await store.revoke_token(token.token_id, at="2026-01-01T00:00:00.000Z")
+                refused = await http.post("/api/tickets")
+                assert refused.status_code == 401
+                assert refused.json()["error"]["code"] == "UNAUTHORIZED"
+                with pytest.raises(Refused):
+                    await keys.link(who)
+                assert await keys.enter(link) is None
+            offered = [
+                ("Host", host_of(server)),
+                ("Origin", server.url),
+                ("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{given}"),
+            ]
+            assert await connect(server, name, offered) == "UNAUTHORIZED"
+
+    asyncio.run(run())
+
+
+def test_what_is_revoked_here_opens_nothing_from_that_moment(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            secret, token = await server.service.keys.make("laptop", "ann")
+            name = await server.begin(user="ann")
+            client = await server.client(name, secret).come()
+            async with server.http(secret) as http:
+                assert (await http.get("/api/inbox")).status_code == 200
+                looking = asyncio.create_task(server.service.keys.holder(secret, "token"))
+                assert await server.app.revoke(token.token_id)
+                await looking
+                assert (await http.get("/api/inbox")).status_code == 401
+                assert await client.until_closed() == 4502
+                assert not await server.app.revoke(token.token_id)
 
     asyncio.run(run())
 

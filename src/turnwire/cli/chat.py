@@ -58,8 +58,9 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
             return await plain_chat(talk, home, name)
     after = max(head - _HISTORY, 0)
     async with client.conversation(name, last_sequence=after) as talk:
-        code, is_empty = await _at_terminal(talk, home, name, after)
-    if is_empty:
+        code, is_silent = await _at_terminal(talk, home, name, after)
+    # What was there before this chat is somebody's, however empty it is.
+    if conversation is None and is_silent:
         with suppress(TurnwireError):  # then it stays, empty as it is
             await client.request("DELETE", f"/api/conversations/{name}")
         click.echo("Nothing was said, so nothing is kept.")
@@ -71,18 +72,20 @@ async def _chat(home: Home, conversation: str | None, agent: str | None) -> int:
 async def _at_terminal(
     talk: ClientConversation, home: Home, name: str, after: int
 ) -> tuple[int, bool]:
-    """Until the person leaves: the exit code, and whether nothing was ever said."""
+    """Until the person leaves: the exit code, and whether it is known that nothing was ever said."""
     from rich.text import Text
 
     from turnwire.cli.chatting.room import Room
     from turnwire.cli.live.pen import Pen
+    from turnwire.server.keys import OWNER
     from turnwire.server.place import find_server
 
     def start() -> str | None:
         is_ours = home.far is None  # else somebody else starts it
         return home.command("serve") if is_ours and find_server(home.path) is None else None
 
-    room = Room(name, talk, Pen(sys.stdout), start)
+    # Who has a token of another server may be anybody.
+    room = Room(name, talk, Pen(sys.stdout), start, OWNER if home.far is None else None)
     if after:
         whole = ["show"] if home.far is None else ["tail", "--last", str(after + _HISTORY)]
         room.note([Text(f"There is more above: {home.command(*whole, name)}", "dim")])
@@ -91,11 +94,13 @@ async def _at_terminal(
     click.echo()
     for words in room.unsent:
         click.echo(f"The server has not acknowledged: {plain(words)}")
-    is_empty = not talk.cursor and not room.unsent
     if status is None:
-        return code, is_empty
+        return code, False  # nobody has told how things are
     if status.requests:
         click.echo(f"Something waits for an answer: {home.command('inbox')}")
     elif status.turn_id is not None:
         click.echo("The agent goes on without you.")
-    return code, is_empty and status.turn_id is None and not status.queue
+    is_idle = status.turn_id is None and not status.queue and not status.requests
+    # Off the line, others may have said something; and what was just sent may not be told yet.
+    is_known = talk.line.state == "live" and not room.has_spoken
+    return code, is_known and is_idle and not talk.cursor

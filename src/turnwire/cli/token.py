@@ -99,16 +99,11 @@ def revoke(*, home: Home, token_id: str) -> None:
 
 
 async def _revoke(home: Home, token_id: str) -> bool:
-    from turnwire.core.times import iso
     from turnwire.engine.clock import SystemClock
-    from turnwire.server.keys import OWNER
+    from turnwire.server.keys import OWNER, Keys
 
     async with home.store() as store:
-        now = iso(SystemClock().now())
-        done = await store.revoke_token(token_id, at=now)
-        if done:
-            await store.note("token_revoked", at=now, by=OWNER, data={"token_id": token_id})
-        return done
+        return await Keys(store, SystemClock()).revoke(token_id, OWNER)
 
 
 @command.command("link")

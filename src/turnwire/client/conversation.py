@@ -123,6 +123,9 @@ class ClientConversation:
             frame = await self._frames.get()
             self._wanted.set()
             if frame is None:
+                self._frames.put_nowait(
+                    None
+                )  # for whoever asks again: there is nothing to wait for
                 assert self._closed is not None
                 raise self._closed
             yield frame

@@ -85,10 +85,13 @@ class Sent:
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes. A piece of a text is not worth being written for that."""
+        """About how many bytes it takes. A piece of a text is not worth being written for that.
+
+        Unless its characters are of several bytes: then it is written, as it will be sent.
+        """
         if self._size is None:
             text = getattr(self.frame.payload, "text", None)  # type: ignore[attr-defined]
-            if isinstance(text, str):
+            if self._encoded is None and isinstance(text, str) and text.isascii():
                 self._size = len(text) + _ENVELOPE
             else:
                 self._size = len(self.encoded.replayed())

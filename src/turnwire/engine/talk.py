@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from turnwire.core.content import Content, TextContent
 from turnwire.core.controls import AgentControl, RewindFiles, name_of
@@ -184,11 +184,7 @@ class Talk:
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Go on with another model, in the middle of a turn as well; None: the agent's default."""
-        able = self._engine.check_able(self.row, "session.set_model")
-        if model is None and _DEFAULT not in able.models:
-            raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
-        chosen = _DEFAULT if model is None else model
-        check_model(able, chosen)
+        chosen = self._model(model)
         asked = i.Chose(at=0, model=chosen, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
@@ -196,8 +192,7 @@ class Talk:
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Have the agent ask more, or less."""
-        able = self._engine.check_able(self.row, "session.set_permission_mode")
-        check_mode(able, mode)
+        self._check_mode(mode)
         asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
@@ -217,6 +212,42 @@ class Talk:
             client_message_id=client_message_id,
         )
         return await self._ask(asked, "session.set_max_thinking_tokens", max_thinking_tokens)
+
+    async def choose(
+        self,
+        *,
+        model: str | UnsetType | None = UNSET,
+        permission_mode: str | UnsetType = UNSET,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+        user: str | None = None,
+    ) -> Answer:
+        """Some of the three above at once: all of them, or none. What is not named stays."""
+        chosen = None if model is UNSET else self._model(model)
+        mode = None if permission_mode is UNSET else permission_mode
+        if mode is not None:
+            self._check_mode(mode)
+        if max_thinking_tokens is not UNSET:
+            self._engine.check_able(self.row, "session.set_max_thinking_tokens")
+        asked = i.Chose(
+            at=0,
+            model=chosen,
+            permission_mode=mode,
+            max_thinking_tokens=max_thinking_tokens,
+            by=user,
+        )
+        return await self._ask(asked, "choose", None)
+
+    def _model(self, model: str | None) -> str:
+        """The one that is meant. Raises Refused if the agent cannot go on with it."""
+        able = self._engine.check_able(self.row, "session.set_model")
+        if model is None and _DEFAULT not in able.models:
+            raise Refused("NOT_SUPPORTED", "This agent has no default to go back to. Name a model.")
+        chosen = _DEFAULT if model is None else model
+        check_model(able, chosen)
+        return chosen
+
+    def _check_mode(self, mode: str) -> None:
+        check_mode(self._engine.check_able(self.row, "session.set_permission_mode"), mode)
 
     async def rewind_files(
         self,

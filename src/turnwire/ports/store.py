@@ -191,7 +191,9 @@ class Store(Protocol):
     async def forget_tokens(self, *, before: int) -> None:
         """Delete tokens and tickets whose time was over then, and tokens that were revoked then."""
 
-    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None: ...
+    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> bool:
+        """Keep one. False: the token that it would be had with opens nothing any more."""
+
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
         """The first who asks gets it; nobody gets it twice, or after its time."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,7 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwire.core.error_codes import Refused
+from turnwire.server.limits import is_too_deep
 from turnwire.server.problems import STATUS, error_body
+from turnwire.settings import Settings
 
 __all__ = [
     "SAFE_HEADERS",
@@ -93,18 +96,25 @@ async def read_body(request: Request, most: int, instead: str = "") -> bytes:
     return bytes(read)
 
 
-async def read_json(request: Request, kind: type[T], most: int) -> T:
+async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
     """The body, which must be JSON of this kind. Raises Refused."""
     # A page from elsewhere can send a form without being asked, but nothing that says it is JSON.
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
-    raw = await read_body(request, most, "Upload large content as a blob: POST /api/blobs.")
+    raw = await read_body(
+        request, settings.max_body_bytes, "Upload large content as a blob: POST /api/blobs."
+    )
     try:
-        return msgspec.json.decode(raw, type=kind)
+        read = msgspec.json.decode(raw, type=kind)
+        too_deep = is_too_deep(raw, partial(msgspec.json.decode, raw), settings.max_depth)
     except msgspec.ValidationError as error:
         raise Refused("INVALID_PAYLOAD", f"{error}.") from None
     except (ValueError, RecursionError) as error:
         raise Refused("INVALID_FORMAT", f"The body is not JSON: {error}.") from None
+    if too_deep:
+        said = f"No more than {settings.max_depth} objects and lists in one another."
+        raise Refused("INVALID_PAYLOAD", said)
+    return read
 
 
 def number(

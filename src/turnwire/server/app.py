@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from turnwire.core.error_codes import Refused
+from turnwire.server.answers import problem
 from turnwire.server.http import Door, make_router
+from turnwire.server.keys import OWNER
 from turnwire.server.public import Public
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
@@ -16,6 +18,8 @@ from turnwire.settings import Settings
 from turnwire.settings_check import check_settings
 
 __all__ = ["App", "create_app"]
+
+_STOPPING = "The server is stopping."
 
 
 def create_app(settings: Settings | None = None) -> App:
@@ -39,6 +43,7 @@ class App:
         self._service: Service | None = None
         self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
+        self._stopped = False  # a stop has begun, and nobody has started it again
 
     @asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
@@ -51,33 +56,65 @@ class App:
 
     async def start(self) -> Service:
         """Open everything, once."""
+        self._stopped = False
         async with self._opening:
-            if self._service is None:
-                self._service = await Service.open(self.settings)
-            return self._service
+            return await self._open()
 
     async def stop(self) -> None:
-        """Close everything."""
+        """Close everything. Whoever asks for something from now on is told to come again."""
+        self._stopped = True
         async with self._opening:
             if self._service is not None:
                 service, self._service = self._service, None
                 await service.close()
 
+    async def _open(self) -> Service:
+        if self._service is None:
+            self._service = await Service.open(self.settings)
+        return self._service
+
+    async def _running(self) -> Service | None:
+        """Without a lifespan the first request opens everything; none: it has stopped.
+
+        Requests that come while it stops must not open it again: what waits in a queue would begin,
+        and be cut off at once.
+        """
+        if self._service is None and not self._stopped:
+            async with self._opening:
+                if not self._stopped:
+                    return await self._open()
+        return None if self._stopped else self._service
+
     def disconnect(self, user: str) -> None:
         """Cut every connection of this user now: they have signed out, or may no longer come in.
 
         For users of `Settings.authenticate`, which is asked only when they come. A token of
-        Turnwire's is revoked instead.
+        Turnwire's is revoked instead: see `revoke`.
         """
         if self._service is not None:
             error = Refused("UNAUTHORIZED", "This user was signed out.")
             self._service.hub.close_all(4502, error, lambda each: each.who.user == user)
 
+    async def revoke(self, token_id: str) -> bool:
+        """Revoke a token, and cut every connection that came in with it, at once.
+
+        False: there was none that opened anything.
+        """
+        service = await self._running()
+        if service is None:
+            raise Refused("STORAGE_UNAVAILABLE", _STOPPING)
+        done = await service.keys.revoke(token_id, OWNER)
+        service.hub.cut({token_id})
+        return done
+
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        service = self._service or await self.start()
+        service = await self._running()
+        if service is None:
+            await _turn_away(scope, receive, send)
+            return
         scope = self._public.place(scope)
         if scope["type"] == "websocket":
             await serve_socket(service, dict(scope), receive, send)
@@ -103,3 +140,14 @@ class App:
                 await self.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+async def _turn_away(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+    """The server stops, or has stopped: come again."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.close", "code": 4000})
+    else:
+        refused = Refused("STORAGE_UNAVAILABLE", _STOPPING)
+        await problem(refused)(scope, receive, send)

@@ -64,7 +64,7 @@ async def answer(service: Service, request: Request, who: Who) -> Response:
     item = await service.store.inbox_item(name, user=who.user)
     if item is None:
         raise Refused("INVALID_QUESTION_ID", f"There is no item {name!r} in this inbox.")
-    said = await read_json(request, dict[str, Any], service.settings.max_body_bytes)
+    said = await read_json(request, dict[str, Any], service.settings)
     own_id = said.pop("client_message_id", None)
     if item.request.kind == "question":
         kind, asked = "user.input_response", {"question_id": item.request.request_id}

@@ -141,7 +141,7 @@ class Client:
         except (ValueError, RecursionError) as error:
             said = f"The frame is not JSON: {error}"
             raise Refused("INVALID_FORMAT", said, **self._id_in(text)) from None
-        if is_too_deep(text, value, self.settings.max_depth):
+        if is_too_deep(text, lambda: value, self.settings.max_depth):
             said = f"No more than {self.settings.max_depth} objects and lists in one another."
             raise Refused("INVALID_PAYLOAD", said, **self._id_in(text))
         return value

@@ -35,7 +35,7 @@ async def control(service: Service, request: Request, who: Who) -> Response:
     asked: AgentControl = await read_json(
         request,
         AgentControl,  # type: ignore[arg-type]  # a union is no type, but msgspec reads it
-        service.settings.max_body_bytes,
+        service.settings,
     )
     return await _ask(service, request, who, asked)
 
@@ -63,7 +63,7 @@ async def commands(service: Service, request: Request, who: Who) -> Response:
 async def rewind(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations/{id}/rewind"""
     talk = await service.talk(request.path_params["id"], who)
-    to = await read_json(request, RewindJson, service.settings.max_body_bytes)
+    to = await read_json(request, RewindJson, service.settings)
     done = await talk.rewind_files(to.message_sequence, dry_run=to.dry_run, user=who.name)
     return json_answer({"files": done.ack.files})
 

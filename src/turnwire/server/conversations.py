@@ -113,7 +113,7 @@ def _forked_from(row: ConversationRow) -> ForkedFrom | None:
 
 async def create(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations"""
-    new = await read_json(request, NewConversation, service.settings.max_body_bytes)
+    new = await read_json(request, NewConversation, service.settings)
     talk = await begin(service, who, new)
     return json_answer(conversation_json(service, talk.row), 201)
 
@@ -121,7 +121,7 @@ async def create(service: Service, request: Request, who: Who) -> Response:
 async def fork(service: Service, request: Request, who: Who) -> Response:
     """POST /api/conversations/{id}/fork"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    wanted = await read_json(request, ForkJson, service.settings.max_body_bytes)
+    wanted = await read_json(request, ForkJson, service.settings)
     title = None if wanted.title is None else check_title(wanted.title)
     agent = service.engine.agents.get(talk.row.agent)
     modes = None if agent is None else modes_for(agent.capabilities, who)
@@ -150,16 +150,19 @@ async def show(service: Service, request: Request, who: Who) -> Response:
 async def change(service: Service, request: Request, who: Who) -> Response:
     """PATCH /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
-    wanted = await read_json(request, ChangesJson, service.settings.max_body_bytes)
-    if wanted.model is not UNSET:
-        await talk.set_model(wanted.model, user=who.name)
+    wanted = await read_json(request, ChangesJson, service.settings)
+    title = UNSET if wanted.title is UNSET else check_title(wanted.title)
+    chosen = {
+        "model": wanted.model,
+        "permission_mode": wanted.permission_mode,
+        "max_thinking_tokens": wanted.max_thinking_tokens,
+    }
     if wanted.permission_mode is not UNSET:
         check_mode_for(service.engine.agents, talk.row.agent, wanted.permission_mode, who)
-        await talk.set_permission_mode(wanted.permission_mode, user=who.name)
-    if wanted.max_thinking_tokens is not UNSET:
-        await talk.set_max_thinking_tokens(wanted.max_thinking_tokens, user=who.name)
-    if wanted.title is not UNSET:
-        await talk.rename(check_title(wanted.title), user=who.name)
+    if any(value is not UNSET for value in chosen.values()):
+        await talk.choose(**chosen, user=who.name)  # type: ignore[arg-type]  # each is its own
+    if title is not UNSET:
+        await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
         if wanted.archived:
@@ -176,7 +179,7 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
     await service.engine.remove(talk.id, by=who.name)
-    service.news.tell(talk.id)
+    service.news.tell_deleted(talk.id, talk.row.user)
     return Response(status_code=204, headers=SAFE_HEADERS)
 
 

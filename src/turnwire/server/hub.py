@@ -11,7 +11,7 @@ from typing import Protocol
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
-from turnwire.server.keys import Keys, Who
+from turnwire.server.keys import VOID, Keys, Who
 from turnwire.settings import Settings
 
 __all__ = ["Connected", "Hub"]
@@ -19,6 +19,7 @@ __all__ = ["Connected", "Hub"]
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
 _RETRY_AFTER = 5  # seconds, for those who find no place
+_MOST_STRANGERS = 2_000  # at one address whom nobody knows yet, or who were just turned away
 _PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
 
 
@@ -48,6 +49,7 @@ class Hub:
         self._connections: set[Connected] = set()
         self._taken = 0  # places
         self._places: Counter[str] = Counter()  # of each user
+        self._strangers: Counter[str] = Counter()  # of each address
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -73,6 +75,20 @@ class Hub:
             self._places[name] -= 1
             if not self._places[name]:
                 del self._places[name]
+
+    @contextmanager
+    def stranger(self, address: str) -> Iterator[None]:
+        """Somebody knocks, and nobody knows yet who. Raises Refused if too many do at their address."""
+        if self._strangers[address] >= _MOST_STRANGERS:
+            said = "Too many connections at once from this address."
+            raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
+        self._strangers[address] += 1
+        try:
+            yield
+        finally:
+            self._strangers[address] -= 1
+            if not self._strangers[address]:
+                del self._strangers[address]
 
     def add(self, connection: Connected) -> None:
         """Somebody has come, and has a place."""
@@ -113,11 +129,16 @@ class Hub:
         while True:
             await asyncio.sleep(_TICK)
             for connection in list(self._connections):
-                connection.tick()
+                try:
+                    connection.tick()
+                except Exception:  # a defect of one must not silence the others
+                    _log.exception("a connection cannot be looked after")
             try:
                 await self._look_for_revoked()
             except TurnwireError as failure:  # the next look may see more
                 _log.warning("tokens cannot be looked at: %s", failure.message)
+            except Exception:
+                _log.exception("tokens cannot be looked at")
 
     async def _look_for_revoked(self) -> None:
         """Tokens may be revoked in another process, so that they have to be looked at."""
@@ -127,5 +148,9 @@ class Hub:
             return
         void = held - await self._keys.good_tokens()
         if void:
-            error = Refused("UNAUTHORIZED", "The token was revoked, or its time is over.")
-            self.close_all(4502, error, lambda each: each.who.token_id in void)
+            self.cut(void)
+
+    def cut(self, void: set[str]) -> None:
+        """Close those that came in with one of these tokens."""
+        error = Refused("UNAUTHORIZED", VOID)
+        self.close_all(4502, error, lambda each: each.who.token_id in void)

@@ -10,13 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from turnwire.core.conversation.people import OWNER
+from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.errors import TurnwireError
 from turnwire.ports import Clock, Store, Ticket, Token
 
-__all__ = ["OWNER", "Keys", "Who", "digest_of", "new_token", "owner_file"]
+__all__ = ["OWNER", "VOID", "Keys", "Who", "digest_of", "new_token", "owner_file"]
 
-OWNER = "owner"  # what the owner of the data is called in the log
+VOID = "The token was revoked, or its time is over."
 
 _TICKET_MS = 60_000
 _LINK_MS = 15 * 60_000
@@ -74,6 +76,7 @@ class Keys:
         self._store = store
         self._clock = clock
         self._trusted: dict[bytes, tuple[Token, int]] = {}
+        self._revoked: set[str] = set()  # here, so that nobody has to look
 
     # --- recognizing ----------------------------------------------------------------------------
 
@@ -88,6 +91,8 @@ class Keys:
                     self._trusted.clear()
                 self._trusted[digest] = (known, now + _TRUSTED_MS)
         if known is None or known.kind != kind or not is_good(known, now):
+            return None
+        if known.token_id in self._revoked:
             return None
         return Who(known.user, known.token_id)
 
@@ -117,18 +122,28 @@ class Keys:
         return secret, token
 
     async def ticket(self, who: Who) -> tuple[str, int]:
-        """A ticket for one WebSocket, and until when it is good."""
+        """A ticket for one WebSocket, and until when it is good. Raises Refused."""
         return await self._ticket("socket", who, _TICKET_MS)
 
     async def link(self, who: Who) -> str:
-        """What a browser exchanges for a cookie, once."""
+        """What a browser exchanges for a cookie, once. Raises Refused."""
         return (await self._ticket("link", who, _LINK_MS))[0]
+
+    async def revoke(self, token_id: str, by: str) -> bool:
+        """It opens nothing any more. False: there was none that did."""
+        self._revoked.add(token_id)
+        now = iso(self._clock.now())
+        done = await self._store.revoke_token(token_id, at=now)
+        if done:
+            await self._store.note("token_revoked", at=now, by=by, data={"token_id": token_id})
+        return done
 
     async def _ticket(self, kind: str, who: Who, good_for: int) -> tuple[str, int]:
         now = self._clock.now()
         secret = secrets.token_urlsafe(32)
         ticket = Ticket(kind, who.user, who.token_id, now + good_for)
-        await self._store.add_ticket(ticket, digest_of(secret), now=now)
+        if not await self._store.add_ticket(ticket, digest_of(secret), now=now):
+            raise Refused("UNAUTHORIZED", VOID)
         return secret, ticket.expires_at
 
     async def enter(self, link: str) -> tuple[str, Token] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["MOST_ID", "Bucket", "Buckets", "is_too_deep"]
@@ -50,11 +51,12 @@ class Buckets:
         return bucket.take(now)
 
 
-def is_too_deep(raw: str, value: Any, most: int) -> bool:
+def is_too_deep(raw: str | bytes, value: Callable[[], Any], most: int) -> bool:
     """Whether more objects and lists than this are in one another."""
-    if raw.count("{") + raw.count("[") <= most:  # almost always
+    text = raw if isinstance(raw, str) else raw.decode("latin-1")  # JSON's brackets are the same
+    if text.count("{") + text.count("[") <= most:  # almost always
         return False
-    level = [value]
+    level = [value()]
     for _ in range(most + 1):
         level = [each for each in level if isinstance(each, dict | list)]
         if not level:

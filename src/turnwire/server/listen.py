@@ -25,6 +25,7 @@ class WebSocket(WebSocketsSansIOProtocol):
 
     _silent: Callable[[], None] | None = None
     _heard_at = 0.0
+    _gone: asyncio.Event | None = None  # if somebody waits for that
 
     def is_open(self) -> bool:
         """Whether a frame can be written now, without waiting."""
@@ -48,6 +49,18 @@ class WebSocket(WebSocketsSansIOProtocol):
     def when_silent(self, tell: Callable[[], None]) -> None:
         """Call this when nothing has been heard for too long."""
         self._silent = tell
+
+    async def until_gone(self) -> None:
+        """Wait until nothing of it is left."""
+        self._gone = self._gone or asyncio.Event()
+        if not self.disconnected:
+            await self._gone.wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing of it is left."""
+        super().connection_lost(exc)
+        if self._gone is not None:
+            self._gone.set()
 
     async def run_asgi(self) -> None:
         """The application's part."""

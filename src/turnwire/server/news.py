@@ -48,6 +48,13 @@ class News:
             listener.changed.add(conversation_id)
             listener.news.set()
 
+    def tell_deleted(self, conversation_id: str, user: str | None) -> None:
+        """This one is gone. Whose it was is known only now."""
+        for listener in self._listeners:
+            if listener.who.may_see(user):
+                listener.deleted.add(conversation_id)
+                listener.news.set()
+
     def add(self, listener: Listener) -> None:
         """They hear of all of them, until they are removed."""
         self._listeners.add(listener)
@@ -67,6 +74,7 @@ class Listener:
         self.gone = asyncio.Event()
         self.is_over = False
         self.changed: set[str] = set()
+        self.deleted: set[str] = set()  # of those that they could see
         self.news = asyncio.Event()
 
     def tick(self) -> None:
@@ -127,13 +135,14 @@ async def _told(service: Service, listener: Listener) -> AsyncIterator[bytes]:
             return
         listener.news.clear()
         changed, listener.changed = listener.changed, set()
-        who = listener.who
-        if seen := [each for each in sorted(changed) if await _may_see(service, who, each)]:
-            yield b"data: " + msgspec.json.encode({"conversations": seen}) + b"\n\n"
+        seen, listener.deleted = listener.deleted, set()
+        seen |= {each for each in changed if await _may_see(service, listener.who, each)}
+        if seen:
+            yield b"data: " + msgspec.json.encode({"conversations": sorted(seen)}) + b"\n\n"
 
 
 async def _may_see(service: Service, who: Who, conversation_id: str) -> bool:
-    """Of one that is gone only the owner hears: nobody knows any more whose it was."""
+    """Of one that is gone nobody knows any more whose it was: see `tell_deleted`."""
     if who.user is None:
         return True
     row = await service.store.conversation(conversation_id)

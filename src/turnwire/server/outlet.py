@@ -30,6 +30,9 @@ class Wire(Protocol):
     def when_silent(self, tell: Callable[[], None]) -> None:
         """Call this when nothing has been heard for too long."""
 
+    async def until_gone(self) -> None:
+        """Wait until nothing of it is left."""
+
 
 class Gone(Exception):
     """The client takes no more frames."""

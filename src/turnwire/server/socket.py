@@ -14,6 +14,7 @@ from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.engine.channel import Sent
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
+from turnwire.server.answers import problem
 from turnwire.server.auth import SUBPROTOCOLS
 from turnwire.server.connection import Connection
 from turnwire.server.keys import Who
@@ -29,6 +30,7 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
+_GOODBYE = 2.0  # seconds that somebody who is turned away has to go
 _log = logging.getLogger("turnwire")
 
 
@@ -37,15 +39,32 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
     message = await receive()
     if message["type"] != "websocket.connect":
         return
-    offered = scope.get("subprotocols") or []
-    chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
-    await send({"type": "websocket.accept", "subprotocol": chosen})
-    path = _address(scope)
-    wire = (scope.get("extensions") or {}).get(WIRE)
-    if path.partition("?")[0] in _RPC:
-        await _serve_rpc(service, scope, receive, send, wire)
-        return
-    address = Address.of(path)
+    with ExitStack() as unknown:
+        try:
+            unknown.enter_context(service.hub.stranger((scope.get("client") or ("",))[0]))
+        except Refused as refused:
+            await _not_now(refused, scope, receive, send)
+            return
+        offered = scope.get("subprotocols") or []
+        chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
+        await send({"type": "websocket.accept", "subprotocol": chosen})
+        wire = (scope.get("extensions") or {}).get(WIRE)
+        if _address(scope).partition("?")[0] in _RPC:
+            await _serve_rpc(service, scope, receive, send, wire, unknown)
+        else:
+            await _serve_v2(service, scope, receive, send, wire, unknown)
+
+
+async def _serve_v2(
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
+) -> None:
+    """`unknown`: what is held until they are let in, or gone."""
+    address = Address.of(_address(scope))
     with ExitStack() as held:
         try:
             who, talk, place = await _let_in(service, scope, address, held)
@@ -54,8 +73,9 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
             refused = _why(error)
             name = address.conversation_id if address is not None else ""
             now = iso(service.engine.clock.now())
-            await _turn_away(refused, Sent(error_frame(refused, name, now)), send)
+            await _turn_away(refused, Sent(error_frame(refused, name, now)), send, wire)
             return
+        unknown.close()
         connection = Connection(service, talk, place, who, send, wire)
         about = {"connection_id": connection.connection_id, "token_id": who.token_id}
         service.hub.add(connection)
@@ -68,7 +88,12 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
 
 
 async def _serve_rpc(
-    service: Service, scope: dict[str, Any], receive: Any, send: Send, wire: Wire | None
+    service: Service,
+    scope: dict[str, Any],
+    receive: Any,
+    send: Send,
+    wire: Wire | None,
+    unknown: ExitStack,
 ) -> None:
     with ExitStack() as held:
         try:
@@ -76,8 +101,9 @@ async def _serve_rpc(
             held.enter_context(service.hub.place(who))
         except Exception as error:
             refused = _why(error)
-            await _turn_away(refused, rpc_error(refused), send)
+            await _turn_away(refused, rpc_error(refused), send, wire)
             return
+        unknown.close()
         connection = RpcConnection(service, who, send, wire)
         service.hub.add(connection)
         try:
@@ -124,7 +150,15 @@ def _why(error: Exception) -> Refused:
     return Refused("INTERNAL_ERROR")
 
 
-async def _turn_away(refused: Refused, frame: Sent, send: Send) -> None:
+async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: Send) -> None:
+    """Without a WebSocket: too many whom nobody knows have one."""
+    if "websocket.http.response" in (scope.get("extensions") or {}):
+        await problem(refused)(scope, receive, send)  # type: ignore[arg-type]  # ASGI, by another name
+    else:
+        await send({"type": "websocket.close"})
+
+
+async def _turn_away(refused: Refused, frame: Sent, send: Send, wire: Wire | None) -> None:
     try:
         async with asyncio.timeout(5):
             await send({"type": "websocket.send", "text": frame.at(1).decode()})
@@ -132,3 +166,8 @@ async def _turn_away(refused: Refused, frame: Sent, send: Send) -> None:
             await send({"type": "websocket.close", "code": code})
     except Exception as gone:
         _log.debug("a client left before it was told %s: %r", refused.code, gone)
+    if wire is not None:
+        try:
+            await asyncio.wait_for(wire.until_gone(), _GOODBYE)
+        except TimeoutError:
+            wire.abort()

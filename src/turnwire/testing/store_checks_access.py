@@ -39,6 +39,18 @@ async def a_token_is_revoked_once(store: Store) -> None:
     expect(await store.tokens() == [structs.replace(_ANN, revoked_at=at(3))], "it stays listed")
     taken = await store.take_ticket(_OTHER, "socket", now=NOW)
     expect(taken is None, "a ticket that was had with it is void")
+    late = Ticket("socket", "ann", "t-1", NOW + 1000)
+    expect(not await store.add_ticket(late, _OTHER, now=NOW), "and nobody gets another one")
+    expect(await store.take_ticket(_OTHER, "socket", now=NOW) is None, "not even by trying")
+
+
+async def a_ticket_is_no_better_than_its_token(store: Store) -> None:
+    await store.add_token(_OWNER, _OTHER)
+    ticket = Ticket("link", None, "t-2", NOW + 9000)
+    expect(await store.add_ticket(ticket, _DIGEST, now=NOW), "while it is good, there are tickets")
+    late = await store.take_ticket(_DIGEST, "link", now=NOW + 1000)
+    expect(late is None, "when its time is over, theirs is")
+    expect(not await store.add_ticket(ticket, _DIGEST, now=NOW + 1000), "and there are no others")
 
 
 async def what_opens_nothing_for_long_is_deleted(store: Store) -> None:
@@ -97,6 +109,7 @@ async def a_quota_holds_however_many_come_at_once(store: Store) -> None:
 ACCESS_CHECKS = [
     a_token_is_found_by_its_digest,
     a_token_is_revoked_once,
+    a_ticket_is_no_better_than_its_token,
     what_opens_nothing_for_long_is_deleted,
     a_ticket_is_good_once,
     a_blob_knows_whose_it_is,

@@ -109,10 +109,8 @@ async def a_tool_is_allowed_denied_changed_and_allowed_for_good(it: Stage) -> No
 
     await it.talk.send("tidy up")
     asked = await it.wants()
-    always = [{"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow"}]
-    assert {"addRules"} <= {each["type"] for each in asked.suggestions}
-    remember = [{**always[0], "destination": "session"}]
-    await it.talk.decide(asked.request_id, "allow", remember=remember)
+    assert {"addRules", "setMode"} <= {each["type"] for each in asked.suggestions}
+    await it.talk.decide(asked.request_id, "allow", remember=asked.suggestions)
     end = await it.ends()
     assert not end.is_error
     assert not (it.work / "other").exists(), "the second time nobody was asked"

@@ -182,9 +182,8 @@ class Talk:
 
     def decide(self, request_id: str = "p1", decision: Any = "allow", **more: Any) -> e.Ack:
         """Somebody allows or denies."""
-        return self._ask(
-            i.Decided(at=self.now, request_id=request_id, decision=decision, by="ada", **more)
-        )
+        given = {"by": "ada", **more}
+        return self._ask(i.Decided(at=self.now, request_id=request_id, decision=decision, **given))
 
     def stop(self, turn_id: int | None = None, queue: Queue = "hold", by: str = "ada") -> e.Ack:
         """Somebody stops a turn: the one that runs, unless another is named."""

@@ -60,12 +60,54 @@ def test_an_allowed_call_runs() -> None:
     assert talk.gets("t1").told == ["p1 answered by ada", "result t1: done"]
 
 
+def offering(*rules: Any) -> Talk:
+    """A turn that wants to run `t1`, and offers to remember these rules."""
+    return running().calls("t1").wants("p1", "t1", suggestions=list(rules)).forget()
+
+
 def test_a_call_may_be_allowed_with_another_input_and_for_the_future() -> None:
-    talk = wanting()
+    talk = offering({"rule": "ls"}, {"rule": "all"})
     talk.decide("p1", "allow", updated_input={"command": "ls -l"}, remember=[{"rule": "ls"}])
     ended = talk.frame(f.AssistantRequestResolved)
     assert ended.updated_input == {"command": "ls -l"}
     assert ended.remembered == [{"rule": "ls"}]
+
+
+RULE = {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": "localSettings"}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {**RULE, "destination": "userSettings"},
+        {**RULE, "behavior": "allow"},
+        {"type": "addDirectories", "directories": ["/"], "destination": "session"},
+        {},
+        None,
+        [RULE],
+    ],
+)
+@pytest.mark.parametrize("by", ["ada", "owner", None])
+def test_only_what_the_agent_has_offered_is_remembered(rule: Any, by: str | None) -> None:
+    talk = offering(RULE)
+    wanted = [RULE, rule]
+    refused = refusal(lambda: talk.decide("p1", "allow", by=by, remember=wanted))
+    assert refused == "INVALID_PAYLOAD"
+    assert [request.request_id for request in talk.status.requests] == ["p1"]
+    talk.decide("p1", "allow", remember=[RULE])
+    assert talk.frame(f.AssistantRequestResolved).remembered == [RULE]
+
+
+@pytest.mark.parametrize(("by", "may"), [("ada", False), ("owner", True), (None, True)])
+def test_what_holds_in_every_conversation_is_for_the_owner(by: str | None, may: bool) -> None:
+    rule = {**RULE, "destination": "userSettings"}
+    talk = offering(rule, RULE)
+    if may:
+        talk.decide("p1", "allow", by=by, remember=[rule])
+        assert talk.frame(f.AssistantRequestResolved).remembered == [rule]
+    else:
+        refused = refusal(lambda: talk.decide("p1", "allow", by=by, remember=[rule]))
+        assert refused == "INVALID_PAYLOAD"
 
 
 def test_a_call_may_be_denied_with_a_reason() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import uuid
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -38,9 +39,14 @@ class Room:
     """`stay` shows everything and hears the person, until they leave."""
 
     def __init__(
-        self, name: str, talk: ClientConversation, pen: Pen, server: Callable[[], str | None]
+        self,
+        name: str,
+        talk: ClientConversation,
+        pen: Pen,
+        server: Callable[[], str | None],
+        user: str | None,
     ) -> None:
-        """`server` says how to start one, where none runs."""
+        """`server` says how to start one, where none runs. `user`: who this is; none: not known yet."""
         self._talk = talk
         self._server = server
         self._screen = ChatScreen(pen, self)
@@ -51,8 +57,11 @@ class Room:
         self._agent = "the agent"
         self._since = 0.0  # when the turn began
         self._stopping: int | None = None  # the turn that is being stopped
+        self._user = user
+        self._sent: set[str] = set()  # what messages from here are called
         self._taken: set[str] = set()  # messages of the queue that are being taken back
         self.unsent: list[str] = []  # words that the server has not acknowledged
+        self.has_spoken = False  # something was sent from here, whatever became of it
         self._tasks: set[asyncio.Task[Any]] = set()
         self._leaving: asyncio.Future[int] | None = None
 
@@ -90,6 +99,7 @@ class Room:
     def entered(self, text: str) -> None:
         """A message; an empty line lets a held queue go on, or tries the line again."""
         if text.strip():
+            self.has_spoken = True
             self.unsent.append(text)
             self._spawn(self._send(text))
         elif self._talk.line.state == "offline":
@@ -145,7 +155,8 @@ class Room:
     async def _send(self, text: str) -> None:
         self._show_waiting()
         try:
-            await self._talk.send(text)
+            self._sent.add(own_id := str(uuid.uuid4()))
+            await self._talk.send(text, own_id)
         except Refused as refused:
             self.note([Text(refused.message, "yellow")])
             self._screen.give_back(text)
@@ -155,10 +166,15 @@ class Room:
     def _newest(self) -> QueueItem | None:
         """The last message in the queue that is this person's own, in words, and not yet taken."""
         for item in reversed(self.status.queue if self.status is not None else []):
-            is_own = item.by in (None, OWNER) and item.queue_id not in self._taken
-            if is_own and all(isinstance(part, TextContent) for part in item.content):
+            is_own = item.client_message_id in self._sent or item.by in self._names()
+            is_here = item.queue_id not in self._taken
+            if is_own and is_here and all(isinstance(part, TextContent) for part in item.content):
                 return item
         return None
+
+    def _names(self) -> list[str | None]:
+        """What this person is called in the log, as far as it is known."""
+        return [None, OWNER] if self._user == OWNER else [self._user] if self._user else []
 
     async def _take_back(self, item: QueueItem) -> None:
         try:
@@ -185,6 +201,9 @@ class Room:
                 if self.status is None or status.turn_id != self.status.turn_id:
                     self._since = asyncio.get_running_loop().time()
                 self.status = status
+                for item in status.queue:
+                    if item.client_message_id in self._sent:
+                        self._user = item.by or OWNER
                 if self._stopping != status.turn_id:
                     self._stopping = None
                 self._show_waiting()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, structs
+from typing import Any
+
+from msgspec import UNSET, structs, to_builtins
 
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import check_budgets
@@ -22,7 +24,10 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.questions import ONLY
 from turnwire.core.status import OpenRequest
 
-__all__ = ["answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
+__all__ = ["OWNER", "answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
+
+OWNER = "owner"  # what the owner of the data is called in the log
+_EVERYWHERE = "userSettings"  # where a rule holds in every conversation of this machine
 
 
 def answered(d: Draft, answer: i.Answered) -> None:
@@ -68,6 +73,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
     request = find_open(d, decision.request_id, "permission", decision.ended)
     if decision.decision == "deny" and decision.updated_input is not None:
         raise Refused("INVALID_PAYLOAD", "A denied call has no `updated_input`.")
+    _check_rules(request, decision.remember, decision.by)
     end_request(
         d,
         request,
@@ -90,6 +96,19 @@ def decided(d: Draft, decision: i.Decided) -> None:
     )
     d.commands.append(Deliver(d.turn, [reply], False))
     d.ack = Ack(request_id=request.request_id, delivered_as="decision")
+
+
+def _check_rules(request: OpenRequest, remember: list[Any], by: str | None) -> None:
+    """A rule holds without anybody being asked again, so it is one that the agent has offered."""
+    offered = to_builtins(request.suggestions)
+    for rule in to_builtins(remember):
+        if rule not in offered:
+            why = "`remember` takes rules of the request's `suggestions`, each as it is there."
+            raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
+        place = rule.get("destination") if isinstance(rule, dict) else None
+        if place == _EVERYWHERE and by not in (None, OWNER):
+            why = f"A rule with the destination {place} holds for everybody here: leave it out."
+            raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:

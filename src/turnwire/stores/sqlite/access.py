@@ -71,13 +71,16 @@ def forget_tokens(db: apsw.Cursor, before: int) -> None:
     db.execute("DELETE FROM tickets WHERE expires_at <= ?", (before,))
 
 
-def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> None:
-    """Keep one, and forget those whose time is over."""
+def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> bool:
+    """Keep one, unless its token is void, and forget those whose time is over."""
     db.execute("DELETE FROM tickets WHERE expires_at <= ?", (now,))
+    if _is_void(db, ticket.token_id, now):
+        return False
     db.execute(
         "INSERT INTO tickets (digest, kind, user, token_id, expires_at) VALUES (?, ?, ?, ?, ?)",
         (digest, ticket.kind, clean(ticket.user), clean(ticket.token_id), ticket.expires_at),
     )
+    return True
 
 
 def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket | None:
@@ -88,4 +91,15 @@ def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket |
         (digest, kind),
     ).fetchall()  # all: a statement that is left in the middle blocks the next one
     taken = [Ticket(*row) for row in found]
-    return taken[0] if taken and taken[0].expires_at > now else None
+    if not taken or taken[0].expires_at <= now or _is_void(db, taken[0].token_id, now):
+        return None
+    return taken[0]
+
+
+def _is_void(db: apsw.Cursor, token_id: str, now: int) -> bool:
+    """Whether a token is here that opens nothing any more. An application's users have none."""
+    found = db.execute(
+        "SELECT 1 FROM tokens WHERE token_id = ? AND (revoked_at IS NOT NULL OR expires_at <= ?)",
+        (clean(token_id), now),
+    )
+    return bool(found.fetchall())

@@ -297,8 +297,8 @@ class SqliteStore:
     async def forget_tokens(self, *, before: int) -> None:
         await self._writer.call(lambda db: access.forget_tokens(db, before))
 
-    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> None:
-        await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now))
+    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> bool:
+        return await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now))
 
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
         return await self._writer.call(lambda db: access.take_ticket(db, digest, kind, now))
