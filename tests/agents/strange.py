@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from tests.agents.processes import STUBBORN, program
 from turnwire.agents.local import LocalSession
 from turnwire.core import controls as c
@@ -80,9 +82,14 @@ class StrangeSession(LocalSession):
         if self._how != "immortal":
             self._check_open()
         match self._how:
-            case "breaks":
+            case "breaks" | "breaks badly":
                 self._start(self._break())
                 return
+            case "half a character":
+                half = TextBlock("caf\udce9", "completed")
+                self._batches = [
+                    [STARTED, msgspec.structs.replace(SAID, content=[half]), ENDED, FIGURES]
+                ]
             case "prints":
                 print("this is not a line of the protocol")
                 sys.stdout.flush()
@@ -101,7 +108,7 @@ class StrangeSession(LocalSession):
         self._start(self._play())
 
     async def _break(self) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("caf\udce9" if self._how == "breaks badly" else "a mistake")
 
     async def _play(self) -> None:
         for batch in self._batches:

@@ -122,6 +122,16 @@ def test_what_an_agent_prints_does_not_disturb_its_events() -> None:
     asyncio.run(run())
 
 
+def test_half_a_character_is_mended_on_its_way() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="half a character")) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert ear.text == "caf\ufffd"
+
+    asyncio.run(run())
+
+
 # --- the end ------------------------------------------------------------------------------------
 
 

@@ -110,6 +110,53 @@ def test_pieces_that_are_ready_together_are_one_frame(path: Path) -> None:
     asyncio.run(scene())
 
 
+def test_half_a_character_is_told_as_it_is_written(path: Path) -> None:
+    """As in the name of a file that is no UTF-8, and that Python reads all the same."""
+    name = b"caf\xe9.txt".decode(errors="surrogateescape")
+
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.speaks(name, finishes=False)
+                await seen.until(f.AssistantChunk)
+                session.speaks(name, finishes=True)
+                session.reads(name)
+                call = await seen.until(
+                    f.AssistantToolCall, lambda frame: not frame.payload.partial
+                )
+                session.prints()
+                session.ends()
+                assert not (await seen.until(f.AssistantComplete)).payload.is_error
+            assert call.payload.input["path"] == "caf\ufffd.txt"
+            pieces = [chunk.payload.text for chunk in seen.of(f.AssistantChunk)]
+            assert pieces == ["[1] caf\ufffd.txt"] * 2 + ["[1] caf\ufffd.txt" * 2]
+            async with Watcher(talk) as again:
+                assert again.view().messages == seen.view().messages
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_dies_with_half_a_character_on_its_lips_is_gone_all_the_same(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        async with engine_on(path, agent=StrangeAgent(how="breaks badly")) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                end = (await seen.until(f.AssistantComplete)).payload
+                assert end.error is not None
+                assert "caf\ufffd" in end.error.message
+                await seen.state("error")
+
+    asyncio.run(scene())
+
+
 def test_nonsense_between_the_lines_is_not_heard(path: Path) -> None:
     async def scene() -> None:
         agent = ChildAgent("demo", delay=0, garbage=True)
