@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -85,6 +86,9 @@ class StrangeSession(LocalSession):
             case "breaks" | "breaks badly":
                 self._start(self._break())
                 return
+            case "breaks with a thread stuck":
+                asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)
+                raise ValueError("a mistake")
             case "half a character":
                 half = TextBlock("caf\udce9", "completed")
                 self._batches = [

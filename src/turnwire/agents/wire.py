@@ -121,6 +121,7 @@ class Gone(_Line, frozen=True):
     """It cannot go on, or could not begin."""
 
     message: str
+    traceback: str | None = None  # of a defect, for whoever mends it
 
 
 FromAgent: TypeAlias = Opened | Said | Answered | Gone
