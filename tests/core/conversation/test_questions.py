@@ -274,6 +274,14 @@ def test_at_the_deadline_a_question_may_go_on_waiting() -> None:
     assert (talk.told, talk.commands) == ([], [])
     assert talk.audited()[-1] == ("overdue", None)
     assert talk.answer().request_id == "q1"
+    assert talk.state.overdue == []
+
+
+def test_that_it_is_overdue_is_noted_once() -> None:
+    talk = asking(question_seconds=60, question_policy="wait").pass_deadline()
+    before = talk.state
+    assert talk.pass_deadline().state == before
+    assert talk.audited().count(("overdue", None)) == 1
 
 
 def test_a_question_without_a_deadline_never_runs_out() -> None:
