@@ -76,11 +76,12 @@ class TurnStarted(Event, frozen=True):
 
 
 class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A process that was ended."""
+    """A process that was ended, or was to be."""
 
     pid: int
     name: str | None = None
     signal: str | None = None  # what ended it, where that is known
+    left: bool = False  # it could not be ended
 
 
 class TurnCompleted(Event, frozen=True):

@@ -450,7 +450,7 @@ export interface Interrupted {
   by?: string;
   /** it had to be ended */
   forced?: boolean;
-  /** those that were ended */
+  /** those that were ended, or could not be */
   processes?: Array<Process>;
   /** what became of the messages that waited */
   queue?: "hold" | "continue" | "clear" | (string & {});
@@ -651,9 +651,11 @@ export interface PermissionResponseAck {
   payload: Accepted;
 }
 
-/** A process that was ended. */
+/** A process that was ended, or was to be. */
 export interface Process {
   pid: number;
+  /** it could not be ended, and may still run */
+  left?: boolean;
   name?: string;
   /** what ended it: `SIGTERM`, `SIGKILL` */
   signal?: string;
