@@ -227,7 +227,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False):
     question: str
     options: list[QuestionOption] = []
     multi: bool = False  # several options may be chosen
-    free_text: bool = True  # an answer in own words is welcome
+    free_text: bool = True  # an answer in own words is welcome; else it is one of the options
     header: str | None = None  # a word or two to label it
 
 

@@ -666,7 +666,7 @@ export interface Question {
   /** the key its answer goes back under */
   id: string;
   question: string;
-  /** an answer in own words is welcome */
+  /** an answer in own words is welcome; else it is one of the options */
   free_text?: boolean;
   /** a word or two to label it */
   header?: string;
