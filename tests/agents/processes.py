@@ -21,6 +21,7 @@ def stay(*ignored):
 """
 
 QUIET = f"{_STAY}\nstay()"
+STRANGER = f"{_STAY}\nos.setuid(65534)\nstay()"  # of another user
 STUBBORN = f"{_STAY}\nstay(signal.SIGTERM, signal.SIGHUP)"
 
 # A parent, a child in its group, one in a session of its own, and a daemon whose parent is gone.

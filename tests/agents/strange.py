@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from tests.agents.processes import STUBBORN, program
 from turnwire.agents.local import LocalSession
@@ -80,9 +83,17 @@ class StrangeSession(LocalSession):
         if self._how != "immortal":
             self._check_open()
         match self._how:
-            case "breaks":
+            case "breaks" | "breaks badly":
                 self._start(self._break())
                 return
+            case "breaks with a thread stuck":
+                asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)
+                raise ValueError("a mistake")
+            case "half a character":
+                half = TextBlock("caf\udce9", "completed")
+                self._batches = [
+                    [STARTED, msgspec.structs.replace(SAID, content=[half]), ENDED, FIGURES]
+                ]
             case "prints":
                 print("this is not a line of the protocol")
                 sys.stdout.flush()
@@ -101,7 +112,7 @@ class StrangeSession(LocalSession):
         self._start(self._play())
 
     async def _break(self) -> None:
-        raise ValueError("a mistake")
+        raise ValueError("caf\udce9" if self._how == "breaks badly" else "a mistake")
 
     async def _play(self) -> None:
         for batch in self._batches:

@@ -122,6 +122,16 @@ def test_what_an_agent_prints_does_not_disturb_its_events() -> None:
     asyncio.run(run())
 
 
+def test_half_a_character_is_mended_on_its_way() -> None:
+    async def run() -> None:
+        async with talking(child(STRANGE, how="half a character")) as ear:
+            await ear.say("Hello")
+            await ear.turn_ends()
+            assert ear.text == "caf\ufffd"
+
+    asyncio.run(run())
+
+
 # --- the end ------------------------------------------------------------------------------------
 
 
@@ -175,13 +185,17 @@ def test_what_is_asked_of_it_beside_the_talk_comes_back_and_its_death_is_told() 
     asyncio.run(run())
 
 
-def test_an_agent_that_breaks_says_why() -> None:
+@pytest.mark.parametrize("how", ["breaks", "breaks with a thread stuck"])
+def test_an_agent_that_breaks_says_why_and_ends(how: str) -> None:
     async def run() -> None:
-        async with talking(child(STRANGE, how="breaks")) as ear:
+        async with talking(child(STRANGE, how=how)) as ear:
+            below = [process.pid for process in descendants_of(os.getpid(), running())]
             await ear.say("Hello")
             await ear.ends()
             assert ear.gone is not None
             assert ear.gone.message == "The agent broke: ValueError: a mistake"
+            assert wait_until_gone(below) == []  # by itself, before it is ended
+            assert await ear.session.close() == []
 
     asyncio.run(run())
 

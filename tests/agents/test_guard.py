@@ -17,11 +17,13 @@ from tests.agents.processes import (
     LEAVER,
     QUIET,
     SECONDS,
+    STRANGER,
     STUBBORN,
     is_there,
     program,
     wait_until_gone,
 )
+from tests.rights import without_right_to_kill
 from turnwire.agents import guard
 from turnwire.agents.process import (
     GuardedProcess,
@@ -85,6 +87,21 @@ def test_the_whole_family_ends_and_is_named_with_its_signals() -> None:
         assert all(each.name and "python" in each.name for each in ended)
 
     asyncio.run(run())
+
+
+@ONLY_LINUX
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a process of another user")
+def test_what_cannot_be_ended_is_named_as_such() -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start(program(STRANGER), grace=0.1)
+        [pid] = await pids_of(process, 1)
+        try:
+            [left] = await process.end()
+            assert (left.pid, left.left, left.signal) == (pid, True, None)
+        finally:
+            os.kill(pid, signal.SIGKILL)  # which it still can
+
+    without_right_to_kill(lambda: asyncio.run(run()))
 
 
 def test_one_that_ignores_sigterm_is_killed() -> None:

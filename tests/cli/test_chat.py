@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.cli.conftest import TURNWIRE, Start, Tell, lines
 from tests.cli.terminal import Terminal
 from tests.server.serving import Process, process
 from turnwire.client import Client
+from turnwire.dialects.v2.frames import SessionState
 
 ENTER, ESCAPE, UP, CONTROL_D = "\r", "\x1b", "\x1b[A", "\x04"
 READY = "› Say something"
@@ -322,6 +324,40 @@ class TestAServerThatDies:
                     assert piped.wait() == 0
         assert "It breaks off here: the server died." in said
         assert "I have thought about it: **42** is still a good answer." in said
+
+
+def test_a_pipe_is_told_that_somebody_removed_its_message(home: Path, tell: Tell) -> None:
+    token = tell("token", "create", "--name", "phone").stdout.strip()
+
+    async def remove(url: str, name: str, line: IO[bytes]) -> None:
+        async with Client(url, token).conversation(name) as talk:
+            await talk.send("long")
+            line.write(b"think\n")
+            line.flush()
+            async for frame in talk:
+                if isinstance(frame, SessionState) and frame.payload.queue:
+                    await talk.change_queue("remove", frame.payload.queue[0].queue_id)
+                    return
+
+    with server(home, SLOW) as running:
+        command = [*TURNWIRE, "chat", "--data-dir", str(home)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as piped:
+            assert piped.stdin is not None
+            assert piped.stdout is not None
+            piped.stdin.write(b"hello\n")
+            piped.stdin.flush()
+            assert any(b"tokens in" in line for line in piped.stdout)
+            [conversation] = lines(tell("list", "--json"))
+            asyncio.run(remove(running.url, conversation["conversation_id"], piped.stdin))
+            try:
+                said, _ = piped.communicate(timeout=60)
+            finally:
+                piped.kill()
+        assert b"somebody removed your message before its turn came" in said
+        assert b"42 is still" not in said
+        assert piped.returncode == 2
 
 
 class TestComingAndGoing:

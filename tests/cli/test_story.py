@@ -225,11 +225,11 @@ class TestTheEnd:
         assert next_step(end) is None
 
     def test_a_receipt_says_what_came_of_a_stop(self) -> None:
-        processes = [p.Process(7, "sleep"), p.Process(8)]
+        processes = [p.Process(7, "sleep"), p.Process(8), p.Process(9, "dd", left=True)]
         forced = p.Interrupted("user", 1, forced=True, processes=processes)
         assert receipt(forced).plain == (
             "■ Interrupted: you stopped it; the agent did not obey and was ended by force; "
-            "2 processes ended: sleep 7, process 8."
+            "2 processes ended: sleep 7, process 8; 1 process could not be ended: dd 9."
         )
         gone = p.Interrupted("agent_lost", 1)
         assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")

@@ -115,6 +115,20 @@ class TestAnAnswer:
         }
         assert read_given([], "words") == "words"
 
+    def test_with_a_comma_in_it_stays_one(self) -> None:
+        shades = [QuestionOption("Red, dark"), QuestionOption("Blue")]
+        one, several = Question("a", "Which?", shades), Question("b", "?", shades, multi=True)
+        assert read_answer(several, "red, dark") == ["Red, dark"]
+        assert read_given([several], '["Red, dark", "2"]') == {"b": ["Red, dark", "Blue"]}
+        given = '{"a": ["Red, dark"], "b": ["Red, dark", "Blue", "own, words"]}'
+        assert read_given([one, several], given) == {
+            "a": "Red, dark",
+            "b": ["Red, dark", "Blue", "own, words"],
+        }
+        assert read_given([one, several], '{"a": [], "b": []}') == {"a": "", "b": []}
+        with pytest.raises(NotUnderstood, match="One answer is wanted, not 2: Which"):
+            read_given([one, several], '{"a": ["1", "2"], "b": []}')
+
 
 def test_a_rule_is_told_in_few_words() -> None:
     rules = [{"toolName": "Bash", "ruleContent": "ls"}, {"toolName": "Read"}, {"x": 1}]

@@ -49,6 +49,14 @@ def test_some_tools_ask_a_person(tool: str, asks: bool) -> None:
                 )
             ],
         ),
+        (
+            {"question": "A?", "options": ["yes"], "free_text": False},
+            [Question("answer", "A?", [QuestionOption("yes")], free_text=False)],
+        ),
+        (  # there is nothing to choose from
+            {"questions": [{"question": "A?", "free_text": False}]},
+            [Question("A?", "A?")],
+        ),
         ({}, [Question("answer", "")]),
     ],
 )

@@ -157,6 +157,12 @@ class ScriptedSession(LocalSession):
             self._finish_message()
             self._call("Bash")
 
+    def reads(self, path: str) -> None:
+        """A file."""
+        if self.in_turn:
+            self._finish_message()
+            self._call("Read", path=path)
+
     def prints(self) -> None:
         if self.in_turn and self.calls:
             self._say(ev.ToolProgress(*whose(), self.calls[-1], "Bash", 1.0, "a line\n"))
@@ -230,10 +236,10 @@ class ScriptedSession(LocalSession):
         self._requests += 1
         return f"ask{self._requests}"
 
-    def _call(self, name: str) -> str:
+    def _call(self, name: str, **given: str) -> str:
         message, call = self.agent.new_id("m"), self.agent.new_id("t")
         self.calls.append(call)
-        block = ToolUseBlock(call, name, "TOOL", {"by": self.number}, "in_progress")
+        block = ToolUseBlock(call, name, "TOOL", {"by": self.number, **given}, "in_progress")
         self._whole(message, block)
         return call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.message import TextPart, ToolCallPart, ToolResultPart
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, SlowReader
+from turnwire.engine.channel import Sent
 from turnwire.ports import Agent
 
 
@@ -54,25 +56,38 @@ def test_a_process_that_ignores_a_stop_is_ended_by_force(path: Path) -> None:
     asyncio.run(scene())
 
 
+def waiting() -> int:
+    """The bytes that wait for anybody who follows."""
+    return sum(each.size for each in gc.get_objects() if type(each) is Sent)
+
+
 def test_a_flood_ends_and_only_who_does_not_read_is_cut_off(path: Path) -> None:
-    """Ten megabytes, which is one a second for ten seconds, as fast as it can be."""
+    """A megabyte a second for ten seconds. What waits for somebody stays bounded meanwhile."""
+    most = 2 << 20
 
     async def scene() -> None:
-        settings = EngineSettings(buffer_bytes=12 << 20)
-        async with engine_on(path, settings=settings) as engine:
-            talk = await talk_with(engine, flood=1000, flood_seconds=0.01)
+        async with engine_on(path, settings=EngineSettings(buffer_bytes=most)) as engine:
+            talk = await talk_with(engine, flood=1, flood_seconds=10)
             slow = talk.follow()
             assert isinstance(await anext(slow), f.SessionConnected)
             async with Watcher(talk) as seen:
+                began = asyncio.get_running_loop().time()
                 await talk.send("hello")
+                waited = []
+                for _ in range(19):  # every half a megabyte
+                    came = 0
+                    while came < 500_000:
+                        came += len((await seen.until(f.AssistantChunk)).payload.text)
+                    waited.append(waiting())
+                assert most / 2 < max(waited) < most + (1 << 20)
+                assert waited[-1] < most / 2  # the slow one was cut off long ago
+                with pytest.raises(SlowReader):
+                    async for _ in slow:
+                        pass
                 whole = await seen.until(f.AssistantChunk, lambda frame: not frame.payload.partial)
+                assert asyncio.get_running_loop().time() - began > 9
                 await seen.until(f.AssistantComplete)
                 await seen.state("active")
-            # All of it may have come at once: this is what is too much then.
-            await talk.rename("A flood")
-            with pytest.raises(SlowReader):
-                async for _ in slow:
-                    pass
             assert len(whole.payload.text) > 9_000_000
             pieces = [chunk.payload for chunk in seen.of(f.AssistantChunk) if chunk.payload.partial]
             flood = [piece for piece in pieces if piece.block_id == whole.payload.block_id]
@@ -106,6 +121,53 @@ def test_pieces_that_are_ready_together_are_one_frame(path: Path) -> None:
             chunks = [chunk.payload for chunk in seen.of(f.AssistantChunk)]
             assert len(chunks) <= 4  # one or two for what grows, and the whole
             assert "".join(c.text for c in chunks if c.partial) == chunks[-1].text
+
+    asyncio.run(scene())
+
+
+def test_half_a_character_is_told_as_it_is_written(path: Path) -> None:
+    """As in the name of a file that is no UTF-8, and that Python reads all the same."""
+    name = b"caf\xe9.txt".decode(errors="surrogateescape")
+
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(path, agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                session = await agent.opened()
+                session.begins()
+                session.speaks(name, finishes=False)
+                await seen.until(f.AssistantChunk)
+                session.speaks(name, finishes=True)
+                session.reads(name)
+                call = await seen.until(
+                    f.AssistantToolCall, lambda frame: not frame.payload.partial
+                )
+                session.prints()
+                session.ends()
+                assert not (await seen.until(f.AssistantComplete)).payload.is_error
+            assert call.payload.input["path"] == "caf\ufffd.txt"
+            pieces = [chunk.payload.text for chunk in seen.of(f.AssistantChunk)]
+            assert pieces == ["[1] caf\ufffd.txt"] * 2 + ["[1] caf\ufffd.txt" * 2]
+            async with Watcher(talk) as again:
+                assert again.view().messages == seen.view().messages
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_dies_with_half_a_character_on_its_lips_is_gone_all_the_same(
+    path: Path,
+) -> None:
+    async def scene() -> None:
+        async with engine_on(path, agent=StrangeAgent(how="breaks badly")) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                end = (await seen.until(f.AssistantComplete)).payload
+                assert end.error is not None
+                assert "caf\ufffd" in end.error.message
+                await seen.state("error")
 
     asyncio.run(scene())
 

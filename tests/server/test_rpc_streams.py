@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.engine.scripted import ScriptedAgent
 from tests.said import all_messages, check_ids, shown_in
 from tests.server.clients import Client, some_answer
 from tests.server.rpc_clients import RpcClient
@@ -71,6 +72,32 @@ def check_same(one: View, other: View) -> None:
     for view in (one, other):
         check_ids(view)
         assert not any(message.streaming for message in all_messages(view))
+
+
+def test_half_a_character_closes_neither_door(tmp_path: Path) -> None:
+    name = b"caf\xe9.txt".decode(errors="surrogateescape")
+    agent = ScriptedAgent()
+
+    async def scene(server: Serving) -> None:
+        talk = await server.service.engine.create("scripted")
+        async with server.rpc() as client, server.client(talk.id) as v2:
+            await client.join(talk.id)
+            asked = await client.call("query", prompt="go")
+            session = await agent.opened()
+            session.begins()
+            session.speaks(name, finishes=False)
+            await v2.until("assistant.chunk")
+            session.speaks(name, finishes=True)
+            session.reads(name)
+            await v2.until("assistant.tool_call")
+            session.ends()
+            said = await client.stream(asked)
+            await everything(v2, client)
+            check_same(client.view(), v2.view())
+            assert str(said).count("caf\ufffd.txt") > 2
+            assert "\udce9" not in str(said) + str(v2.frames)
+
+    play(tmp_path, scene, agents={"scripted": agent})
 
 
 @every_stream

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +31,7 @@ from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, Se
 
 __all__ = ["ChildAgent"]
 
+_log = logging.getLogger("turnwire")
 _LONGEST = 256 << 20  # bytes of one line
 _LEAVE = 2.0  # seconds that an idle agent has to leave by itself
 
@@ -113,8 +115,8 @@ class ChildSession:
         match self._lines.pop(0):
             case wire.Opened(native_session_id=name):
                 self._name = name
-            case wire.Gone(message=why):
-                raise AgentGone(why)
+            case wire.Gone() as gone:
+                raise AgentGone(_why(gone))
             case wire.Said() | wire.Answered():
                 raise AgentGone("The agent spoke before it was opened.")
 
@@ -204,9 +206,9 @@ class ChildSession:
                     self._name = name or self._name
                 case wire.Answered() as answer:
                     self._answered(answer)
-                case wire.Gone(message=why):
-                    self._gone = why
-                    self._leave_unanswered(why)
+                case wire.Gone() as gone:
+                    self._gone = _why(gone)
+                    self._leave_unanswered(self._gone)
                 case wire.Opened():
                     pass
         self._lines.clear()
@@ -237,3 +239,9 @@ class ChildSession:
         self._gone = self._process.how_it_ended()
         self._leave_unanswered(self._gone)
         return AgentGone(self._gone)
+
+
+def _why(gone: wire.Gone) -> str:
+    if gone.traceback is not None:
+        _log.error("An agent broke.\n%s", gone.traceback)
+    return gone.message

@@ -171,7 +171,7 @@ class Guard:
                 self._check_limits()
         self._until(lambda: self._child in self._statuses, self._leave)
         left = self._end_all()
-        self._tell({"ended": self._report(), "left": left})
+        self._tell({"ended": self._report({each["pid"] for each in left}), "left": left})
         return 0
 
     def _check_limits(self) -> None:
@@ -235,9 +235,11 @@ class Guard:
                     found.update((p.pid, p) for p in descendants_of(process.pid, table))
         return [process for process in found.values() if not process.dead]
 
-    def _report(self) -> list[dict[str, Any]]:
+    def _report(self, left: set[int]) -> list[dict[str, Any]]:
         report = []
         for pid, (name, sent) in self._signalled.items():
+            if pid in left:
+                continue
             status = self._statuses.get(pid)
             by = sent.name
             if status is not None and os.WIFSIGNALED(status):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -23,6 +24,7 @@ from turnwire.ports import AgentGone
 
 __all__ = ["GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
+_log = logging.getLogger("turnwire")
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
 _LAST = 4096  # bytes of its standard error that are remembered
 _LEASE = 10.0  # seconds that a server may stand still before its agents are ended
@@ -288,7 +290,7 @@ class GuardedProcess:
     # --- ending -------------------------------------------------------------------------------
 
     async def end(self, *, leave: float = 0.0, grace: float | None = None) -> list[EndedProcess]:
-        """End everything; what had to be ended is returned.
+        """End everything; what had to be ended is returned, and what could not be.
 
         It has `leave` seconds to go by itself, then `grace` seconds after SIGTERM, then SIGKILL.
         """
@@ -345,8 +347,11 @@ class GuardedProcess:
                 self._over = over
             case {"exited": {"pid": _} as exited}:
                 self._exited = exited
-            case {"ended": ended}:
+            case {"ended": ended, "left": left}:
                 self._ended = msgspec.convert(ended, list[EndedProcess])
+                for each in left:
+                    _log.warning("%s (%d) could not be ended.", each["name"], each["pid"])
+                    self._ended.append(EndedProcess(each["pid"], each["name"], left=True))
             case _:
                 pass
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import traceback
 
 from turnwire.agents import wire
 from turnwire.agents.registry import make
@@ -52,7 +53,9 @@ async def _run(commands: asyncio.StreamReader, output: _Output) -> None:
     await output.write(wire.Opened(session.native_session_id))
     speaking = asyncio.create_task(_speak(session, output))
     obeying = asyncio.create_task(_obey(session, commands, output))
-    await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
+    done, _ = await asyncio.wait([speaking, obeying], return_when=asyncio.FIRST_COMPLETED)
+    for task in done:
+        task.result()  # one that broke is gone now: it may never be done with being closed
     await session.close()
     for task in (speaking, obeying):
         task.cancel()
@@ -100,7 +103,7 @@ async def _control(session: AgentSession, asked: wire.Ask, output: _Output) -> N
     await output.write(answer)
 
 
-async def _main() -> int:
+async def _main() -> None:
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=256 << 20)  # a prompt may hold pictures
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin.buffer)
@@ -109,22 +112,27 @@ async def _main() -> int:
     os.dup2(2, 1)
     transport, flow = await loop.connect_write_pipe(_Flow, wire_out)
     output = _Output(transport, flow)
-    code = 0
+    gone: wire.Gone | None = None
     try:
         await _run(commands, output)
     except TurnwireError as error:
-        await output.write(wire.Gone(error.message))
-        code = 1
+        gone = wire.Gone(error.message)
+    except Exception as defect:
+        said = f"The agent broke: {type(defect).__name__}: {defect}"
+        gone = wire.Gone(said, traceback.format_exc())
+    if gone is not None:
+        await output.write(gone)
     transport.close()
     await flow.closed.wait()  # the last line is out, or nobody reads it
-    return code
+    if gone is not None:
+        os._exit(1)  # without waiting for a thread that may be stuck
 
 
-def main() -> int:
+def main() -> None:
     """Run the agent that the first line names."""
     wire.mark_child()
-    return asyncio.run(_main())
+    asyncio.run(_main())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -16,6 +16,7 @@ from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.text import encode_clean
 from turnwire.ports import AgentGone, SessionStart
 
 __all__ = [
@@ -120,6 +121,7 @@ class Gone(_Line, frozen=True):
     """It cannot go on, or could not begin."""
 
     message: str
+    traceback: str | None = None  # of a defect, for whoever mends it
 
 
 FromAgent: TypeAlias = Opened | Said | Answered | Gone
@@ -131,7 +133,7 @@ _from_agent: msgspec.json.Decoder[FromAgent] = msgspec.json.Decoder(FromAgent)
 
 def write(line: ToAgent | FromAgent) -> bytes:
     """A line, with its end."""
-    return _encode(line) + b"\n"
+    return encode_clean(_encode, line) + b"\n"
 
 
 def read_to_agent(line: bytes) -> ToAgent:

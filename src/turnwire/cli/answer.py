@@ -51,9 +51,10 @@ def command(
     """Answer what a conversation waits for.
 
     ID is the conversation's, or that of an item of the inbox; its first letters will do. ANSWER is
-    the number or the name of an option, or words; for several questions a JSON object. Without it
-    the question is asked here. Then the turn goes on, on the server if one runs, else here, and is
-    shown as `turnwire run` shows it, with the same exit codes.
+    the number or the name of an option, or words; for several options a list of them, with commas
+    or as JSON; for several questions a JSON object. Without it the question is asked here. Then the
+    turn goes on, on the server if one runs, else here, and is shown as `turnwire run` shows it, with
+    the same exit codes.
     """
     if decision is not None and answer is not None:
         raise click.UsageError("A permission is answered with --allow or --deny alone.")

@@ -76,11 +76,12 @@ class TurnStarted(Event, frozen=True):
 
 
 class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
-    """A process that was ended."""
+    """A process that was ended, or was to be."""
 
     pid: int
     name: str | None = None
     signal: str | None = None  # what ended it, where that is known
+    left: bool = False  # it could not be ended
 
 
 class TurnCompleted(Event, frozen=True):
@@ -226,7 +227,7 @@ class Question(Struct, frozen=True, omit_defaults=True, gc=False):
     question: str
     options: list[QuestionOption] = []
     multi: bool = False  # several options may be chosen
-    free_text: bool = True  # an answer in own words is welcome
+    free_text: bool = True  # an answer in own words is welcome; else it is one of the options
     header: str | None = None  # a word or two to label it
 
 

@@ -30,12 +30,16 @@ def questions_of(tool_input: Any) -> list[Question]:
 
 def _question(item: dict[str, Any], key: str | None = None) -> Question:
     text = _text(item.get("question")) or _text(item.get("prompt")) or ""
-    options = item.get("options")
+    given = item.get("options")
+    options = [_option(o) for o in given] if isinstance(given, list) else []
     return Question(
         id=key or text,
         question=text,
-        options=[_option(o) for o in options] if isinstance(options, list) else [],
+        options=options,
         multi=item.get("multiSelect") is True,
+        # AskUserQuestion has no such field: whoever is asked by it may always use own words. So may
+        # who would have nothing to choose from.
+        free_text=item.get("free_text") is not False or not options,
         header=_text(item.get("header")),
     )
 

@@ -14,6 +14,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome
+from turnwire.core.text import clean, writable
 from turnwire.ports import Receipt
 
 __all__ = ["Answer", "Ask", "Controls", "accept", "refuse"]
@@ -97,8 +98,9 @@ class Controls:
         asked = pending.asked
         ended = i.Controlled(at=at, control_id=control_id, control=asked.control, by=asked.by)
         if isinstance(came, Refused):
-            return msgspec.structs.replace(ended, code=came.code, message=came.message)
-        return msgspec.structs.replace(ended, result=came)
+            said = clean(came.message)
+            return msgspec.structs.replace(ended, code=came.code, message=said)
+        return msgspec.structs.replace(ended, result=writable(came))
 
     def receipt(self, ended: i.Controlled, ack: e.Ack) -> Receipt | None:
         """What is to be kept of it. Refusals are not remembered."""

@@ -15,6 +15,7 @@ from turnwire.core.conversation import step
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.text import writable
 from turnwire.core.times import iso
 from turnwire.dialects.v2.partials import OpenBlock
 from turnwire.engine.channel import Channel, Told
@@ -77,6 +78,9 @@ class Hearing:
         left = deque(events)
         while left:
             event = left.popleft()
+            # A piece with nothing but ASCII in it, as most are, needs no closer look.
+            if type(event) is not ev.ContentDelta or not event.text.isascii():
+                event = writable(event)
             if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
                 growing.append(event)
                 self._entries.feed(event, run_id="", now=now)  # gives none, but follows

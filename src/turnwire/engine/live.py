@@ -20,6 +20,7 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance
@@ -468,9 +469,8 @@ class Live:
     def _agent_lost(
         self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]
     ) -> None:
-        lost = i.AgentLost(
-            at=self._clock.now(), reason=reason, message=message, forced=forced, processes=processes
-        )
+        now, said = self._clock.now(), clean(message)
+        lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
         self.post(lost)
 
     def _rest(self) -> None:

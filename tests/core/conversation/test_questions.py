@@ -125,6 +125,38 @@ def test_an_answer_names_the_questions_that_were_asked() -> None:
     assert talk.answer("q1", {"Which colour?": "blue"}).request_id == "q1"
 
 
+@pytest.mark.parametrize(
+    "answer", ["green", {"answer": "green"}, {"colour": "red"}, ["red", "blue"], ["green"], 1]
+)
+def test_where_own_words_are_not_welcome_one_of_the_options_is_wanted(answer: Any) -> None:
+    talk = running().asks("q1", options=["red", "blue"], free_text=False)
+    with pytest.raises(Refused, match=r"'Which colour\?' takes one of: 'red', 'blue'") as refused:
+        talk.answer("q1", answer)
+    assert refused.value.code == "INVALID_PAYLOAD"
+    assert len(talk.status.requests) == 1
+
+
+@pytest.mark.parametrize("answer", ["red", {"answer": "red"}, ["red"], {"answer": ["blue"]}])
+def test_an_option_is_taken_where_own_words_are_not_welcome(answer: Any) -> None:
+    talk = running().asks("q1", options=["red", "blue"], free_text=False)
+    assert talk.answer("q1", answer).request_id == "q1"
+
+
+def test_of_several_questions_only_some_may_want_an_option() -> None:
+    shades = {"options": ["red", "blue"], "multiSelect": True, "free_text": False}
+    form = [{"question": "Which colours?", **shades}, {"question": "Which size?"}]
+    talk = running().asks("q1", questions=form)
+    with pytest.raises(Refused, match=r"'Which colours\?' takes only: 'red', 'blue'"):
+        talk.answer("q1", {"Which colours?": ["red", "green"], "Which size?": "any"})
+    talk.answer("q1", {"Which colours?": ["red", "blue"], "Which size?": "any"})
+    assert talk.status.requests == []
+
+
+def test_who_may_leave_it_empty_may_do_so_without_own_words_too() -> None:
+    talk = running().asks("q1", options=["red", "blue"], free_text=False, required=False)
+    assert talk.answer("q1", "").request_id == "q1"
+
+
 def test_an_optional_question_may_have_an_empty_answer() -> None:
     talk = running().asks("q1", required=False)
     assert talk.answer("q1", "").request_id == "q1"
@@ -274,6 +306,14 @@ def test_at_the_deadline_a_question_may_go_on_waiting() -> None:
     assert (talk.told, talk.commands) == ([], [])
     assert talk.audited()[-1] == ("overdue", None)
     assert talk.answer().request_id == "q1"
+    assert talk.state.overdue == []
+
+
+def test_that_it_is_overdue_is_noted_once() -> None:
+    talk = asking(question_seconds=60, question_policy="wait").pass_deadline()
+    before = talk.state
+    assert talk.pass_deadline().state == before
+    assert talk.audited().count(("overdue", None)) == 1
 
 
 def test_a_question_without_a_deadline_never_runs_out() -> None:

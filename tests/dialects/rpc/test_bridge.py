@@ -84,6 +84,11 @@ def test_a_text_delta_is_a_text_delta() -> None:
     ]
 
 
+def test_half_a_character_is_written_as_the_log_has_it() -> None:
+    [said] = wire(ui.UiTextDelta(*WHO, "msg_1", 0, "a\ud83d"))
+    assert said["event"]["delta"]["text"] == "a\ufffd"
+
+
 def test_a_thinking_delta_is_a_thinking_delta() -> None:
     assert inner(ui.UiThinkingDelta(*WHO, "msg_1", 3, "Hm")) == [
         rpc.RpcContentBlockDeltaEvent(3, rpc.RpcThinkingDelta("Hm"))

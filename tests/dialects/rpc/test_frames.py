@@ -23,6 +23,13 @@ def refusal(value: Any) -> tuple[str, str | None, str]:
     return str(refused.value.code), refused.value.data.get("id"), refused.value.message
 
 
+# --- writing --------------------------------------------------------------------------------------
+
+
+def test_half_a_character_is_written_as_the_log_has_it() -> None:
+    assert json.loads(r.write({"path": "caf\udce9"})) == {"path": "caf\ufffd"}
+
+
 # --- reading --------------------------------------------------------------------------------------
 
 

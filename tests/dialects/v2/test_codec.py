@@ -56,6 +56,13 @@ def test_the_number_in_the_frame_itself_does_not_count() -> None:
     assert codec.encode(numbered) == codec.encode(CHUNK)
 
 
+def test_half_a_character_is_written_as_the_log_has_it() -> None:
+    half = msgspec.structs.replace(CHUNK, payload=p.Chunk("m:0", "m", 0, True, "a\ud83d"))
+    read = codec.decode(codec.encode(half).at(1))
+    assert isinstance(read, f.AssistantChunk)
+    assert read.payload.text == "a\ufffd"
+
+
 def test_outside_of_turns_turn_and_trace_are_null() -> None:
     frame = f.SessionReplayComplete("conv-1", None, None, "t", None, p.ReplayComplete(3))
     assert codec.encode(frame).at(2) == (

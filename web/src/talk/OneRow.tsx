@@ -262,14 +262,16 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
       </details>
     );
   }
-  const processes = listIn(data, "processes").length;
+  const processes = listIn(data, "processes");
+  const left = processes.filter((each) => isObject(each) && each.left === true).length;
   const forced = isObject(data) && data.forced === true;
   return (
     <p className="receipt">
       <Icon name="stop" />
       {words.stoppedBecause[textIn(data, "reason") ?? ""] ?? textIn(data, "reason")}
       {textIn(data, "by") && ` · ${textIn(data, "by")}`}
-      {` · ${forced ? words.byForce(processes) : words.obeyed}`}
+      {` · ${forced ? words.byForce(processes.length - left) : words.obeyed}`}
+      {left > 0 && ` · ${words.couldNotEnd(left)}`}
       {textIn(data, "queue") && ` · ${words.queueFate[textIn(data, "queue") ?? ""] ?? ""}`}
     </p>
   );

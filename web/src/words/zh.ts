@@ -130,6 +130,7 @@ export const zh: Words = {
   },
   obeyed: "智能体已响应",
   byForce: (n) => `强制结束，${n} 个进程`,
+  couldNotEnd: (n) => `${n} 个进程未能结束`,
   queueFate: { hold: "排队的消息已暂停", continue: "排队的消息继续", clear: "排队的消息已清除" },
   structured: "结构化输出",
   turnFailed: "本轮失败。",

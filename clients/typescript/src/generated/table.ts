@@ -96,7 +96,7 @@ export const shapes: Record<string, string> = {
   Usage: "cache_creation_input_tokens:integer? cache_read_input_tokens:integer? input_tokens:integer? output_tokens:integer?",
   TurnEnd: "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? structured_output:any? after_sequence:integer=0 error:TurnError? interrupted:boolean",
   Totals: "cache_creation_input_tokens:integer=0 cache_read_input_tokens:integer=0 cost_usd:number=0 input_tokens:integer=0 output_tokens:integer=0",
-  Process: "name? pid:integer signal?",
+  Process: "left:boolean=false name? pid:integer signal?",
   Envelope: "conversation_id sequence:integer! timestamp trace_id! turn_id:integer!",
   RpcImageSource: "data? url? media_type? type",
   FileChange: "path kind diff?",

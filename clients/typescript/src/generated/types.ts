@@ -450,7 +450,7 @@ export interface Interrupted {
   by?: string;
   /** it had to be ended */
   forced?: boolean;
-  /** those that were ended */
+  /** those that were ended, or could not be */
   processes?: Array<Process>;
   /** what became of the messages that waited */
   queue?: "hold" | "continue" | "clear" | (string & {});
@@ -653,9 +653,11 @@ export interface PermissionResponseAck {
   payload: Accepted;
 }
 
-/** A process that was ended. */
+/** A process that was ended, or was to be. */
 export interface Process {
   pid: number;
+  /** it could not be ended, and may still run */
+  left?: boolean;
   name?: string;
   /** what ended it: `SIGTERM`, `SIGKILL` */
   signal?: string;
@@ -666,7 +668,7 @@ export interface Question {
   /** the key its answer goes back under */
   id: string;
   question: string;
-  /** an answer in own words is welcome */
+  /** an answer in own words is welcome; else it is one of the options */
   free_text?: boolean;
   /** a word or two to label it */
   header?: string;

@@ -49,6 +49,10 @@ _TOOL = {
                 "items": {"type": "string"},
                 "description": "Answers to choose from. Leave it out to let them use their own words.",
             },
+            "free_text": {
+                "type": "boolean",
+                "description": "False: they have to take one of the options.",
+            },
             "required": {
                 "type": "boolean",
                 "description": "False: they may leave the answer empty.",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from turnwire.cli.home import Home
 from turnwire.cli.live.ending import figures, next_step
-from turnwire.cli.live.session import Left, Session
+from turnwire.cli.live.session import Left, Removed, Session
 from turnwire.cli.live.there import There
 from turnwire.cli.live.view import View, open_view
 from turnwire.cli.live.visit import tell_open
@@ -51,7 +51,12 @@ async def _turns(session: Session, view: View) -> int:
                 return code
             if not words.strip():
                 continue
-            end = await session.say(words)
+            try:
+                end = await session.say(words)
+            except Removed as removed:
+                view.note([Text(removed.message)])
+                code = 2
+                continue
         turn_id = None
         step = next_step(end)
         view.note([*figures(end), *([Text(step)] if step else [])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Protocol
 
+from turnwire.cli.conversations import new_id
 from turnwire.cli.live.ask import Decision
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
@@ -89,5 +90,5 @@ class Here(Acting):
         return self._talk.follow(last_sequence=after, epoch=epoch, client_id="terminal")
 
     async def send(self, content: str) -> tuple[int | None, str | None]:
-        ack = (await self._talk.send(content)).ack
+        ack = (await self._talk.send(content, client_message_id=new_id())).ack
         return ack.turn_id, ack.queue_id

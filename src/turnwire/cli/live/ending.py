@@ -84,7 +84,7 @@ def next_step(end: TurnEnd) -> str | None:
 
 
 def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
-    """What came of a stop: who wanted it, whether the agent obeyed, which processes were ended."""
+    """What came of a stop: who wanted it, whether the agent obeyed, what became of its processes."""
     why = _REASONS.get(stop.reason, plain(stop.reason))
     if stop.reason == "user" and not by_us:
         why = "somebody else stopped it"
@@ -93,12 +93,17 @@ def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
         parts.append("the agent did not obey and was ended by force")
     elif stop.acknowledged:
         parts.append("the agent acknowledged it")
-    if stop.processes:
-        names = [f"{plain(p.name or 'process')} {p.pid}" for p in stop.processes]
-        parts.append(f"{_processes(len(names))} ended: {some(names, 5)}")
-    elif stop.acknowledged and not stop.forced:
+    if ended := _named(stop, left=False):
+        parts.append(f"{_processes(len(ended))} ended: {some(ended, 5)}")
+    if left := _named(stop, left=True):
+        parts.append(f"{_processes(len(left))} could not be ended: {some(left, 5)}")
+    if stop.acknowledged and not stop.forced and not stop.processes:
         parts.append("no process had to be ended")
     return Text.assemble(("■ Interrupted", "yellow"), f": {'; '.join([why, *parts])}.")
+
+
+def _named(stop: Interrupted, *, left: bool) -> list[str]:
+    return [f"{plain(p.name or 'process')} {p.pid}" for p in stop.processes if p.left is left]
 
 
 def _processes(number: int) -> str:

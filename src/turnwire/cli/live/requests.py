@@ -80,6 +80,9 @@ def read_answer(question: Question, text: str) -> Answer:
     """What somebody typed: options by number or by name, or words of their own."""
     text = text.strip()
     if question.multi and question.options:
+        only = _option(question, text)  # which may have a comma in its name
+        if only is not None:
+            return [only]
         items = [item.strip() for item in re.split("[,，、]", text) if item.strip()]
         if not question.free_text or any(_option(question, item) for item in items):
             return [_choice(question, item) for item in items]
@@ -118,7 +121,8 @@ def read_given(questions: list[Question], text: str) -> Any:
     """An answer given as an argument: for several questions a JSON object."""
     if len(questions) <= 1:
         question = questions[0] if questions else Question("answer", "")
-        return answer_of([question], [read_answer(question, text)])
+        several = _list_in(text) if question.multi else None
+        return answer_of([question], [_read_one(question, text if several is None else several)])
     try:
         given = msgspec.json.decode(text, type=dict[str, str | list[str]])
     except (msgspec.DecodeError, msgspec.ValidationError):
@@ -127,12 +131,27 @@ def read_given(questions: list[Question], text: str) -> Any:
     if given is None or given.keys() != set(names):
         example = msgspec.json.encode(dict.fromkeys(names, "...")).decode()
         raise NotUnderstood(f"There are {len(names)} questions; answer them as JSON: {example}")
-    chosen: dict[str, Answer] = {}
-    for question in questions:
-        answer = given[question.id]
-        text = answer if isinstance(answer, str) else ", ".join(answer)
-        chosen[question.id] = read_answer(question, text)
-    return chosen
+    return {question.id: _read_one(question, given[question.id]) for question in questions}
+
+
+def _list_in(text: str) -> list[str] | None:
+    """A JSON list of texts; none: it is something else."""
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def _read_one(question: Question, given: Answer) -> Answer:
+    """What a list divides is divided already."""
+    if isinstance(given, str):
+        return read_answer(question, given)
+    items = [item.strip() for item in given if item.strip()]
+    if question.multi:
+        return [_choice(question, item) if question.options else item for item in items]
+    if len(items) > 1:
+        raise NotUnderstood(f"One answer is wanted, not {len(items)}: {question.question}")
+    return read_answer(question, items[0] if items else "")
 
 
 # --- permissions --------------------------------------------------------------------------------

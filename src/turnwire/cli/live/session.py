@@ -19,8 +19,9 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import OpenRequest, Status, TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.channel import FollowAgain
+from turnwire.errors import TurnwireError
 
-__all__ = ["Left", "Session"]
+__all__ = ["Left", "Removed", "Session"]
 
 T = TypeVar("T")
 
@@ -36,6 +37,10 @@ class Left(Exception):
         self.request = request
 
 
+class Removed(TurnwireError):
+    """Somebody took a message back that waited for its turn."""
+
+
 class Session:
     """Use it as `async with`: inside, frames are shown and Control-C stops the turn."""
 
@@ -44,6 +49,7 @@ class Session:
         self._view = view
         self._status: Status | None = None
         self._ends: dict[int, TurnEnd] = {}
+        self._queued: dict[str, str | None] = {}  # all that ever waited: what its sender calls it
         self._turn_of_item: dict[str, int] = {}
         self._unreported = False  # there was background work, and no turn about it since
         self._report: int | None = None  # the newest turn that the agent began by itself
@@ -84,12 +90,15 @@ class Session:
     # --- what a person does -----------------------------------------------------------------------
 
     async def say(self, words: str) -> TurnEnd:
-        """Send a message and see its turn to the end."""
+        """Send a message and see its turn to the end. Raises Left, or Removed."""
         self._stops = 0
         self._view.status("Working")
         turn_id, item = await self._talk.send(words)
         if turn_id is None and item is not None:  # something else goes first
-            await self._until(lambda: item in self._turn_of_item)
+            await self._until(lambda: item in self._turn_of_item or self._is_removed(item))
+            if item not in self._turn_of_item:
+                self._view.status(None)
+                raise Removed("somebody removed your message before its turn came. Say it again.")
         return await self.see(turn_id or self._turn_of_item[item or ""])
 
     async def heed(self, work: Coroutine[Any, Any, T]) -> T:
@@ -141,6 +150,10 @@ class Session:
     def has_background(self) -> bool:
         """Whether work goes on, or has just ended and the agent may still speak of it."""
         return bool(self._background()) or self._unreported
+
+    def _is_removed(self, item: str) -> bool:
+        waiting = [other.queue_id for other in self.status.queue]
+        return item in self._queued and item not in waiting
 
     def _is_over(self, turn_id: int) -> bool:
         return turn_id in self._ends and self.status.turn_id != turn_id
@@ -244,12 +257,18 @@ class Session:
         match event:
             case f.SessionState(payload=status):
                 self._status = status
+                self._queued |= {item.queue_id: item.client_message_id for item in status.queue}
                 self._unreported = self._unreported or bool(status.background_tasks)
             case f.TurnStarted(payload=start):
                 if start.origin == "agent":
                     self._report = start.turn_id
                 if start.queue_id is not None:
                     self._turn_of_item[start.queue_id] = start.turn_id
+            case f.UserMessage(turn_id=int(turn_id), payload=said) if said.client_message_id:
+                # Who followed again may have missed the beginning of its turn.
+                for item, name in self._queued.items():
+                    if name == said.client_message_id:
+                        self._turn_of_item[item] = turn_id
             case f.AssistantComplete(turn_id=int(turn_id), payload=end):
                 self._ends[turn_id] = end
                 if turn_id == self._report or end.interrupted:

@@ -107,6 +107,7 @@ def _as_input(question: ev.Question) -> dict[str, Any]:
         "header": question.header,
         "options": to_json(question.options),
         "multiSelect": question.multi,
+        "free_text": question.free_text,
     }
 
 

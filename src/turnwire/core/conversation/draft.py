@@ -64,6 +64,7 @@ class Draft:
         self.max_thinking_tokens = before.max_thinking_tokens
         self.title_by = before.title_by
         self.mcp_off = before.mcp_off
+        self.overdue = list(before.overdue)
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -113,6 +114,7 @@ class Draft:
             self.max_thinking_tokens,
             self.title_by,
             self.mcp_off,
+            self.overdue,
         )
 
     def _kept_traces(self) -> dict[int, str]:

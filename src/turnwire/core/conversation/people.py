@@ -36,6 +36,7 @@ def answered(d: Draft, answer: i.Answered) -> None:
     if request.required and _is_empty(answer.answer):
         raise Refused("INPUT_REQUIRED", request_id=request.request_id)
     _check_names(request, answer.answer)
+    _check_choices(request, answer.answer)
     if is_suspended(d) and answer.resume_task:  # it would be woken up, and that costs something
         check_budgets(d.before, answer.budget)
     delivered_as = give_answer(d, request, answer.answer, answer.by, resume=answer.resume_task)
@@ -174,6 +175,24 @@ def _check_names(request: OpenRequest, answer: object) -> None:
     strange = [name for name in answer if name not in names]
     if strange:
         why = f"There is no question {strange[0]!r} in it. There is: {known}."
+        raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
+
+
+def _check_choices(request: OpenRequest, answer: object) -> None:
+    """Where own words are not welcome, an answer is one of the options, or several of them."""
+    names = {question.id for question in request.questions}
+    for question in request.questions:
+        given = answer
+        if isinstance(answer, dict) and answer.keys() <= names:
+            given = answer.get(question.id)
+        if question.free_text or _is_empty(given):
+            continue
+        labels = [option.label for option in question.options]
+        several = given if isinstance(given, list) else [given]
+        if all(each in labels for each in several) and (question.multi or len(several) == 1):
+            continue
+        known = ", ".join(repr(label) for label in labels)
+        why = f"{question.question!r} takes {'only' if question.multi else 'one of'}: {known}."
         raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
 
 

@@ -96,6 +96,7 @@ def end_request(
     d.writes.append(EndRequest(request.request_id, outcome, by))
     action = _DECIDED.get(particulars.get("decision", "")) if outcome == "answered" else None
     d.audit(action or outcome, by, request_id=request.request_id, kind=request.kind)
+    d.overdue = [other for other in d.overdue if other != request.request_id]
     if request.deadline_at is not None:
         d.timers.append(CancelTimer(f"deadline:{request.request_id}"))
     if not d.requests:

@@ -177,6 +177,7 @@ class Conversation(_State, frozen=True):
     max_thinking_tokens: int | None = None  # none: as the agent is used to
     title_by: TitleBy | None = None  # none: it is the beginning of the first message
     mcp_off: list[str] = []  # MCP servers that a person has switched off
+    overdue: list[str] = []  # requests that wait on beyond their deadline
 
 
 def needs_recovery(c: Conversation) -> bool:

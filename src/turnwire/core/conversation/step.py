@@ -65,7 +65,9 @@ def _deadline_passed(d: Draft, passed: i.DeadlinePassed) -> None:
         case "default" if d.options.question_default is not None:
             people.give_answer(d, request, d.options.question_default, "deadline")
         case "wait":
-            d.audit("overdue", None, request_id=request.request_id)
+            if request.request_id not in d.overdue:  # each start of a server comes upon it again
+                d.overdue.append(request.request_id)
+                d.audit("overdue", None, request_id=request.request_id)
         case _:
             _fail(d, request)
 

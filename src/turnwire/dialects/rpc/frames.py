@@ -10,6 +10,7 @@ from msgspec import Struct
 from turnwire.core.error_codes import Refused
 from turnwire.core.faults import fault_in_words
 from turnwire.core.status import OpenRequest, Status
+from turnwire.core.text import encode_clean
 from turnwire.dialects.rpc.messages import RpcMessage
 from turnwire.dialects.rpc.methods import METHODS, Method, PermissionReply, QuestionReply
 
@@ -200,8 +201,12 @@ class Sessions(_Plain, frozen=True):
 
 # --- writing ------------------------------------------------------------------------------------
 
-write = msgspec.json.Encoder().encode
-"""A frame as JSON bytes."""
+_encode = msgspec.json.Encoder().encode
+
+
+def write(frame: Any) -> bytes:
+    """A frame as JSON bytes."""
+    return encode_clean(_encode, frame)
 
 
 # What to do, where the registry says it in the words of the other door.

@@ -19,6 +19,7 @@ from turnwire.core.blocks import (
     WebSearchBlock,
 )
 from turnwire.core.lenient import Unknown, salvage
+from turnwire.core.text import encode_clean
 from turnwire.core.usage import ModelUsage, Usage
 from turnwire.errors import BadLine
 
@@ -345,10 +346,13 @@ RpcMessage: TypeAlias = (
 # What a connection chooses for the output of a running tool (section 4.2).
 ToolProgressMode: TypeAlias = Literal["off", "text_delta", "output_delta"]
 
-encode = msgspec.json.Encoder().encode
-"""An RPC message as JSON bytes."""
-
+_encode = msgspec.json.Encoder().encode
 _decoder: msgspec.json.Decoder[RpcMessage] = msgspec.json.Decoder(RpcMessage)
+
+
+def encode(message: Any) -> bytes:
+    """An RPC message as JSON bytes."""
+    return encode_clean(_encode, message)
 
 
 def decode(raw: bytes) -> RpcMessage:

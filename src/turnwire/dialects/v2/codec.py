@@ -10,6 +10,7 @@ from msgspec import Struct, ValidationError, structs
 from turnwire.core.error_codes import Refused
 from turnwire.core.faults import fault_in_words
 from turnwire.core.lenient import read_json, salvage
+from turnwire.core.text import encode_clean
 from turnwire.dialects.v2.commands import ClientFrame
 from turnwire.dialects.v2.frames import Frame, MessageReplay, ServerFrame, UnknownFrame
 from turnwire.errors import BadLine
@@ -53,13 +54,13 @@ _NO_NUMBER = b'"sequence":null'
 def encode(frame: Frame | UnknownFrame) -> Encoded:
     """Write a frame. Its own `sequence` does not count: each connection has its own."""
     if isinstance(frame, UnknownFrame):
-        return Encoded(_encode(_unnumbered(frame.data)))
+        return Encoded(encode_clean(_encode, _unnumbered(frame.data)))
     if isinstance(frame, MessageReplay) and isinstance(frame.payload.event, UnknownFrame):
         replay = structs.replace(frame.payload, event=frame.payload.event.data)  # as it came
         frame = structs.replace(frame, payload=replay)
     if frame.sequence is not None:
         frame = structs.replace(frame, sequence=None)
-    return Encoded(_encode(frame))
+    return Encoded(encode_clean(_encode, frame))
 
 
 def _unnumbered(frame: Any) -> Any:

@@ -305,11 +305,12 @@ QueueFate: TypeAlias = Literal["hold", "continue", "clear"]
 
 
 class Process(_Payload, frozen=True):
-    """A process that was ended."""
+    """A process that was ended, or was to be."""
 
     pid: int
     name: str | None = None
     signal: str | None = None  # what ended it: `SIGTERM`, `SIGKILL`
+    left: bool = False  # it could not be ended, and may still run
 
 
 class Interrupted(_Payload, frozen=True):
@@ -321,7 +322,7 @@ class Interrupted(_Payload, frozen=True):
     requested_at: str | None = None  # ISO 8601, UTC
     acknowledged: bool = False  # the agent said that it stopped
     forced: bool = False  # it had to be ended
-    processes: list[Process] = []  # those that were ended
+    processes: list[Process] = []  # those that were ended, or could not be
     queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
 
     def __post_init__(self) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import apsw
 
+from turnwire.core.text import clean
 from turnwire.core.times import iso
 from turnwire.ports import Ticket, Token
-from turnwire.stores.text import clean
 
 __all__ = [
     "add_ticket",

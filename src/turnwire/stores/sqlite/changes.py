@@ -10,9 +10,9 @@ from msgspec import structs
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
+from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
 from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row, is_unsettled, opened
-from turnwire.stores.text import clean, json_text
 
 __all__ = [
     "add_conversation",

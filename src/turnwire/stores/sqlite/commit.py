@@ -19,11 +19,11 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import encode
 from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.core.text import clean, encode_clean, json_text
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import message_type, metadata_json
 from turnwire.stores.sqlite.writer import Job
-from turnwire.stores.text import clean, encode_clean, json_text
 from turnwire.stores.words import indexed, text_of
 
 __all__ = [
@@ -174,7 +174,7 @@ class CommitJob(Job[None]):
     def _entry(self, add: AddEntry, raw_limit: int) -> tuple[Row, str | None]:
         entry = add.entry
         uuid = entry.meta.get("uuid")
-        message_json = encode_clean(encode, entry)
+        message_json = encode_clean(encode, entry).decode()
         if '"blobId"' in message_json:
             self._use(ref.blob_id for ref in refs_of(entry))
         row = (

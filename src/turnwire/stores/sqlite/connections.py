@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import apsw
 
+from turnwire.core.text import clean
 from turnwire.ports import Connection
-from turnwire.stores.text import clean
 
 __all__ = ["add_connections", "find_connections", "remove_connections"]
 

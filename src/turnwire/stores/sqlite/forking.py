@@ -10,10 +10,10 @@ import msgspec
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import TurnEnd
+from turnwire.core.text import clean
 from turnwire.ports import Conflict, ForkPlace, NewConversation, StoredTurn
 from turnwire.stores.sqlite.changes import add_row
 from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row
-from turnwire.stores.text import clean
 
 __all__ = ["find_fork_place", "fork_conversation"]
 

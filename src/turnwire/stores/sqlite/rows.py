@@ -10,6 +10,7 @@ import msgspec
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message_codec import decode_message
 from turnwire.core.status import OpenRequest, TurnEnd
+from turnwire.core.text import clean
 from turnwire.ports import (
     AuditRow,
     BlobRow,
@@ -23,7 +24,6 @@ from turnwire.ports import (
     StoredEntry,
     StoredTurn,
 )
-from turnwire.stores.text import clean
 from turnwire.stores.words import match_expression, snippet, text_of
 
 __all__ = [

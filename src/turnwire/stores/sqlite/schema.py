@@ -12,10 +12,10 @@ from typing import Any
 import apsw
 
 from turnwire.core.message_codec import decode_message
+from turnwire.core.text import json_text
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.blob_refs import refs_of
-from turnwire.stores.text import json_text
 from turnwire.stores.words import indexed, text_of
 
 __all__ = [

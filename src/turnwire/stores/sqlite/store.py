@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from turnwire.core.text import clean
 from turnwire.core.times import iso
 from turnwire.ports import (
     AuditRow,
@@ -39,7 +40,6 @@ from turnwire.stores.sqlite.prepare import prepare
 from turnwire.stores.sqlite.reader import Reader
 from turnwire.stores.sqlite.watch import WatchedFile
 from turnwire.stores.sqlite.writer import Writer
-from turnwire.stores.text import clean
 
 __all__ = ["SqliteStore"]
 

@@ -9,6 +9,7 @@ from turnwire.core.conversation.effects import AddEntry, Tell
 from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.message_codec import encode
+from turnwire.core.text import encode_clean, json_text
 from turnwire.ports import Claim, Commit
 from turnwire.stores.entry_row import message_type
 from turnwire.stores.sqlite.commit import (
@@ -25,7 +26,6 @@ from turnwire.stores.sqlite.fsck.beside import is_cut_off
 from turnwire.stores.sqlite.fsck.mending import Mending
 from turnwire.stores.sqlite.fsck.search import index_again
 from turnwire.stores.sqlite.schema import new_epoch
-from turnwire.stores.text import encode_clean, json_text
 
 __all__ = ["write_mended"]
 
@@ -98,7 +98,7 @@ def _write_entries(db: apsw.Cursor, m: Mending) -> bool:
     for number, entry in changed:
         message = entry.message
         assert message is not None
-        text = encode_clean(encode, message)
+        text = encode_clean(encode, message).decode()
         if entry.number is None:
             add = AddEntry(number, message, entry.turn_id, entry.trace_id)
             row = (name, number, message.role, message_type(message), text, None, None)

@@ -1,4 +1,7 @@
-"""Text that every database takes: a lone surrogate is no character and cannot be written as UTF-8."""
+"""Text that can be written: a lone surrogate is no character, and UTF-8 has no bytes for it.
+
+The log and the wire mend it in the same way, so that what is sent is what was written.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec import Struct, structs
 
-__all__ = ["clean", "encode_clean", "json_text"]
+__all__ = ["clean", "encode_clean", "json_text", "writable"]
 
 T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
 
 
 @overload
@@ -24,25 +29,37 @@ def clean(text: str | None) -> str | None:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def writable(thing: T) -> T:
+    """The very same thing, or one that has clean text wherever it had other."""
+    try:
+        _encode(thing)
+    except UnicodeEncodeError:
+        mended: T = _cleaned(thing)
+        return mended
+    return thing
+
+
 def json_text(thing: Any) -> str:
     """Anything that msgspec can write, as JSON."""
-    return encode_clean(msgspec.json.encode, thing)
+    return encode_clean(_encode, thing).decode()
 
 
-def encode_clean(encode: Callable[[T], bytes], thing: T) -> str:
+def encode_clean(encode: Callable[[T], bytes], thing: T) -> bytes:
     """What `encode` makes of it, also where it holds lone surrogates."""
     try:
-        return encode(thing).decode()
+        return encode(thing)
     except UnicodeEncodeError:
-        return encode(_cleaned(thing)).decode()
+        return encode(_cleaned(thing))
 
 
 def _cleaned(value: Any) -> Any:
     match value:
         case str():
             return clean(value)
-        case list() | tuple():
+        case list():
             return [_cleaned(item) for item in value]
+        case tuple():
+            return tuple(_cleaned(item) for item in value)
         case dict():
             return {_cleaned(key): _cleaned(item) for key, item in value.items()}
         case Struct():

@@ -1,11 +1,11 @@
-"""Text that no database takes is mended."""
+"""Text that has no bytes is mended."""
 
 from __future__ import annotations
 
 import msgspec
 from msgspec import Raw, Struct
 
-from turnwire.stores.text import clean, json_text
+from turnwire.core.text import clean, encode_clean, json_text, writable
 
 
 class _Thing(Struct):
@@ -23,6 +23,19 @@ def test_half_a_character_becomes_the_replacement_character() -> None:
 def test_everything_else_stays() -> None:
     for text in ("", "plain", "你好", "\0", "\U0001f600", None):
         assert clean(text) == text
+
+
+def test_what_can_be_written_is_the_very_same() -> None:
+    thing = _Thing("你好", [], Raw(b"[1]"))
+    assert writable(thing) is thing
+    half = _Thing("a\ud83d", ["b"], Raw(b"[1]"))
+    assert writable(half) == _Thing("a\ufffd", ["b"], Raw(b"[1]"))
+    assert writable([half, ("\ud83d",)]) == [writable(half), ("\ufffd",)]
+
+
+def test_what_is_written_is_what_can_be_written() -> None:
+    half = _Thing("a\ud83d", [], Raw(b"[1]"))
+    assert encode_clean(msgspec.json.encode, half) == msgspec.json.encode(writable(half))
 
 
 def test_json_is_mended_wherever_the_text_is() -> None:
