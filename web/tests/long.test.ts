@@ -1,4 +1,5 @@
 // Ten thousand messages, and a transcript that means no good.
+import { Person, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -95,6 +96,7 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
     if (isTop) break;
   }
   await page.locator(".row.said").first().getByText("<script>window.broken = 1</script>").waitFor();
+  expect(await page.locator(".broken").count()).toBe(0);
   expect(await page.evaluate(() => "broken" in window)).toBe(false);
   expect(asked.filter((url) => !url.startsWith(here.server.url) && !url.startsWith("blob:"))).toEqual([]);
   expect(opened).toEqual([]);
@@ -110,6 +112,54 @@ test("characters that cannot be seen are shown by their numbers", async ({ perso
   const { page } = person;
   await page.goto(`${here.server.url}/c/hostile?at=32`);
   await page.locator(".unseen", { hasText: "U+202E" }).first().waitFor();
+});
+
+/** As if the page had a fault: what has this character in it cannot be drawn. */
+async function withFault(character: string): Promise<Person> {
+  const person = await Person.come(here.browser, here.server);
+  await person.beKnown();
+  await person.context.addInitScript((bad) => {
+    const { matchAll } = String.prototype;
+    String.prototype.matchAll = function (this: string, pattern: RegExp) {
+      if (this.includes(bad)) throw new Error("This cannot be drawn.");
+      return matchAll.call(this, pattern);
+    };
+  }, character);
+  return person;
+}
+
+test("a row that cannot be drawn is shown as it came, and the others are as ever", async ({ expect }) => {
+  const person = await withFault("\u200c");
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await say(page, "one\u200cword");
+  await page.locator(".row.broken", { hasText: "one\\u200cword" }).waitFor();
+  await page.getByText("This could not be shown.").waitFor();
+  await page.locator(".row .markdown").first().waitFor();
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await person.context.close();
+});
+
+test("a page that cannot be drawn says so, and offers to load it again", async ({ expect }) => {
+  const person = await withFault("\u200d");
+  const { page } = person;
+  await person.goHome();
+  await page.goto(`${here.server.url}/search?q=${encodeURIComponent("a\u200db")}`);
+  const said = page.getByRole("alert");
+  await said.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  await said.getByText("This cannot be drawn.").waitFor();
+  await page.locator("nav.sidebar").waitFor(); // one can go elsewhere
+  const loaded = page.waitForEvent("load");
+  await said.getByRole("button", { name: "Reload" }).click();
+  await loaded;
+  await page.locator("nav.sidebar").getByRole("link", { name: "Inbox" }).click();
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  await here.server.ask("POST", "/api/conversations", { title: "c\u200dd" });
+  await page.reload();
+  await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  expect(await page.locator("nav.sidebar").count()).toBe(0); // the list is what cannot be drawn
+  await person.context.close();
 });
 
 test("the page may not be framed, and runs no script but its own", async ({ person, expect }) => {

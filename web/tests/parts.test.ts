@@ -6,6 +6,7 @@ import { rulesIn } from "../src/acting/rules";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
+import { DEEPEST } from "../src/markdown/shallow";
 import { hasUnseen } from "../src/markdown/Unseen";
 import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
@@ -44,6 +45,38 @@ describe("markdown that grows", () => {
     const growing = new GrowingMarkdown();
     growing.parse("One.\n\nTwo.\n\nThree.");
     expect(types(growing.parse("Else.")).length).toBe(1);
+  });
+});
+
+describe("markdown that is nested without end", () => {
+  /** How many elements would stand in each other. */
+  const depthOf = (value: unknown): number => {
+    if (typeof value !== "object" || value === null) return 0;
+    const { tokens, items } = value as { tokens?: unknown[]; items?: unknown[] };
+    const inner = [...(tokens ?? []), ...(items ?? [])].map(depthOf);
+    return 1 + Math.max(0, ...inner);
+  };
+
+  test.each([
+    [">".repeat(20_000), "quotes"],
+    ["> ".repeat(20_000), "quotes with spaces"],
+    ["- ".repeat(20_000), "lists"],
+    ["1. > ".repeat(10_000), "quotes in lists"],
+    [Array.from({ length: 400 }, (_, at) => `${" ".repeat(at)}${"- ".repeat(10)}a`).join("\n"), "steps"],
+    [`${"*_".repeat(4_000)}a${"_*".repeat(4_000)}`, "stress"],
+    [`${"~~*".repeat(2_000)}a${"*~~".repeat(2_000)}`, "struck out"],
+    [`${"![".repeat(2_000)}a${"](b)".repeat(2_000)}`, "pictures"],
+  ])("is words from some depth on, and nothing of it is lost: %#", (text) => {
+    const tokens = new GrowingMarkdown().parse(`Before.\n\n${text}`);
+    expect(Math.max(...tokens.map(depthOf))).toBeLessThanOrEqual(2 * DEEPEST + 3);
+    expect(tokens[0]?.type).toBe("paragraph");
+    const whole = tokens.map((token) => token.raw).join("");
+    expect(whole.trimEnd() === `Before.\n\n${text}`.trimEnd()).toBe(true);
+  });
+
+  test("as deep as people write it stays what it is", () => {
+    const [quote] = new GrowingMarkdown().parse(`${"> ".repeat(DEEPEST)}**deep**`);
+    expect(depthOf(quote)).toBe(DEEPEST + 3);
   });
 });
 

@@ -46,6 +46,11 @@ export const en = {
   notKnownHint:
     "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
   tryAgain: "Try again",
+  broken: "This page could not be shown",
+  brokenHint:
+    "Nothing that was said is lost. Reload the page; if it happens again, the words below help to mend it.",
+  reload: "Reload",
+  brokenRow: "This could not be shown. Here it is as it came:",
   ago: {
     now: "now",
     minutes: (n: number) => `${n} min`,

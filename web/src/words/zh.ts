@@ -44,6 +44,10 @@ export const zh: Words = {
   notKnown: "您是谁？",
   notKnownHint: "请打开服务器启动时显示的链接。链接只能使用一次；在终端中可以再取一个：",
   tryAgain: "重试",
+  broken: "此页面无法显示",
+  brokenHint: "对话内容没有丢失。请重新加载页面；如果再次出现，下面的信息有助于修复问题。",
+  reload: "重新加载",
+  brokenRow: "这部分无法正常显示，以下是原始内容：",
   ago: { now: "刚刚", minutes: (n) => `${n} 分钟前`, hours: (n) => `${n} 小时前`, days: (n) => `${n} 天前` },
 
   firstWords: "您想说什么？",

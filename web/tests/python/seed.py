@@ -44,6 +44,10 @@ HOSTILE = [
     "| a | <b onmouseover='window.broken=1'>b</b> |\n|---|---|\n| [x](vbscript:y) | `</script>` |",
     "x" * 1_000_000,
     "> " * 400 + "deep",
+    ">" * 4000 + " deeper",
+    "- " * 2500 + "deepest",
+    "1. > " * 1000 + "and so on",
+    "*_" * 1000 + "stress" + "_*" * 1000,
     "[" * 3000 + "](" * 3000,
     "*" * 5000 + "a" + "_" * 5000,
 ]
