@@ -479,6 +479,43 @@ test("Escape leaves a form without stopping the agent", async ({ person, expect 
   expect(await page.locator(".receipt").count()).toBe(0);
 });
 
+test("a dialog has the keyboard for itself: Escape closes it and stops nobody", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("a long answer", 0.05);
+  await state(page, "Working");
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  await page.locator(".scroller").click();
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keyboard" });
+  await sheet.waitFor();
+  await page.keyboard.press("g"); // to the inbox, elsewhere
+  await page.keyboard.press("Escape");
+  await expect.poll(() => sheet.count()).toBe(0);
+  expect(page.url()).toMatch(/\/c\//);
+  await page.locator(".markdown strong", { hasText: "3." }).waitFor(); // it goes on
+  expect(await page.locator(".receipt").count()).toBe(0);
+  await page.keyboard.press("Escape");
+  await state(page, "Stopped");
+});
+
+test("nothing is allowed through a dialog that lies over it", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.locator("kbd:not(.soon)").first().waitFor();
+  const said = page.locator(".row.said");
+  await said.hover();
+  await said.getByRole("button", { name: "Inspect" }).click();
+  const layers = page.getByRole("dialog", { name: "Inspect" });
+  await layers.getByRole("region", { name: "Frame" }).waitFor();
+  for (const key of ["y", "a", "n"]) await page.keyboard.press(key);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => layers.count()).toBe(0);
+  expect(await page.locator(".decided").count()).toBe(0);
+  await page.getByRole("region", { name: "Permission" }).locator("kbd:not(.soon)").first().waitFor();
+  await page.keyboard.press("n");
+  await page.locator(".decided", { hasText: "Denied by owner" }).waitFor();
+});
+
 test("the keyboard goes to what is asked, and back to where one writes", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("ask me a question");

@@ -18,6 +18,11 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
+/** Whether a dialog lies over the page: its keys are its own, and Escape closes it. */
+function isBehind(): boolean {
+  return document.querySelector("dialog:modal") !== null;
+}
+
 /** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */
 export function useKeys(keys: Keys, isOn = true): void {
   const latest = useRef(keys);
@@ -30,7 +35,7 @@ export function useKeys(keys: Keys, isOn = true): void {
       const always = name.includes("+") || name === "Escape";
       const does = latest.current[name];
       if (does === undefined || (!always && isTyping(event.target))) return;
-      if (document.querySelector("dialog[open]") && !(event.target as Element).closest?.("dialog")) return;
+      if (isBehind()) return;
       does(event);
     };
     addEventListener("keydown", hear);

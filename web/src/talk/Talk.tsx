@@ -50,7 +50,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
     event.preventDefault();
     void stop();
   };
-  useKeys({ Escape: stopOrLeave }, mayStop && subject === undefined);
+  useKeys({ Escape: stopOrLeave }, mayStop);
   useKeys({
     i: (event) => {
       event.preventDefault();
