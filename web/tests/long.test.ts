@@ -108,6 +108,47 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   ).toBe(0);
 });
 
+test("a hostile request shows all that it asks for", async ({ person, expect }) => {
+  const { page } = person;
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const hostile = {
+    command: "ls \u202e; x",
+    cmd: "rm -r /",
+    why: "Only <b onclick='window.broken=1'>looks</b>",
+    note: "<img src=https://elsewhere.example/x onerror='window.broken=1'>",
+    far: `${" ".repeat(70_000)}the end`,
+  };
+  // As if the agent had asked for it.
+  await page.routeWebSocket(/conversations/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      const said = String(message).replaceAll(
+        '"command":"rm -r build"',
+        JSON.stringify(hostile).slice(1, -1),
+      );
+      socket.send(said);
+    });
+  });
+  await person.quick("delete something");
+  const bar = page.getByRole("region", { name: "Permission" });
+  await bar.locator(".command-line .unseen", { hasText: "U+202E" }).waitFor();
+  await bar.getByText("cannot be seen").waitFor();
+  const raw = bar.locator(".raw");
+  for (const part of ['"cmd": "rm -r /"', "Only <b onclick", "<img src=https://elsewhere.example/x"])
+    await raw.getByText(part).first().waitFor();
+  expect(await raw.getByText("the end").count()).toBe(0);
+  await raw.getByRole("button", { name: /^Show all/ }).click();
+  await expect.poll(() => raw.locator("pre").textContent()).toContain("the end");
+  expect(await raw.locator("pre").textContent()).toContain('"description"');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await bar.getByRole("button", { name: /^Allow/ }).waitFor();
+  expect(await page.evaluate(() => "broken" in window)).toBe(false);
+  expect(asked.filter((url) => !url.startsWith(here.server.url))).toEqual([]);
+  await bar.getByRole("button", { name: /^Deny/ }).first().click();
+  await state(page, "Ready");
+});
+
 test("characters that cannot be seen are shown by their numbers", async ({ person }) => {
   const { page } = person;
   await page.goto(`${here.server.url}/c/hostile?at=32`);

@@ -3,6 +3,7 @@ import type { MessageView } from "@turnwire/client";
 import { describe, expect, test } from "vitest";
 import { meant, written } from "../src/acting/changing";
 import { rulesIn } from "../src/acting/rules";
+import { wantedOf } from "../src/acting/wanted";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
@@ -160,6 +161,74 @@ describe("a diff", () => {
       structuredPatch: [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 2, lines: [" a", "+b"] }],
     };
     expect(changesOf(input, details)[0]?.lines.map((line) => line.sign)).toEqual(["@", " ", "+"]);
+  });
+
+  test("hides no line that looks like the name of a file", () => {
+    const read = (diff: string, path?: string) => readDiff(diff, path).map(({ sign, text }) => sign + text);
+    const shown = ["@@@ -1,2 +1,2 @@", "--- comment", "+++x", " same"];
+    expect(read("--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- comment\n+++x\n same\n", "/w/x.sql")).toEqual(
+      shown,
+    );
+    expect(read("@@ -1,2 +1,2 @@\n--- comment\n+++x\n same")).toEqual(shown);
+    expect(read("--- comment\n+++x")).toEqual(["--- comment", "+++x"]);
+    // Names of another file than the one it is said to be.
+    expect(read("--- a/x\n+++ b/etc/passwd\n@@ -1 +1 @@\n-a\n+b", "x")).toContain("+++ b/etc/passwd");
+    expect(read("@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d")).toEqual([
+      ...["@@@ -1 +1 @@", "-a", "+b", "@--- a/y", "@+++ b/y", "@@@ -1 +1 @@", "-c", "+d"],
+    ]);
+    expect(read("no sign at all")).toEqual([" no sign at all"]);
+    const details = {
+      structuredPatch: [{ oldStart: 1, oldLines: 2, newStart: 1, newLines: 2, lines: ["--- b", "+++c"] }],
+    };
+    const [change] = changesOf({ file_path: "/a.sql", old_string: "-- b", new_string: "++c" }, details);
+    expect(change?.lines.slice(1)).toEqual([
+      { sign: "-", text: "-- b" },
+      { sign: "+", text: "++c" },
+    ]);
+  });
+});
+
+describe("a permission hides no argument", () => {
+  const edit = { old_string: "a", new_string: "b" };
+
+  test.each([
+    ["Bash", { command: "ls", cmd: "rm" }, { cmd: "rm" }],
+    ["Bash", { command: ["rm"], cmd: "ls" }, { command: ["rm"] }],
+    ["Bash", { command: "", cmd: "ls" }, { command: "" }],
+    ["Bash", { command: "ls", description: "rm", timeout: 1 }, { description: "rm", timeout: 1 }],
+    ["Bash", { command: "ls" }, undefined],
+    ["Bash", "rm", "rm"],
+    ["Edit", { file_path: "/x", ...edit }, undefined],
+    ["Edit", { file_path: "/x", path: "/y", ...edit, replace_all: true }, { path: "/y", replace_all: true }],
+    ["Edit", { file_path: "/x", old_string: 1, new_string: "b" }, { old_string: 1 }],
+    ["Write", { file_path: "/x", content: "a", new_string: "" }, { new_string: "" }],
+    ["MultiEdit", { file_path: "/x", edits: [edit] }, undefined],
+    ["MultiEdit", { file_path: "/x", content: "c", edits: [edit] }, { content: "c" }],
+    [
+      "MultiEdit",
+      { file_path: "/x", edits: [edit, { ...edit, replace_all: true }, "odd"] },
+      { edits: [{}, { replace_all: true }, "odd"] },
+    ],
+    ["file_change", { changes: [{ path: "/x", diff: "+a" }], path: "/y" }, { path: "/y" }],
+    ["file_change", { changes: [{ path: "/x", kind: "delete" }] }, { changes: [{ kind: "delete" }] }],
+    ["Write", ["odd"], ["odd"]],
+    ["New", { a: 1 }, { a: 1 }],
+  ])("%s %j", (name, input, rest) => {
+    expect(wantedOf(name, input).rest).toEqual(rest);
+  });
+
+  test("and what it does not list is in the command or in the diff", () => {
+    expect(wantedOf("Bash", { command: "ls", cmd: "rm" }).command).toBe("ls");
+    const { changes } = wantedOf("MultiEdit", { file_path: "/x", content: "c", edits: [edit] });
+    expect(changes).toEqual([
+      {
+        path: "/x",
+        lines: [
+          { sign: "-", text: "a" },
+          { sign: "+", text: "b" },
+        ],
+      },
+    ]);
   });
 });
 

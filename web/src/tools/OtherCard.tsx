@@ -69,7 +69,7 @@ function Inside({ block, kind }: { block: unknown; kind: Kind }) {
         </>
       );
     case "change":
-      return changesOf(block, undefined).map((change) => <Diff key={change.path} change={change} />);
+      return changesOf(block, undefined).map((change, at) => <Diff key={at} change={change} />);
     case "todo":
       return <Todos todos={todosIn(listIn(block, "items"))} />;
     default:

@@ -183,9 +183,7 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
       return command ? <CommandLine command={command} /> : <Raw value={input} />;
     }
     case "change":
-      return changesOf(input, tool.result?.details).map((change) => (
-        <Diff key={change.path} change={change} />
-      ));
+      return changesOf(input, tool.result?.details).map((change, at) => <Diff key={at} change={change} />);
     case "todo": {
       const todos = todosOf(input);
       return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
