@@ -35,6 +35,7 @@ export const en = {
   language: "Language",
   notifyOn: "Notify me",
   notifyOff: "Do not notify me",
+  cannotNotify: "This browser does not let a page notify you. What waits is in the inbox.",
   keyboard: "Keyboard",
   menu: "Conversations",
   more: "More",

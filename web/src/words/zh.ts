@@ -34,6 +34,7 @@ export const zh: Words = {
   language: "语言",
   notifyOn: "开启通知",
   notifyOff: "关闭通知",
+  cannotNotify: "此浏览器不允许网页发送通知。等待您处理的事项在收件箱中。",
   keyboard: "键盘快捷键",
   menu: "对话列表",
   more: "更多",
