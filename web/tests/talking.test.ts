@@ -61,6 +61,36 @@ test("whoever is not known is told how to come in", async ({ expect }) => {
   await stranger.close();
 });
 
+test("an address that cannot be read leads to nothing", async ({ person }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/c/%E0%A4%A`);
+  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.getByRole("link", { name: "New conversation" }).click();
+  await page.getByLabel("What do you want to say?").waitFor();
+});
+
+test("no address in the page's own leads it to another server", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  page.on("websocket", (socket) => asked.push(socket.url()));
+  const other = "elsewhere.example";
+  const names = ["server", "url", "gatewayUrl", "gateway", "host", "api", "base", "ws", "endpoint", "token"];
+  const query = names.map((name) => `${name}=${encodeURIComponent(`wss://${other}/x`)}`).join("&");
+  for (const path of ["/", `/c/${id}`, "/inbox", "/new"]) {
+    await page.goto(`${here.server.url}${path}?${query}#${query}`);
+    await page.locator("nav.sidebar").waitFor();
+  }
+  await page.goto(`${here.server.url}/c/${id}?${query}`);
+  await state(page, "Ready");
+  const host = new URL(here.server.url).host;
+  expect(asked.some((each) => each.startsWith("ws"))).toBe(true);
+  expect(asked.filter((each) => new URL(each).host !== host)).toEqual([]);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(other);
+});
+
 test("an answer is streamed, and its tool is a card with the command and what it printed", async ({
   person,
   expect,
@@ -479,7 +509,10 @@ test("Escape leaves a form without stopping the agent", async ({ person, expect 
   expect(await page.locator(".receipt").count()).toBe(0);
 });
 
-test("a dialog has the keyboard for itself: Escape closes it and stops nobody", async ({ person, expect }) => {
+test("a dialog has the keyboard for itself: Escape closes it and stops nobody", async ({
+  person,
+  expect,
+}) => {
   const { page } = person;
   await person.quick("a long answer", 0.05);
   await state(page, "Working");
