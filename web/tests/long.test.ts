@@ -7,6 +7,7 @@ const { here, test } = stage(async () => {
   const server = await Server.start();
   server.python("seed", "long", "10000");
   server.python("seed", "hostile");
+  server.python("seed", "many", "560");
   return server;
 });
 
@@ -41,6 +42,26 @@ test("of ten thousand messages the newest are shown, and all can be reached, in 
     return beginning.isVisible();
   };
   await expect.poll(isShown).toBe(true);
+});
+
+test("the list goes on to the oldest conversation, and says where each of them works", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  // Not in the list: its directory is known all the same.
+  await page.goto(`${here.server.url}/c/many-0`);
+  await page.locator('.talk-header .path[title="/home/ann/birds/wings"]').waitFor();
+  const entries = page.locator("nav .list .entry");
+  const more = page.getByRole("button", { name: "Show more" });
+  for (let shown = 50; await more.count(); shown += 50) {
+    await expect.poll(() => entries.count()).toBeGreaterThanOrEqual(Math.min(shown, 560));
+    if (await more.count()) await more.click();
+  }
+  const oldest = entries.filter({ hasText: /^\D*Talk 1\D/ });
+  await oldest.first().waitFor({ state: "attached" });
+  expect(await entries.count()).toBeGreaterThanOrEqual(560);
+  expect(await oldest.locator('.path[title="/home/ann/birds/wings"]').textContent()).toBe("…/birds/wings");
 });
 
 test("a message far back is found, and shown where it is", async ({ person }) => {

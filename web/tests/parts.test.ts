@@ -16,6 +16,7 @@ import { kindOf } from "../src/tools/kinds";
 import { outputText, picturesIn } from "../src/tools/reading";
 import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
+import { shortPath } from "../src/words/paths";
 import { zh } from "../src/words/zh";
 
 const TEXT =
@@ -365,6 +366,12 @@ test("what is allowed for ever is said in words", () => {
     "to work in /tmp",
   ]);
   expect(said[3]).toContain('"behavior":"deny"');
+});
+
+test("of a path the end is shown", () => {
+  expect(
+    ["/", "/work", "/home/ann", "/home/ann/projects/birds/", "C:\\work\\birds\\wings"].map(shortPath),
+  ).toEqual([...["/", "/work", "/home/ann", "…/projects/birds", "…/birds/wings"]]);
 });
 
 test("numbers as people read them", () => {
