@@ -13,6 +13,7 @@ import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
+import { Announcer } from "./Announcer";
 import { Background } from "./Background";
 import { Closed } from "./Closed";
 import { Empty } from "./Empty";
@@ -84,6 +85,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         setMode={(mode) => void trying(talk.setPermissionMode(mode))}
       />
       <LineBanner snapshot={talk} />
+      <Announcer snapshot={talk} />
       {isNew ? (
         <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
       ) : (

@@ -89,6 +89,8 @@ export const en = {
   toNewest: "To the newest message",
   sending: "sending",
   code: "code",
+  table: "table",
+  toDo: "task",
   copy: "Copy",
   copied: "Copied",
   picture: "Picture",
@@ -206,6 +208,11 @@ export const en = {
   inspect: "Inspect",
   editAgain: "Edit, and say it again in a new conversation",
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
+  announce: {
+    answered: (text: string) => (text ? `The agent has answered: ${text}` : "The agent is done"),
+    asks: (what: string) => `The agent asks: ${what}`,
+    wants: (what: string) => `The agent asks for permission: ${what}`,
+  },
 
   // acting
   message: "Message",

@@ -73,6 +73,8 @@ export const zh: Words = {
   toNewest: "到最新消息",
   sending: "发送中",
   code: "代码",
+  table: "表格",
+  toDo: "待办事项",
   copy: "复制",
   copied: "已复制",
   picture: "图片",
@@ -178,6 +180,11 @@ export const zh: Words = {
   inspect: "查看各层",
   editAgain: "编辑并在新对话中重新发送",
   isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
+  announce: {
+    answered: (text) => (text ? `智能体已回答：${text}` : "智能体已完成"),
+    asks: (what) => `智能体提问：${what}`,
+    wants: (what) => `智能体请求许可：${what}`,
+  },
 
   message: "消息",
   placeholder: "说点什么",
