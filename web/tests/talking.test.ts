@@ -586,6 +586,94 @@ test("what is dropped on the page goes nowhere else, and a refusal says why", as
   expect(page.url()).toBe(`${here.server.url}/c/${id}`);
 });
 
+test("who does not see the page is told what happens, once and in a few words", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await page.reload();
+  await page.locator(".row .markdown").first().waitFor();
+  const told = page.locator(".announcer");
+  await page.evaluate(() => {
+    const heard: string[] = [];
+    const live = document.querySelector(".announcer") as Element;
+    new MutationObserver(() => heard.push(live.textContent ?? "")).observe(live, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+    Object.assign(window, { heard });
+  });
+  await say(page, "use a tool, ask me a question");
+  await told.getByText("The agent asks: Which colour shall it be?").waitFor({ state: "attached" });
+  await page.getByLabel("Red").check();
+  await page.getByRole("button", { name: "Answer" }).click();
+  await told.getByText(/^The agent has answered: ./).waitFor({ state: "attached" });
+  const heard = await page.evaluate(() => (window as unknown as { heard: string[] }).heard);
+  expect(heard.map((each) => each.split(":")[0])).toEqual([
+    "Working",
+    "The agent asks",
+    "The agent has answered",
+  ]);
+  // Nothing else says the same.
+  expect(await page.locator(".state-words[role], .requests[aria-live]").count()).toBe(0);
+});
+
+test("what a helper says can be inspected and copied as well", async ({ person }) => {
+  const { page } = person;
+  await person.quick("send a helper");
+  await state(page, "Ready");
+  const words = page.locator(".nested .row.text").first();
+  await words.hover();
+  await words.getByRole("button", { name: "Copy" }).waitFor();
+  await words.getByRole("button", { name: "Inspect" }).click();
+  const layers = page.getByRole("dialog", { name: "Inspect" });
+  await layers.getByRole("region", { name: "Frame" }).getByText("parent_tool_use_id").waitFor();
+});
+
+test("no character that turns the text around is left as it is, wherever it stands", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  // As if everything that is said had one in it.
+  await page.routeWebSocket(/conversations/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) =>
+      socket.send(String(message).replaceAll(/(?<=[a-z]) (?=[a-z])/gi, " \u202e")),
+    );
+  });
+  await person.quick("background, make a plan, send a helper, ask me a question", 0.01);
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  const hidden = () =>
+    page.locator("main").evaluate((main) => {
+      const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+      const found: string[] = [];
+      while (walker.nextNode()) {
+        const { textContent, parentElement } = walker.currentNode;
+        if (textContent?.includes("\u202e")) found.push(`${parentElement?.className}: ${textContent}`);
+      }
+      return found;
+    });
+  await page.locator(".option .unseen").first().waitFor();
+  const scroller = page.locator(".scroller");
+  for (let at = 0; at < 6; at += 1) {
+    await scroller.evaluate((element) => {
+      for (const each of element.querySelectorAll<HTMLDetailsElement>("details:not([open])"))
+        each.open = true;
+    });
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    expect((await hidden()).filter((each) => !each.startsWith("hidden announcer"))).toEqual([]);
+    await scroller.evaluate((element) => element.scrollBy(0, -element.clientHeight / 2));
+  }
+  await page.locator(".task-prompt .unseen").first().waitFor({ state: "attached" });
+  await page.context().setOffline(true);
+  await say(page, "one \u202etwo");
+  await page.locator(".row.pending .unseen, .queue .unseen").first().waitFor();
+});
+
 test("an answer is copied as it was written", async ({ person, expect }) => {
   const { page } = person;
   await person.context.grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -1,5 +1,6 @@
 import type { BackgroundTask } from "@turnwire/client";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 
 /** Work that goes on after its turn. */
 export function Background({ tasks }: { tasks: readonly BackgroundTask[] | undefined }) {
@@ -10,7 +11,7 @@ export function Background({ tasks }: { tasks: readonly BackgroundTask[] | undef
       {tasks.map((task) => (
         <li key={task.task_id}>
           <span className="spinner" aria-hidden="true" />
-          {words.background}: {task.description ?? task.kind ?? task.task_id}
+          {words.background}: <Unseen text={task.description ?? task.kind ?? task.task_id} />
         </li>
       ))}
     </ul>

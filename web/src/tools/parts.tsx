@@ -107,7 +107,7 @@ export function Todos({ todos }: { todos: Todo[] }) {
             {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
           </span>
           <span>
-            {todo.content}
+            <Unseen text={todo.content} />
             <span className="hidden"> ({words.todo[todo.status] ?? todo.status})</span>
           </span>
         </li>
