@@ -19,10 +19,8 @@ async function violations(page: Page): Promise<string[]> {
       await new Promise(requestAnimationFrame); // what the theme sets in motion has begun
       await Promise.allSettled(document.getAnimations().map((each) => each.finished));
     });
-    // Of what a page is made does not depend on the theme: what is left are its colours.
-    const rules = colorScheme === "dark" ? `runOnly: ["color-contrast", "link-in-text-block"],` : "";
     const { result } = await session.send("Runtime.evaluate", {
-      expression: `axe.run(document, { ${rules} resultTypes: ["violations"] }).then(({ violations }) =>
+      expression: `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
         violations.flatMap((each) => each.nodes.map((node) => each.id + ": " + node.html.slice(0, 160) + " " + (node.failureSummary ?? "").slice(0, 200))))`,
       awaitPromise: true,
       returnByValue: true,
@@ -103,6 +101,42 @@ test("no view has a fault that axe knows, in either theme", async ({ expect }) =
   await look("a phone");
   await page.getByRole("button", { name: "Conversations" }).first().click();
   await look("a phone's list");
+  expect(faults).toEqual({});
+  await person.leave();
+});
+
+test("nor has a live conversation on a phone, and nothing in it is wider than the screen", async ({
+  expect,
+}) => {
+  const person = await Person.enter(here.browser, here.server, {
+    viewport: { width: 360, height: 740 },
+    hasTouch: true,
+    isMobile: true,
+    colorScheme: "light",
+  });
+  const { page } = person;
+  const faults: Record<string, unknown> = {};
+  const look = async (view: string) => {
+    const found = await violations(page);
+    if (found.length) faults[view] = found;
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (width > 360) faults[`${view}: width`] = width;
+  };
+  await person.quick("a long answer", 0.05);
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  await look("an answer that grows");
+  await page.getByRole("button", { name: "Stop" }).tap();
+  await state(page, "Stopped");
+  await say(page, "use a tool, make a plan, ask me a question, delete something");
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  await look("a question");
+  await page.getByLabel("Blue").check();
+  await page.getByRole("button", { name: "Answer" }).tap();
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  await look("a permission");
+  await page.getByRole("button", { name: "Allow", exact: false }).first().tap();
+  await state(page, "Ready");
+  await look("a talk");
   expect(faults).toEqual({});
   await person.leave();
 });
