@@ -139,3 +139,51 @@ test.sequential("who wants it is notified once, and only where nobody looks", as
   await expect.poll(told).toEqual(["Waits for you: Delete the folder build", "closed"]);
   await person.leave();
 });
+
+test.sequential("a browser that does not let pages notify is said to be one, and the page stays", async ({
+  expect,
+}) => {
+  const person = await Person.come(here.browser, here.server);
+  await person.beKnown();
+  const { page, context } = person;
+  await context.addInitScript(() => {
+    class Refusing {
+      static permission = "granted";
+      static requestPermission = async () => "granted";
+      constructor() {
+        throw new TypeError("Failed to construct 'Notification': Illegal constructor.");
+      }
+    }
+    Object.assign(window, { Notification: Refusing });
+    Object.defineProperty(document, "visibilityState", {
+      get: () => (window as { seen?: string }).seen ?? "visible",
+    });
+  });
+  await page.goto(`${here.server.url}/inbox`);
+  await page.getByRole("button", { name: "Preferences" }).click();
+  await page.getByRole("menuitem", { name: "Notify me" }).click();
+  await page.getByRole("menuitem", { name: "Do not notify me" }).waitFor();
+  await page.evaluate(() => Object.assign(window, { seen: "hidden" }));
+  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {});
+  const other = await person.tab(`/c/${id}`);
+  await say(other, "delete something");
+  await page.getByText("does not let a page notify you").waitFor();
+  await page.getByRole("menuitem", { name: "Notify me", exact: true }).waitFor();
+  const card = page.locator(".cards > li", { has: page.locator(`a[href$="/c/${id}"]`) });
+  await card.getByRole("button", { name: /^Allow/ }).click();
+  await expect.poll(() => card.count()).toBe(0);
+  await person.leave();
+});
+
+test.sequential("who is refused the stream of changes asks for it again", async ({ person, expect }) => {
+  const { page } = person;
+  let asked = 0;
+  await page.route(/api\/changes/, (route) => {
+    asked += 1;
+    return asked <= 2 ? route.fulfill({ status: 502, body: "no" }) : route.continue();
+  });
+  const answered = page.waitForResponse((answer) => answer.url().endsWith("/api/changes") && answer.ok());
+  await page.goto(`${here.server.url}/inbox`);
+  await answered;
+  expect(asked).toBe(3);
+});

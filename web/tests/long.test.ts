@@ -1,4 +1,5 @@
 // Ten thousand messages, and a transcript that means no good.
+import { Person, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -6,6 +7,7 @@ const { here, test } = stage(async () => {
   const server = await Server.start();
   server.python("seed", "long", "10000");
   server.python("seed", "hostile");
+  server.python("seed", "many", "560");
   return server;
 });
 
@@ -40,6 +42,26 @@ test("of ten thousand messages the newest are shown, and all can be reached, in 
     return beginning.isVisible();
   };
   await expect.poll(isShown).toBe(true);
+});
+
+test("the list goes on to the oldest conversation, and says where each of them works", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  // Not in the list: its directory is known all the same.
+  await page.goto(`${here.server.url}/c/many-0`);
+  await page.locator('.talk-header .path[title="/home/ann/birds/wings"]').waitFor();
+  const entries = page.locator("nav .list .entry");
+  const more = page.getByRole("button", { name: "Show more" });
+  for (let shown = 50; await more.count(); shown += 50) {
+    await expect.poll(() => entries.count()).toBeGreaterThanOrEqual(Math.min(shown, 560));
+    if (await more.count()) await more.click();
+  }
+  const oldest = entries.filter({ hasText: /^\D*Talk 1\D/ });
+  await oldest.first().waitFor({ state: "attached" });
+  expect(await entries.count()).toBeGreaterThanOrEqual(560);
+  expect(await oldest.locator('.path[title="/home/ann/birds/wings"]').textContent()).toBe("…/birds/wings");
 });
 
 test("a message far back is found, and shown where it is", async ({ person }) => {
@@ -95,6 +117,7 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
     if (isTop) break;
   }
   await page.locator(".row.said").first().getByText("<script>window.broken = 1</script>").waitFor();
+  expect(await page.locator(".broken").count()).toBe(0);
   expect(await page.evaluate(() => "broken" in window)).toBe(false);
   expect(asked.filter((url) => !url.startsWith(here.server.url) && !url.startsWith("blob:"))).toEqual([]);
   expect(opened).toEqual([]);
@@ -106,10 +129,99 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   ).toBe(0);
 });
 
+test("a hostile request shows all that it asks for", async ({ person, expect }) => {
+  const { page } = person;
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  const hostile = {
+    command: "ls \u202e; x",
+    cmd: "rm -r /",
+    why: "Only <b onclick='window.broken=1'>looks</b>",
+    note: "<img src=https://elsewhere.example/x onerror='window.broken=1'>",
+    far: `${" ".repeat(70_000)}the end`,
+  };
+  // As if the agent had asked for it.
+  await page.routeWebSocket(/conversations/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => {
+      const said = String(message).replaceAll(
+        '"command":"rm -r build"',
+        JSON.stringify(hostile).slice(1, -1),
+      );
+      socket.send(said);
+    });
+  });
+  await person.quick("delete something");
+  const bar = page.getByRole("region", { name: "Permission" });
+  await bar.locator(".command-line .unseen", { hasText: "U+202E" }).waitFor();
+  await bar.getByText("cannot be seen").waitFor();
+  const raw = bar.locator(".raw");
+  for (const part of ['"cmd": "rm -r /"', "Only <b onclick", "<img src=https://elsewhere.example/x"])
+    await raw.getByText(part).first().waitFor();
+  expect(await raw.getByText("the end").count()).toBe(0);
+  await raw.getByRole("button", { name: /^Show all/ }).click();
+  await expect.poll(() => raw.locator("pre").textContent()).toContain("the end");
+  expect(await raw.locator("pre").textContent()).toContain('"description"');
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await bar.getByRole("button", { name: /^Allow/ }).waitFor();
+  expect(await page.evaluate(() => "broken" in window)).toBe(false);
+  expect(asked.filter((url) => !url.startsWith(here.server.url))).toEqual([]);
+  await bar.getByRole("button", { name: /^Deny/ }).first().click();
+  await state(page, "Ready");
+});
+
 test("characters that cannot be seen are shown by their numbers", async ({ person }) => {
   const { page } = person;
   await page.goto(`${here.server.url}/c/hostile?at=32`);
   await page.locator(".unseen", { hasText: "U+202E" }).first().waitFor();
+});
+
+/** As if the page had a fault: what has this character in it cannot be drawn. */
+async function withFault(character: string): Promise<Person> {
+  const person = await Person.come(here.browser, here.server);
+  await person.beKnown();
+  await person.context.addInitScript((bad) => {
+    const { matchAll } = String.prototype;
+    String.prototype.matchAll = function (this: string, pattern: RegExp) {
+      if (this.includes(bad)) throw new Error("This cannot be drawn.");
+      return matchAll.call(this, pattern);
+    };
+  }, character);
+  return person;
+}
+
+test("a row that cannot be drawn is shown as it came, and the others are as ever", async ({ expect }) => {
+  const person = await withFault("\u200c");
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await say(page, "one\u200cword");
+  await page.locator(".row.broken", { hasText: "one\\u200cword" }).waitFor();
+  await page.getByText("This could not be shown.").waitFor();
+  await page.locator(".row .markdown").first().waitFor();
+  expect(await page.getByRole("alert").count()).toBe(0);
+  await person.context.close();
+});
+
+test("a page that cannot be drawn says so, and offers to load it again", async ({ expect }) => {
+  const person = await withFault("\u200d");
+  const { page } = person;
+  await person.goHome();
+  await page.goto(`${here.server.url}/search?q=${encodeURIComponent("a\u200db")}`);
+  const said = page.getByRole("alert");
+  await said.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  await said.getByText("This cannot be drawn.").waitFor();
+  await page.locator("nav.sidebar").waitFor(); // one can go elsewhere
+  const loaded = page.waitForEvent("load");
+  await said.getByRole("button", { name: "Reload" }).click();
+  await loaded;
+  await page.locator("nav.sidebar").getByRole("link", { name: "Inbox" }).click();
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  await here.server.ask("POST", "/api/conversations", { title: "c\u200dd" });
+  await page.reload();
+  await page.getByRole("heading", { name: "This page could not be shown" }).waitFor();
+  expect(await page.locator("nav.sidebar").count()).toBe(0); // the list is what cannot be drawn
+  await person.context.close();
 });
 
 test("the page may not be framed, and runs no script but its own", async ({ person, expect }) => {

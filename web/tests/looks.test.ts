@@ -81,6 +81,42 @@ test("no view has a fault that axe knows, in either theme", async ({ expect }) =
   await person.leave();
 });
 
+test("nor has a live conversation on a phone, and nothing in it is wider than the screen", async ({
+  expect,
+}) => {
+  const person = await Person.enter(here.browser, here.server, {
+    viewport: { width: 360, height: 740 },
+    hasTouch: true,
+    isMobile: true,
+    colorScheme: "light",
+  });
+  const { page } = person;
+  const faults: Record<string, unknown> = {};
+  const look = async (view: string) => {
+    const found = await violations(page);
+    if (found.length) faults[view] = found;
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (width > 360) faults[`${view}: width`] = width;
+  };
+  await person.quick("a long answer", 0.05);
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  await look("an answer that grows");
+  await page.getByRole("button", { name: "Stop" }).tap();
+  await state(page, "Stopped");
+  await say(page, "use a tool, make a plan, ask me a question, delete something");
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  await look("a question");
+  await page.getByLabel("Blue").check();
+  await page.getByRole("button", { name: "Answer" }).tap();
+  await page.getByRole("region", { name: "Permission" }).waitFor();
+  await look("a permission");
+  await page.getByRole("button", { name: "Allow", exact: false }).first().tap();
+  await state(page, "Ready");
+  await look("a talk");
+  expect(faults).toEqual({});
+  await person.leave();
+});
+
 test("on a phone nothing is wider than the screen", async ({ expect }) => {
   const person = await Person.enter(here.browser, here.server, {
     viewport: { width: 360, height: 740 },

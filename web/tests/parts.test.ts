@@ -4,9 +4,11 @@ import { describe, expect, test } from "vitest";
 import { meant, written } from "../src/acting/changing";
 import { fitting } from "../src/acting/commands";
 import { rulesIn } from "../src/acting/rules";
+import { wantedOf } from "../src/acting/wanted";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
+import { DEEPEST } from "../src/markdown/shallow";
 import { hasUnseen } from "../src/markdown/Unseen";
 import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
@@ -15,6 +17,7 @@ import { kindOf } from "../src/tools/kinds";
 import { outputText, picturesIn } from "../src/tools/reading";
 import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
+import { shortPath } from "../src/words/paths";
 import { zh } from "../src/words/zh";
 
 const TEXT =
@@ -45,6 +48,38 @@ describe("markdown that grows", () => {
     const growing = new GrowingMarkdown();
     growing.parse("One.\n\nTwo.\n\nThree.");
     expect(types(growing.parse("Else.")).length).toBe(1);
+  });
+});
+
+describe("markdown that is nested without end", () => {
+  /** How many elements would stand in each other. */
+  const depthOf = (value: unknown): number => {
+    if (typeof value !== "object" || value === null) return 0;
+    const { tokens, items } = value as { tokens?: unknown[]; items?: unknown[] };
+    const inner = [...(tokens ?? []), ...(items ?? [])].map(depthOf);
+    return 1 + Math.max(0, ...inner);
+  };
+
+  test.each([
+    [">".repeat(20_000), "quotes"],
+    ["> ".repeat(20_000), "quotes with spaces"],
+    ["- ".repeat(20_000), "lists"],
+    ["1. > ".repeat(10_000), "quotes in lists"],
+    [Array.from({ length: 400 }, (_, at) => `${" ".repeat(at)}${"- ".repeat(10)}a`).join("\n"), "steps"],
+    [`${"*_".repeat(4_000)}a${"_*".repeat(4_000)}`, "stress"],
+    [`${"~~*".repeat(2_000)}a${"*~~".repeat(2_000)}`, "struck out"],
+    [`${"![".repeat(2_000)}a${"](b)".repeat(2_000)}`, "pictures"],
+  ])("is words from some depth on, and nothing of it is lost: %#", (text) => {
+    const tokens = new GrowingMarkdown().parse(`Before.\n\n${text}`);
+    expect(Math.max(...tokens.map(depthOf))).toBeLessThanOrEqual(2 * DEEPEST + 3);
+    expect(tokens[0]?.type).toBe("paragraph");
+    const whole = tokens.map((token) => token.raw).join("");
+    expect(whole.trimEnd() === `Before.\n\n${text}`.trimEnd()).toBe(true);
+  });
+
+  test("as deep as people write it stays what it is", () => {
+    const [quote] = new GrowingMarkdown().parse(`${"> ".repeat(DEEPEST)}**deep**`);
+    expect(depthOf(quote)).toBe(DEEPEST + 3);
   });
 });
 
@@ -128,6 +163,74 @@ describe("a diff", () => {
       structuredPatch: [{ oldStart: 1, oldLines: 1, newStart: 1, newLines: 2, lines: [" a", "+b"] }],
     };
     expect(changesOf(input, details)[0]?.lines.map((line) => line.sign)).toEqual(["@", " ", "+"]);
+  });
+
+  test("hides no line that looks like the name of a file", () => {
+    const read = (diff: string, path?: string) => readDiff(diff, path).map(({ sign, text }) => sign + text);
+    const shown = ["@@@ -1,2 +1,2 @@", "--- comment", "+++x", " same"];
+    expect(read("--- a/x.sql\n+++ b/x.sql\n@@ -1,2 +1,2 @@\n--- comment\n+++x\n same\n", "/w/x.sql")).toEqual(
+      shown,
+    );
+    expect(read("@@ -1,2 +1,2 @@\n--- comment\n+++x\n same")).toEqual(shown);
+    expect(read("--- comment\n+++x")).toEqual(["--- comment", "+++x"]);
+    // Names of another file than the one it is said to be.
+    expect(read("--- a/x\n+++ b/etc/passwd\n@@ -1 +1 @@\n-a\n+b", "x")).toContain("+++ b/etc/passwd");
+    expect(read("@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d")).toEqual([
+      ...["@@@ -1 +1 @@", "-a", "+b", "@--- a/y", "@+++ b/y", "@@@ -1 +1 @@", "-c", "+d"],
+    ]);
+    expect(read("no sign at all")).toEqual([" no sign at all"]);
+    const details = {
+      structuredPatch: [{ oldStart: 1, oldLines: 2, newStart: 1, newLines: 2, lines: ["--- b", "+++c"] }],
+    };
+    const [change] = changesOf({ file_path: "/a.sql", old_string: "-- b", new_string: "++c" }, details);
+    expect(change?.lines.slice(1)).toEqual([
+      { sign: "-", text: "-- b" },
+      { sign: "+", text: "++c" },
+    ]);
+  });
+});
+
+describe("a permission hides no argument", () => {
+  const edit = { old_string: "a", new_string: "b" };
+
+  test.each([
+    ["Bash", { command: "ls", cmd: "rm" }, { cmd: "rm" }],
+    ["Bash", { command: ["rm"], cmd: "ls" }, { command: ["rm"] }],
+    ["Bash", { command: "", cmd: "ls" }, { command: "" }],
+    ["Bash", { command: "ls", description: "rm", timeout: 1 }, { description: "rm", timeout: 1 }],
+    ["Bash", { command: "ls" }, undefined],
+    ["Bash", "rm", "rm"],
+    ["Edit", { file_path: "/x", ...edit }, undefined],
+    ["Edit", { file_path: "/x", path: "/y", ...edit, replace_all: true }, { path: "/y", replace_all: true }],
+    ["Edit", { file_path: "/x", old_string: 1, new_string: "b" }, { old_string: 1 }],
+    ["Write", { file_path: "/x", content: "a", new_string: "" }, { new_string: "" }],
+    ["MultiEdit", { file_path: "/x", edits: [edit] }, undefined],
+    ["MultiEdit", { file_path: "/x", content: "c", edits: [edit] }, { content: "c" }],
+    [
+      "MultiEdit",
+      { file_path: "/x", edits: [edit, { ...edit, replace_all: true }, "odd"] },
+      { edits: [{}, { replace_all: true }, "odd"] },
+    ],
+    ["file_change", { changes: [{ path: "/x", diff: "+a" }], path: "/y" }, { path: "/y" }],
+    ["file_change", { changes: [{ path: "/x", kind: "delete" }] }, { changes: [{ kind: "delete" }] }],
+    ["Write", ["odd"], ["odd"]],
+    ["New", { a: 1 }, { a: 1 }],
+  ])("%s %j", (name, input, rest) => {
+    expect(wantedOf(name, input).rest).toEqual(rest);
+  });
+
+  test("and what it does not list is in the command or in the diff", () => {
+    expect(wantedOf("Bash", { command: "ls", cmd: "rm" }).command).toBe("ls");
+    const { changes } = wantedOf("MultiEdit", { file_path: "/x", content: "c", edits: [edit] });
+    expect(changes).toEqual([
+      {
+        path: "/x",
+        lines: [
+          { sign: "-", text: "a" },
+          { sign: "+", text: "b" },
+        ],
+      },
+    ]);
   });
 });
 
@@ -274,6 +377,12 @@ test("of the commands those are offered that fit what is written, first those th
   expect(names("/p")).toEqual(["compact", "mcp:Compile"]);
   for (const other of ["", "compact", "/compact ", "/compact now", " /", "/c\n"])
     expect(names(other)).toEqual([]);
+});
+
+test("of a path the end is shown", () => {
+  expect(
+    ["/", "/work", "/home/ann", "/home/ann/projects/birds/", "C:\\work\\birds\\wings"].map(shortPath),
+  ).toEqual([...["/", "/work", "/home/ann", "…/projects/birds", "…/birds/wings"]]);
 });
 
 test("numbers as people read them", () => {

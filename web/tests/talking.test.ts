@@ -61,6 +61,36 @@ test("whoever is not known is told how to come in", async ({ expect }) => {
   await stranger.close();
 });
 
+test("an address that cannot be read leads to nothing", async ({ person }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/c/%E0%A4%A`);
+  await page.getByRole("heading", { name: "There is nothing here" }).waitFor();
+  await page.getByRole("link", { name: "New conversation" }).click();
+  await page.getByLabel("What do you want to say?").waitFor();
+});
+
+test("no address in the page's own leads it to another server", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(request.url()));
+  page.on("websocket", (socket) => asked.push(socket.url()));
+  const other = "elsewhere.example";
+  const names = ["server", "url", "gatewayUrl", "gateway", "host", "api", "base", "ws", "endpoint", "token"];
+  const query = names.map((name) => `${name}=${encodeURIComponent(`wss://${other}/x`)}`).join("&");
+  for (const path of ["/", `/c/${id}`, "/inbox", "/new"]) {
+    await page.goto(`${here.server.url}${path}?${query}#${query}`);
+    await page.locator("nav.sidebar").waitFor();
+  }
+  await page.goto(`${here.server.url}/c/${id}?${query}`);
+  await state(page, "Ready");
+  const host = new URL(here.server.url).host;
+  expect(asked.some((each) => each.startsWith("ws"))).toBe(true);
+  expect(asked.filter((each) => new URL(each).host !== host)).toEqual([]);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain(other);
+});
+
 test("an answer is streamed, and its tool is a card with the command and what it printed", async ({
   person,
   expect,
@@ -479,6 +509,46 @@ test("Escape leaves a form without stopping the agent", async ({ person, expect 
   expect(await page.locator(".receipt").count()).toBe(0);
 });
 
+test("a dialog has the keyboard for itself: Escape closes it and stops nobody", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("a long answer", 0.05);
+  await state(page, "Working");
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  await page.locator(".scroller").click();
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keyboard" });
+  await sheet.waitFor();
+  await page.keyboard.press("g"); // to the inbox, elsewhere
+  await page.keyboard.press("Escape");
+  await expect.poll(() => sheet.count()).toBe(0);
+  expect(page.url()).toMatch(/\/c\//);
+  await page.locator(".markdown strong", { hasText: "3." }).waitFor(); // it goes on
+  expect(await page.locator(".receipt").count()).toBe(0);
+  await page.keyboard.press("Escape");
+  await state(page, "Stopped");
+});
+
+test("nothing is allowed through a dialog that lies over it", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("delete something");
+  await page.locator("kbd:not(.soon)").first().waitFor();
+  const said = page.locator(".row.said");
+  await said.hover();
+  await said.getByRole("button", { name: "Inspect" }).click();
+  const layers = page.getByRole("dialog", { name: "Inspect" });
+  await layers.getByRole("region", { name: "Frame" }).waitFor();
+  for (const key of ["y", "a", "n"]) await page.keyboard.press(key);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => layers.count()).toBe(0);
+  expect(await page.locator(".decided").count()).toBe(0);
+  await page.getByRole("region", { name: "Permission" }).locator("kbd:not(.soon)").first().waitFor();
+  await page.keyboard.press("n");
+  await page.locator(".decided", { hasText: "Denied by owner" }).waitFor();
+});
+
 test("the keyboard goes to what is asked, and back to where one writes", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("ask me a question");
@@ -514,6 +584,94 @@ test("what is dropped on the page goes nowhere else, and a refusal says why", as
   expect(isLeft).toBe(true);
   expect(await page.locator(".notice").count()).toBeLessThanOrEqual(2);
   expect(page.url()).toBe(`${here.server.url}/c/${id}`);
+});
+
+test("who does not see the page is told what happens, once and in a few words", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("hello");
+  await state(page, "Ready");
+  await page.reload();
+  await page.locator(".row .markdown").first().waitFor();
+  const told = page.locator(".announcer");
+  await page.evaluate(() => {
+    const heard: string[] = [];
+    const live = document.querySelector(".announcer") as Element;
+    new MutationObserver(() => heard.push(live.textContent ?? "")).observe(live, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+    Object.assign(window, { heard });
+  });
+  await say(page, "use a tool, ask me a question");
+  await told.getByText("The agent asks: Which colour shall it be?").waitFor({ state: "attached" });
+  await page.getByLabel("Red").check();
+  await page.getByRole("button", { name: "Answer" }).click();
+  await told.getByText(/^The agent has answered: ./).waitFor({ state: "attached" });
+  const heard = await page.evaluate(() => (window as unknown as { heard: string[] }).heard);
+  expect(heard.map((each) => each.split(":")[0])).toEqual([
+    "Working",
+    "The agent asks",
+    "The agent has answered",
+  ]);
+  // Nothing else says the same.
+  expect(await page.locator(".state-words[role], .requests[aria-live]").count()).toBe(0);
+});
+
+test("what a helper says can be inspected and copied as well", async ({ person }) => {
+  const { page } = person;
+  await person.quick("send a helper");
+  await state(page, "Ready");
+  const words = page.locator(".nested .row.text").first();
+  await words.hover();
+  await words.getByRole("button", { name: "Copy" }).waitFor();
+  await words.getByRole("button", { name: "Inspect" }).click();
+  const layers = page.getByRole("dialog", { name: "Inspect" });
+  await layers.getByRole("region", { name: "Frame" }).getByText("parent_tool_use_id").waitFor();
+});
+
+test("no character that turns the text around is left as it is, wherever it stands", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  // As if everything that is said had one in it.
+  await page.routeWebSocket(/conversations/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) =>
+      socket.send(String(message).replaceAll(/(?<=[a-z]) (?=[a-z])/gi, " \u202e")),
+    );
+  });
+  await person.quick("background, make a plan, send a helper, ask me a question", 0.01);
+  await page.getByRole("region", { name: "Question" }).waitFor();
+  const hidden = () =>
+    page.locator("main").evaluate((main) => {
+      const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+      const found: string[] = [];
+      while (walker.nextNode()) {
+        const { textContent, parentElement } = walker.currentNode;
+        if (textContent?.includes("\u202e")) found.push(`${parentElement?.className}: ${textContent}`);
+      }
+      return found;
+    });
+  await page.locator(".option .unseen").first().waitFor();
+  const scroller = page.locator(".scroller");
+  for (let at = 0; at < 6; at += 1) {
+    await scroller.evaluate((element) => {
+      for (const each of element.querySelectorAll<HTMLDetailsElement>("details:not([open])"))
+        each.open = true;
+    });
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    expect((await hidden()).filter((each) => !each.startsWith("hidden announcer"))).toEqual([]);
+    await scroller.evaluate((element) => element.scrollBy(0, -element.clientHeight / 2));
+  }
+  await page.locator(".task-prompt .unseen").first().waitFor({ state: "attached" });
+  await page.context().setOffline(true);
+  await say(page, "one \u202etwo");
+  await page.locator(".row.pending .unseen, .queue .unseen").first().waitFor();
 });
 
 test("an answer is copied as it was written", async ({ person, expect }) => {

@@ -24,6 +24,7 @@ export class Inbox {
   #holders = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #asking: Promise<void> | undefined;
+  #again: Promise<void> | undefined;
 
   readonly #http: Http;
 
@@ -48,10 +49,17 @@ export class Inbox {
     };
   };
 
-  /** Asks the server now. */
+  /** Asks the server now; once more where it is being asked: the answer may be from before what has changed. */
   readonly refresh = (): Promise<void> => {
     clearTimeout(this.#timer);
-    this.#asking ??= this.#ask().finally(() => {
+    if (this.#asking) {
+      this.#again ??= this.#asking.then(() => {
+        this.#again = undefined;
+        return this.refresh();
+      });
+      return this.#again;
+    }
+    this.#asking = this.#ask().finally(() => {
       this.#asking = undefined;
       if (this.#holders) this.#timer = setTimeout(() => void this.refresh(), EVERY);
     });

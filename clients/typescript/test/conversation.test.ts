@@ -1,5 +1,5 @@
 // The client against a real server: sending, resuming, sending again, and what cannot be helped.
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Client, Closed, type Conversation, Refused, type View } from "../src/node.js";
 import { Breaker } from "./breaker.js";
 import { reference, Server } from "./server.js";
@@ -99,6 +99,26 @@ describe("a conversation", () => {
     expect(await conversation.interrupt()).toMatchObject({ outcome: "requested" });
     const view = await conversation.until((view) => view.turns.length === 1);
     expect(view.turns[0]?.end.interrupted).toBe(true);
+  });
+
+  test("that nobody looks at any more is left once all is answered", async () => {
+    const breaker = await Breaker.before(server.url);
+    onTestFinished(() => breaker.close());
+    const client = newClient(breaker.url);
+    const conversation = client.conversation(await client.create({ agent: "demo", options: { delay: 0 } }));
+    const letGo = conversation.hold();
+    await conversation.until((view) => view.status !== undefined);
+    breaker.swallows = true;
+    const sent = conversation.send("hello");
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    letGo();
+    vi.advanceTimersByTime(1_000);
+    vi.useRealTimers();
+    expect(conversation.snapshot.connection).not.toBe("idle");
+    breaker.swallows = false;
+    breaker.cut();
+    await sent;
+    await expect.poll(() => conversation.snapshot.connection).toBe("idle");
   });
 
   test("has a queue that can be changed", async () => {

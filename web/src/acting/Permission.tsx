@@ -5,13 +5,12 @@ import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
 import { hasUnseen, Unseen } from "../markdown/Unseen";
-import { changesOf } from "../tools/fileChanges";
-import { kindOf } from "../tools/kinds";
 import { CommandLine, Diff, Raw } from "../tools/parts";
-import { isObject, pretty, textIn } from "../tools/reading";
+import { pretty } from "../tools/reading";
 import { meant, written } from "./changing";
 import { rulesIn } from "./rules";
 import { TimeLeft } from "./TimeLeft";
+import { wantedOf } from "./wanted";
 
 export type Decide = (
   decision: PermissionChoice["decision"],
@@ -141,45 +140,18 @@ export function Permission({ request, decide, role, place }: Props) {
   );
 }
 
+/** Whoever decides has to see every argument. */
 function Wanted({ request }: { request: OpenRequest }) {
-  const kind = kindOf(request.tool_name);
-  const command = textIn(request.input, "command", "cmd");
-  if (command !== undefined)
-    return (
-      <>
-        <CommandLine command={command} />
-        <Rest input={request.input} shown={["command", "cmd", "description"]} />
-      </>
-    );
-  if (kind === "change")
-    return (
-      <>
-        {changesOf(request.input, undefined).map((change) => (
-          <Diff key={change.path} change={change} />
-        ))}
-        <Rest input={request.input} shown={CHANGE} />
-      </>
-    );
-  return <Raw value={request.input} />;
-}
-
-/** The arguments that a diff shows. */
-const CHANGE = [
-  "file_path",
-  "path",
-  "notebook_path",
-  "old_string",
-  "new_string",
-  "content",
-  "new_source",
-  "edits",
-  "changes",
-];
-
-/** Every other argument: whoever decides has to see all of them. */
-function Rest({ input, shown }: { input: unknown; shown: readonly string[] }) {
-  const rest = Object.entries(isObject(input) ? input : {}).filter(([name]) => !shown.includes(name));
-  return rest.length ? <Raw value={Object.fromEntries(rest)} /> : null;
+  const { command, changes, rest } = wantedOf(request.tool_name, request.input);
+  return (
+    <>
+      {command !== undefined && <CommandLine command={command} />}
+      {changes.map((change, at) => (
+        <Diff key={at} change={change} />
+      ))}
+      {rest !== undefined && <Raw value={rest} />}
+    </>
+  );
 }
 
 function Why({ tell, back }: { tell: Decide; back: () => void }) {

@@ -113,7 +113,11 @@ function OneQuestion({
   return (
     <fieldset>
       <legend>
-        {question.header && <span className="tag">{question.header}</span>}
+        {question.header && (
+          <span className="tag">
+            <Unseen text={question.header} />
+          </span>
+        )}
         <span className="question-text">
           <Unseen text={question.question} />
         </span>
@@ -129,8 +133,14 @@ function OneQuestion({
               onChange={(event) => toggle(option.label, event.target.checked)}
             />
             <span>
-              <strong>{option.label}</strong>
-              {option.description && <small>{option.description}</small>}
+              <strong>
+                <Unseen text={option.label} />
+              </strong>
+              {option.description && (
+                <small>
+                  <Unseen text={option.description} />
+                </small>
+              )}
             </span>
           </label>
         ))}

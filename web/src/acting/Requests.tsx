@@ -19,14 +19,7 @@ export function Requests({ requests, answer, decide }: Props) {
   useTurnOf(region, request?.request_id);
   if (!request) return null;
   return (
-    <div
-      ref={region}
-      className="requests"
-      role="region"
-      aria-live="polite"
-      aria-label={words.waitsForYou}
-      tabIndex={-1}
-    >
+    <div ref={region} className="requests" role="region" aria-label={words.waitsForYou} tabIndex={-1}>
       {request.kind === "question" ? (
         <QuestionForm key={request.request_id} request={request} answer={(given) => answer(request, given)} />
       ) : (

@@ -11,6 +11,7 @@ import { useNotifications } from "../inbox/notify";
 import { Talk } from "../talk/Talk";
 import { useChanges } from "./changes";
 import { Entry } from "./Entry";
+import { Broken, Guard } from "./Guard";
 import { Help } from "./Help";
 import { isTyping, useKeys } from "./keys";
 import { NoticesProvider, useNotices } from "./Notices";
@@ -23,16 +24,20 @@ const client = new Client(document.baseURI.replace(/\/$/, ""));
 export function App() {
   return (
     <WordsProvider>
-      <NoticesProvider>
-        <TurnwireProvider client={client}>
-          <ConversationsProvider>
-            <Page />
-          </ConversationsProvider>
-        </TurnwireProvider>
-      </NoticesProvider>
+      <Guard instead={broken}>
+        <NoticesProvider>
+          <TurnwireProvider client={client}>
+            <ConversationsProvider>
+              <Page />
+            </ConversationsProvider>
+          </TurnwireProvider>
+        </NoticesProvider>
+      </Guard>
     </WordsProvider>
   );
 }
+
+const broken = (problem: unknown) => <Broken problem={problem} />;
 
 function Page() {
   const { isKnown, refresh } = useConversations();
@@ -88,7 +93,9 @@ function Inside() {
       </a>
       <div className="frame">
         <Sidebar help={() => setHelp(true)} />
-        <Here />
+        <Guard of={place} instead={broken}>
+          <Here />
+        </Guard>
       </div>
       {isHelp && <Help close={() => setHelp(false)} />}
     </>

@@ -20,6 +20,8 @@ export function tellChange(): void {
   channel?.postMessage("changed");
 }
 
+/** Milliseconds until it is tried again, the first time and at most. */
+const AGAIN = { first: 1_000, most: 30_000 };
 let isAsked = false;
 
 /** Whichever tab has the lock listens, and tells the others, until it is closed. */
@@ -27,13 +29,29 @@ function listen(): void {
   if (isAsked) return;
   isAsked = true;
   const follow = () => {
-    const source = new EventSource(`${document.baseURI}api/changes`);
-    source.onmessage = tellChange;
+    open(AGAIN.first);
     return new Promise<never>(() => {});
   };
   // Where a page came without TLS there are no locks: then each tab listens for itself.
   if ("locks" in navigator) void navigator.locks.request(`turnwire:changes:${document.baseURI}`, follow);
   else void follow();
+}
+
+/** A browser comes back by itself where the line breaks, but not where something else than the stream was answered. */
+function open(pause: number): void {
+  const later = () =>
+    setTimeout(() => (listeners.size ? open(Math.min(pause * 2, AGAIN.most)) : later()), pause);
+  const source = new EventSource(`${document.baseURI}api/changes`);
+  source.onopen = () => {
+    pause = AGAIN.first;
+    tellChange(); // what was not told meanwhile
+  };
+  source.onmessage = tellChange;
+  source.onerror = () => {
+    if (source.readyState !== EventSource.CLOSED) return;
+    tellChange(); // whoever looks sees why: the server is not there, or does not know who is here
+    later();
+  };
 }
 
 /** Calls `look` when something has changed, when the page is seen again, and now and then. */

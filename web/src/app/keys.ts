@@ -18,10 +18,12 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
-/**
- * Escape, and keys with a modifier, count while typing, too. A key that is held counts once. While a dialog
- * is open only its own keys count, and Escape closes it.
- */
+/** Whether a dialog lies over the page: its keys are its own, and Escape closes it. */
+function isBehind(): boolean {
+  return document.querySelector("dialog:modal") !== null;
+}
+
+/** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */
 export function useKeys(keys: Keys, isOn = true): void {
   const latest = useRef(keys);
   latest.current = keys;
@@ -33,8 +35,7 @@ export function useKeys(keys: Keys, isOn = true): void {
       const always = name.includes("+") || name === "Escape";
       const does = latest.current[name];
       if (does === undefined || (!always && isTyping(event.target))) return;
-      const isInDialog = (event.target as Element).closest?.("dialog");
-      if (document.querySelector("dialog[open]") && (name === "Escape" || !isInDialog)) return;
+      if (isBehind()) return;
       does(event);
     };
     addEventListener("keydown", hear);

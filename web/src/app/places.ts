@@ -28,13 +28,22 @@ export function addressOf(place: Place): string {
   }
 }
 
+/** What cannot be read is nobody's: it is looked for as it is, and not found. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function read(): Place {
   const path = location.pathname.slice(base.length);
   const query = new URLSearchParams(location.search);
   const [first, second] = path.split("/");
   if (first === "c" && second) {
     const at = Number(query.get("at"));
-    return { name: "talk", id: decodeURIComponent(second), at: at > 0 ? at : undefined };
+    return { name: "talk", id: decoded(second), at: at > 0 ? at : undefined };
   }
   if (first === "search") return { name: "search", words: query.get("q") ?? "" };
   if (first === "inbox" || first === "new") return { name: first };

@@ -8,6 +8,7 @@ import { closeSidebar, useSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { stateOf } from "../talk/status";
+import { shortPath } from "../words/paths";
 import { ago } from "../words/times";
 import { useConversations } from "./store";
 
@@ -112,6 +113,11 @@ function List() {
                     {each.status.model && each.status.model !== each.agent ? ` · ${each.status.model}` : ""} ·{" "}
                     {ago(each.updated_at, words)}
                   </small>
+                  {each.cwd && (
+                    <small className="path" title={each.cwd}>
+                      <Unseen text={shortPath(each.cwd)} />
+                    </small>
+                  )}
                 </span>
               </a>
             </li>

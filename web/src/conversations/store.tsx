@@ -1,5 +1,5 @@
 // The list of conversations, kept up to date for the whole page.
-import type { ConversationInfo } from "@turnwire/client";
+import type { Client, ConversationInfo } from "@turnwire/client";
 import { Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import {
@@ -27,7 +27,22 @@ interface Conversations {
 }
 
 const PAGE = 50;
+/** As many the server tells at once. */
+const AT_ONCE = 500;
 const Context = createContext<Conversations | undefined>(undefined);
+
+/** So many of the newest, however many times the server has to be asked. */
+async function listed(client: Client, limit: number, archived: boolean): Promise<ConversationInfo[]> {
+  const all = new Map<string, ConversationInfo>(); // one may move while the next are asked for
+  for (let offset = 0; offset < limit; offset += AT_ONCE) {
+    const size = Math.min(AT_ONCE, limit - offset);
+    const path = `/api/conversations?limit=${size}&offset=${offset}&archived=${archived}`;
+    const { conversations } = await client.request<{ conversations: ConversationInfo[] }>("GET", path);
+    for (const each of conversations) if (!all.has(each.id)) all.set(each.id, each);
+    if (conversations.length < size) break;
+  }
+  return [...all.values()];
+}
 
 export function ConversationsProvider({ children }: { children: ReactNode }) {
   const client = useTurnwire();
@@ -42,8 +57,7 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
     asked.current += 1;
     const round = asked.current;
     try {
-      const path = `/api/conversations?limit=${limit}&archived=${showsArchived}`;
-      const { conversations } = await client.request<{ conversations: ConversationInfo[] }>("GET", path);
+      const conversations = await listed(client, limit, showsArchived);
       if (round !== asked.current) return; // a later one is on its way
       setAll(conversations);
       setLoaded(true);
@@ -64,7 +78,7 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
       showsArchived,
       setShowsArchived,
       hasMore: all.length >= limit,
-      more: () => setLimit((now) => Math.min(now + PAGE, 500)),
+      more: () => setLimit((now) => now + PAGE),
       refresh,
     }),
     [all, isLoaded, isKnown, showsArchived, limit, refresh],
@@ -76,4 +90,27 @@ export function useConversations(): Conversations {
   const found = useContext(Context);
   if (!found) throw new Error("There is no ConversationsProvider.");
   return found;
+}
+
+/** What the server knows of a conversation, whether it is in the list or not. */
+export function useInfo(id: string): ConversationInfo | undefined {
+  const client = useTurnwire();
+  const { all, isLoaded } = useConversations();
+  const listed = all.find((each) => each.id === id);
+  const [asked, setAsked] = useState<ConversationInfo>();
+  const isMissing = isLoaded && listed === undefined;
+  useEffect(() => {
+    if (!isMissing) return;
+    let isGone = false;
+    client.request<ConversationInfo>("GET", `/api/conversations/${encodeURIComponent(id)}`).then(
+      (told) => {
+        if (!isGone) setAsked(told);
+      },
+      () => {}, // whoever shows the conversation itself says what is wrong
+    );
+    return () => {
+      isGone = true;
+    };
+  }, [client, id, isMissing]);
+  return listed ?? (asked?.id === id ? asked : undefined);
 }

@@ -8,7 +8,7 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { linkTo } from "../app/places";
 import { useWords } from "../app/words";
-import { useConversations } from "../conversations/store";
+import { useInfo } from "../conversations/store";
 import { Unseen } from "../markdown/Unseen";
 import { Empty } from "../talk/Empty";
 import { ago } from "../words/times";
@@ -43,7 +43,7 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
   const inbox = useInbox();
   const { trying } = useNotices();
   const { request } = item;
-  const info = useConversations().all.find((each) => each.id === item.conversation_id);
+  const info = useInfo(item.conversation_id);
   const about = [info?.agent, item.created_at && ago(item.created_at, words)];
   const done = async (work: Promise<unknown>) => {
     await trying(work);

@@ -1,7 +1,8 @@
 // Browser notifications for what waits for a person, if they have said that they want them.
 import { useInbox } from "@turnwire/client/react";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { useKept } from "../app/kept";
+import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { titleOf } from "./titles";
@@ -14,14 +15,16 @@ export function useNotify() {
     if (isOn) return keep(null);
     if ((await Notification.requestPermission()) === "granted") keep("yes");
   };
-  return { isPossible, isOn, toggle: () => void toggle() };
+  const turnOff = useCallback(() => keep(null), [keep]);
+  return { isPossible, isOn, toggle: () => void toggle(), turnOff };
 }
 
 /** Tells of each request once, and only where nobody looks at the page. */
 export function useNotifications(): void {
   const words = useWords();
   const { items, isLoaded } = useInbox();
-  const { isOn } = useNotify();
+  const { isOn, turnOff } = useNotify();
+  const { say } = useNotices();
   const known = useRef<Set<string>>(undefined);
   const [shown] = useState(() => new Map<string, Notification>());
   useEffect(() => {
@@ -36,15 +39,26 @@ export function useNotifications(): void {
     if (!isOn || before === undefined || document.visibilityState === "visible") return;
     for (const item of items) {
       if (before.has(item.inbox_item_id)) continue;
-      const notification = new Notification(words.waitsForYou, {
-        body: titleOf(item, words),
-        tag: item.inbox_item_id,
-      });
+      const notification = notify(words.waitsForYou, titleOf(item, words), item.inbox_item_id);
+      if (!notification) {
+        turnOff();
+        say(words.cannotNotify);
+        return;
+      }
       notification.onclick = () => {
         focus();
         go({ name: "talk", id: item.conversation_id });
       };
       shown.set(item.inbox_item_id, notification);
     }
-  }, [items, isLoaded, isOn, shown, words]);
+  }, [items, isLoaded, isOn, shown, words, say, turnOff]);
+}
+
+/** Browsers of phones have the class, and the permission, but refuse to make one for a page. */
+function notify(title: string, body: string, tag: string): Notification | undefined {
+  try {
+    return new Notification(title, { body, tag });
+  } catch {
+    return undefined;
+  }
 }

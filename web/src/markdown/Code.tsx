@@ -17,7 +17,9 @@ export const CodeBlock = memo(function CodeBlock({ code, language, isWhole = tru
   return (
     <figure className="code">
       <figcaption>
-        <span>{language || words.code}</span>
+        <span>
+          <Unseen text={language || words.code} />
+        </span>
         <Copy text={code} />
       </figcaption>
       <pre tabIndex={0}>

@@ -1,6 +1,7 @@
 // Markdown as elements, never as HTML: what somebody writes cannot become more than words.
 import type { Token, Tokens } from "marked";
 import { Fragment, memo, type ReactNode, useState } from "react";
+import { useWords } from "../app/words";
 import { CodeBlock } from "./Code";
 import { Cut } from "./Cut";
 import { decoded } from "./entities";
@@ -64,7 +65,12 @@ const Block = memo(function Block({ token, isWhole }: { token: Token; isWhole: b
     case "text":
       return inline([token]);
     default:
-      return <p>{token.raw}</p>; // HTML too: as it was written
+      // HTML too: as it was written.
+      return (
+        <p>
+          <Unseen text={token.raw} />
+        </p>
+      );
   }
 });
 
@@ -82,13 +88,14 @@ function List({ list, isWhole }: { list: Tokens.List; isWhole: boolean }) {
 }
 
 function Table({ table }: { table: Tokens.Table }) {
+  const words = useWords();
   const cell = (each: Tokens.TableCell, at: number, Tag: "th" | "td") => (
     <Tag key={at} className={each.align ? `to-${each.align}` : undefined}>
       {inline(each.tokens)}
     </Tag>
   );
   return (
-    <section className="table" tabIndex={0} aria-label="table">
+    <section className="table" tabIndex={0} aria-label={words.table}>
       <table>
         <thead>
           <tr>{table.header.map((each, at) => cell(each, at, "th"))}</tr>
@@ -101,6 +108,10 @@ function Table({ table }: { table: Tokens.Table }) {
       </table>
     </section>
   );
+}
+
+function TaskBox({ isDone }: { isDone: boolean }) {
+  return <input type="checkbox" checked={isDone} disabled aria-label={useWords().toDo} />;
 }
 
 function inline(tokens: Token[] = []): ReactNode {
@@ -130,12 +141,14 @@ function inlineOne(token: Token): ReactNode {
     case "image": {
       // A picture from elsewhere would tell its server who reads this.
       const { href, text } = token as Tokens.Image;
-      return <Link href={href}>{`[${text || href}]`}</Link>;
+      return (
+        <Link href={href}>
+          <Unseen text={`[${text || href}]`} />
+        </Link>
+      );
     }
     case "checkbox":
-      return (
-        <input type="checkbox" checked={(token as Tokens.Checkbox).checked} disabled aria-label="task" />
-      );
+      return <TaskBox isDone={(token as Tokens.Checkbox).checked} />;
     case "text":
     case "escape":
       return "tokens" in token && token.tokens ? (

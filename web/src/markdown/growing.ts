@@ -1,5 +1,6 @@
 // Markdown that grows: only its last block is parsed again, however long the text is.
 import { Lexer, type Token } from "marked";
+import { ShallowTokenizer } from "./shallow";
 
 /** A definition may change what was parsed before it. */
 const DEFINES = /^ {0,3}\[[^\]\n]+\]:/m;
@@ -15,7 +16,7 @@ export class GrowingMarkdown {
     const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     if (text === this.last.text) return this.last.tokens;
     if (!text.startsWith(this.doneText)) this.forget();
-    const rest = Lexer.lex(text.slice(this.doneTo), { gfm: true });
+    const rest = Lexer.lex(text.slice(this.doneTo), { gfm: true, tokenizer: new ShallowTokenizer() });
     const tokens = [...this.done, ...rest];
     if (!DEFINES.test(text.slice(this.doneTo))) this.finish(text, rest);
     else this.forget();

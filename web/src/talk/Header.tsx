@@ -7,7 +7,7 @@ import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
-import { useConversations } from "../conversations/store";
+import { useConversations, useInfo } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
@@ -28,7 +28,7 @@ export function Header({ id, view, capabilities, setModel, setMode, showAgent }:
   const words = useWords();
   const { status, totals } = view;
   const { tone, text } = stateOf(status, words);
-  const info = useConversations().all.find((each) => each.id === id);
+  const info = useInfo(id);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
@@ -42,16 +42,14 @@ export function Header({ id, view, capabilities, setModel, setMode, showAgent }:
         <Title id={id} title={view.title} since={info?.created_at} />
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
-          <span role="status" className="state-words">
-            {text}
-          </span>
+          <span className="state-words">{text}</span>
           {capabilities && <span>{capabilities.agent}</span>}
           {status?.model && status.model !== capabilities?.agent && !capabilities?.models?.length && (
             <span className="wide">{status.model}</span>
           )}
           {info?.cwd && (
             <span className="wide path" title={info.cwd}>
-              {info.cwd}
+              <Unseen text={info.cwd} />
             </span>
           )}
           {read > 0 && (

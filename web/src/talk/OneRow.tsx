@@ -1,6 +1,6 @@
 // How each row looks.
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
-import { memo, useContext, useState } from "react";
+import { memo, useCallback, useContext, useState } from "react";
 import { Copy } from "../app/Copy";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
@@ -98,7 +98,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
           aria-label={labelOf(row, words)}
         >
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
-          <OneBlock row={row} />
+          <OneBlock row={row} inspect={inspect} />
           {actions}
         </article>
       );
@@ -114,8 +114,13 @@ function labelOf({ block }: Row & { kind: "block" }, words: Words): string {
   return about ? `${name}: ${about.slice(0, 80)}` : name;
 }
 
-function OneBlock({ row }: { row: Row & { kind: "block" } }) {
+function OneBlock({ row, inspect }: { row: Row & { kind: "block" }; inspect: Inspect | undefined }) {
   const { block } = row;
+  /** What a sub-agent says, below the call that it works for. */
+  const nestedRows = useCallback(
+    (messages: MessageView[]) => <Nested messages={messages} inspect={inspect} />,
+    [inspect],
+  );
   const sought = useContext(Sought);
   const isSought = sought !== undefined && (sought.row === row.key || sought.inner === row.key);
   switch (block.type) {
@@ -139,16 +144,11 @@ function textOf(row: Row): string {
   return row.message.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
 
-/** What a sub-agent says, below the call that it works for. */
-function nestedRows(messages: MessageView[]) {
-  return <Nested messages={messages} />;
-}
-
-function Nested({ messages }: { messages: MessageView[] }) {
+function Nested({ messages, inspect }: { messages: MessageView[]; inspect: Inspect | undefined }) {
   const sought = useContext(Sought);
   return rowsOf({ messages, turns: [] }).map((row) => (
     <div key={row.key} className={row.key === sought?.inner ? "sought-inner" : undefined}>
-      <OneRow row={row} />
+      <OneRow row={row} inspect={inspect} />
     </div>
   ));
 }
@@ -258,7 +258,9 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
         <summary>
           <Unseen text={happened(row.block, words)} />
         </summary>
-        <pre tabIndex={0}>{JSON.stringify(data, null, 2)}</pre>
+        <pre tabIndex={0}>
+          <Unseen text={JSON.stringify(data, null, 2) ?? ""} />
+        </pre>
       </details>
     );
   }
@@ -291,7 +293,9 @@ function TurnEnding({ turn }: { turn: TurnView }) {
         <div className="card failure" role="note">
           <Icon name="warning" />
           <div>
-            <strong>{end.error?.message ?? words.turnFailed}</strong>
+            <strong>
+              <Unseen text={end.error?.message ?? words.turnFailed} />
+            </strong>
             <p>{words.failedHint[end.error?.code ?? ""] ?? words.failedHint.other}</p>
           </div>
         </div>

@@ -1,6 +1,7 @@
 // What was sent and is not yet confirmed: shown, but as what it is.
 import type { ClientFrame, MessageView, SentContent } from "@turnwire/client";
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 
 interface Sent {
   id: string;
@@ -29,7 +30,9 @@ export function Pending({ content }: { content: SentContent | undefined }) {
     <div className="place">
       <article className="row said pending">
         <div className="bubble" dir="auto">
-          <p>{wordsOf(content)}</p>
+          <p>
+            <Unseen text={wordsOf(content)} />
+          </p>
           <small>{words.sending}</small>
         </div>
       </article>

@@ -1,4 +1,5 @@
 import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
 import { Todos } from "../tools/parts";
 import { todosIn } from "../tools/reading";
 
@@ -16,7 +17,11 @@ export function Plan({ items }: { items: readonly unknown[] | undefined }) {
         <span>
           {words.plan} {done}/{todos.length}
         </span>
-        {now && <span className="muted">{now.content}</span>}
+        {now && (
+          <span className="muted">
+            <Unseen text={now.content} />
+          </span>
+        )}
       </summary>
       <Todos todos={todos} />
     </details>

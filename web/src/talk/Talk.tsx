@@ -15,6 +15,7 @@ import { go } from "../app/places";
 import { useWords } from "../app/words";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { may, mayAsk } from "./able";
+import { Announcer } from "./Announcer";
 import { Background } from "./Background";
 import { Closed } from "./Closed";
 import { Empty } from "./Empty";
@@ -103,6 +104,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         showAgent={isPanel ? showAgent : undefined}
       />
       <LineBanner snapshot={talk} />
+      <Announcer snapshot={talk} />
       {isNew ? (
         <Empty title={words.newTitle} text={words.newHint(capabilities?.agent ?? "")} />
       ) : (

@@ -2,12 +2,14 @@
 import type { Conversation, Snapshot } from "@turnwire/client";
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { VList, type VListHandle } from "virtua";
+import { Guard } from "../app/Guard";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Behind, NewestPlan } from "../tools/ToolCard";
+import { BrokenRow } from "./BrokenRow";
 import { useEnd } from "./end";
 import { type Edit, type Inspect, OneRow, type PutBack } from "./OneRow";
-import { Pending, pendingOf } from "./Pending";
+import { Pending, pendingOf, wordsOf } from "./Pending";
 import { type Found, newestPlan, type Row, rowNear, rowOf, rowsOf } from "./rows";
 import { Sought, useEntry } from "./sought";
 
@@ -143,11 +145,17 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
             if (item === "end") return <div key="end" className="end" />;
             if (item === "pending") {
               const each = pending[index - rows.length];
-              return <Pending key={each?.id ?? index} content={each?.content} />;
+              return (
+                <Guard key={each?.id ?? index} instead={() => <BrokenRow row={wordsOf(each?.content)} />}>
+                  <Pending content={each?.content} />
+                </Guard>
+              );
             }
             return (
               <div key={item.key} className={`place${item.key === sought?.row ? " sought" : ""}`}>
-                <OneRow row={item} inspect={inspect} edit={edit} putBack={putBack} />
+                <Guard of={item} instead={() => <BrokenRow row={item} />}>
+                  <OneRow row={item} inspect={inspect} edit={edit} putBack={putBack} />
+                </Guard>
               </div>
             );
           }}

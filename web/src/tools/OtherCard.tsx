@@ -32,7 +32,9 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
     return (
       <div className="card failure" role="note">
         <Icon name="warning" />
-        <span>{textIn(block, "message", "text") ?? ""}</span>
+        <span>
+          <Unseen text={textIn(block, "message", "text") ?? ""} />
+        </span>
       </div>
     );
   }
@@ -44,7 +46,9 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
     <details className={`card tool ${kind}`} open={kind !== "raw"}>
       <summary>
         <Icon name={type === "file_ref" ? "file" : ICONS[kind]} />
-        <span className="name">{name}</span>
+        <span className="name">
+          <Unseen text={name} />
+        </span>
         <span className="about">
           <Unseen text={textIn(block, "command", "query", "path", "tool_name") ?? ""} />
         </span>
@@ -69,7 +73,7 @@ function Inside({ block, kind }: { block: unknown; kind: Kind }) {
         </>
       );
     case "change":
-      return changesOf(block, undefined).map((change) => <Diff key={change.path} change={change} />);
+      return changesOf(block, undefined).map((change, at) => <Diff key={at} change={change} />);
     case "todo":
       return <Todos todos={todosIn(listIn(block, "items"))} />;
     default:

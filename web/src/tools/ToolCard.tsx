@@ -3,6 +3,7 @@ import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
+import { Cut } from "../markdown/Cut";
 import { Unseen } from "../markdown/Unseen";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
@@ -59,7 +60,9 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props
         }}
       >
         <Icon name={ICONS[kind]} />
-        <span className="name">{name}</span>
+        <span className="name">
+          <Unseen text={name} />
+        </span>
         <span className="about">
           <Unseen text={about.slice(0, 300)} />
         </span>
@@ -183,16 +186,23 @@ function Body({ tool, kind }: { tool: ToolView; kind: Kind }) {
       return command ? <CommandLine command={command} /> : <Raw value={input} />;
     }
     case "change":
-      return changesOf(input, tool.result?.details).map((change) => (
-        <Diff key={change.path} change={change} />
-      ));
+      return changesOf(input, tool.result?.details).map((change, at) => <Diff key={at} change={change} />);
     case "todo": {
       const todos = todosOf(input);
       return todos.length ? <Todos todos={todos} /> : <Raw value={input} />;
     }
     case "agent": {
       const prompt = textIn(input, "prompt");
-      return prompt ? <p className="task-prompt">{prompt.slice(0, 5_000)}</p> : <Raw value={input} />;
+      if (!prompt) return <Raw value={input} />;
+      return (
+        <Cut text={prompt} most={5_000}>
+          {(shown) => (
+            <p className="task-prompt">
+              <Unseen text={shown} />
+            </p>
+          )}
+        </Cut>
+      );
     }
     case "question":
       return <Asked tool={tool} />;
@@ -234,7 +244,7 @@ function Asked({ tool }: { tool: ToolView }) {
             {request?.outcome && <Offered options={options} chosen={textsIn(own)} />}
             {isEach && (
               <p className="answered">
-                {answerText(own) || words.skipped}
+                <Unseen text={answerText(own) || words.skipped} />
                 {by}
               </p>
             )}
@@ -243,9 +253,13 @@ function Asked({ tool }: { tool: ToolView }) {
       })}
       {request?.outcome && !isEach && (
         <p className="answered">
-          {given === undefined
-            ? (words.outcome[request.outcome] ?? request.outcome)
-            : answerText(given) || words.skipped}
+          <Unseen
+            text={
+              given === undefined
+                ? (words.outcome[request.outcome] ?? request.outcome)
+                : answerText(given) || words.skipped
+            }
+          />
           {by}
         </p>
       )}
@@ -322,7 +336,11 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <p className="decided">
           <Icon name="shield" />
           {words.decided(decided.decision ?? decided.outcome ?? "", decided.by)}
-          {decided.reason && <q>{decided.reason}</q>}
+          {decided.reason && (
+            <q>
+              <Unseen text={decided.reason} />
+            </q>
+          )}
         </p>
       )}
       {decided?.updated_input !== undefined && decided?.updated_input !== null && (

@@ -56,15 +56,52 @@ function compare(old: string[], now: string[]): DiffLine[] {
   return [...lines, ...old.slice(i).map(gone), ...now.slice(j).map(come)];
 }
 
-/** A unified diff, as lines. */
-export function readDiff(diff: string): DiffLine[] {
-  return diff
-    .replace(/\n$/, "")
-    .split("\n")
-    .flatMap((line): DiffLine[] => {
-      if (/^(---|\+\+\+|diff |index )/.test(line)) return [];
-      if (line.startsWith("@@")) return [{ sign: "@", text: line }];
-      const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
-      return [{ sign, text: line.slice(1) }];
-    });
+const PLACE = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+
+/**
+ * A unified diff, as lines. The names of the file before the first place are left out, if they say no more than `path`
+ * does; else every line is shown: what looks like a name may be a line that goes or comes.
+ */
+export function readDiff(diff: string, path?: string): DiffLine[] {
+  const lines = diff.replace(/\n$/, "").split("\n");
+  const shown = lines.slice(headLength(lines, path));
+  /** Lines that are still to come at this place: of what was there, and of what is. */
+  let [old, now] = [0, 0];
+  let isAfter = false;
+  return shown.map((line): DiffLine => {
+    const isInside = old > 0 || now > 0;
+    const place = isInside ? null : PLACE.exec(line);
+    if (place) {
+      [old, now] = [Number(place[1] ?? 1), Number(place[2] ?? 1)];
+      isAfter = true;
+      return { sign: "@", text: line };
+    }
+    if (isAfter && !isInside && NAMES.test(line)) return { sign: "@", text: line }; // another file
+    const read = readLine(line);
+    if (read.sign !== "+" && !line.startsWith("\\")) old -= 1;
+    if (read.sign !== "-" && !line.startsWith("\\")) now -= 1;
+    return read;
+  });
+}
+
+/** A line of a diff that is none of a file's names. */
+export function readLine(line: string): DiffLine {
+  const sign = line[0];
+  if (sign === "+" || sign === "-" || sign === " ") return { sign, text: line.slice(1) };
+  return line.startsWith("@@") ? { sign: "@", text: line } : { sign: " ", text: line };
+}
+
+const NAMES = /^(?:diff |index |--- |\+\+\+ )/;
+
+/** How many lines before the first place are a file's names, and no others than its own. */
+function headLength(lines: readonly string[], path: string | undefined): number {
+  const first = lines.findIndex((line) => PLACE.test(line));
+  const head = lines.slice(0, Math.max(first, 0));
+  const isHead = head.at(-2)?.startsWith("--- ") && head.at(-1)?.startsWith("+++ ");
+  const isKnown = (line: string) => {
+    const name = (line.slice(4).split("\t")[0] ?? "").replace(/^[ab]\//, "");
+    return path === undefined || name === "/dev/null" || `/${path}`.endsWith(`/${name}`);
+  };
+  const isOwn = isHead && head.slice(-2).every(isKnown) && head.every((line) => NAMES.test(line));
+  return isOwn ? head.length : 0;
 }

@@ -1,6 +1,6 @@
 // The files that a tool changes, and how.
-import { type DiffLine, diffOf, readDiff } from "./diff";
-import { isObject, listIn, textIn } from "./reading";
+import { type DiffLine, diffOf, readDiff, readLine } from "./diff";
+import { fieldOf, isObject, type Json, listIn, without } from "./reading";
 
 export interface Change {
   path: string;
@@ -9,23 +9,53 @@ export interface Change {
 
 /** From the arguments of a call and, where the agent tells it, from what really changed. */
 export function changesOf(input: unknown, details: unknown): Change[] {
+  const { changes } = changesIn(isObject(input) ? input : {});
+  const patch = listIn(details, "structuredPatch");
+  if (!patch.length || listIn(input, "changes").length) return changes;
+  return [{ path: changes[0]?.path ?? "", lines: patch.flatMap(hunk) }];
+}
+
+/** What is to be changed, and every argument that is not to be seen in that. */
+export function changesIn(input: Json): { changes: Change[]; rest: Json | undefined } {
   const told = listIn(input, "changes");
   if (told.length) {
-    return told.map((each) => ({
-      path: textIn(each, "path") ?? "",
-      lines: readDiff(textIn(each, "diff") ?? ""),
-    }));
+    const read = told.map(changeIn);
+    const rest = { ...without(input, "changes"), ...restOf("changes", read) };
+    return { changes: read.map(({ change }) => change), rest: without(rest) };
   }
-  const path = textIn(input, "file_path", "path", "notebook_path") ?? "";
-  const patch = listIn(details, "structuredPatch");
-  if (patch.length) return [{ path, lines: patch.flatMap(hunk) }];
+  const path = fieldOf(input, "file_path", "path", "notebook_path");
   const edits = listIn(input, "edits");
-  const all = edits.length ? edits : [input];
-  const lines = all.flatMap((each) => {
-    const after = textIn(each, "new_string", "content", "new_source") ?? "";
-    return diffOf(textIn(each, "old_string") ?? "", after);
-  });
-  return [{ path, lines }];
+  const read = (edits.length ? edits : [input]).map(editIn);
+  const change = { path: path?.text ?? "", lines: read.flatMap(({ lines }) => lines) };
+  if (!edits.length) return { changes: [change], rest: without(read[0]?.rest as Json, path?.name) };
+  const rest = { ...without(input, "edits", path?.name), ...restOf("edits", read) };
+  return { changes: [change], rest: without(rest) };
+}
+
+/** What is left of each, at its place, if anything is. */
+function restOf(name: string, read: { rest: unknown }[]): Json {
+  return read.some(({ rest }) => rest !== undefined)
+    ? { [name]: read.map(({ rest }) => (rest === undefined ? {} : rest)) }
+    : {};
+}
+
+/** One of several changes: a file, and a diff of it. */
+function changeIn(given: unknown): { change: Change; rest: unknown } {
+  if (!isObject(given)) return { change: { path: "", lines: [] }, rest: given };
+  const [path, diff] = [fieldOf(given, "path"), fieldOf(given, "diff")];
+  const lines = diff ? readDiff(diff.text, path?.text) : [];
+  return { change: { path: path?.text ?? "", lines }, rest: without(given, path?.name, diff?.name) };
+}
+
+/** One of several edits of a file. */
+function editIn(given: unknown): { lines: DiffLine[]; rest: unknown } {
+  if (!isObject(given)) return { lines: [], rest: given };
+  const before = fieldOf(given, "old_string");
+  const after = fieldOf(given, "new_string", "content", "new_source");
+  return {
+    lines: diffOf(before?.text ?? "", after?.text ?? ""),
+    rest: without(given, before?.name, after?.name),
+  };
 }
 
 function hunk(given: unknown): DiffLine[] {
@@ -33,5 +63,5 @@ function hunk(given: unknown): DiffLine[] {
   const { oldStart, oldLines, newStart, newLines } = given;
   const head: DiffLine = { sign: "@", text: `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@` };
   const lines = listIn(given, "lines").filter((each) => typeof each === "string");
-  return [head, ...readDiff(lines.join("\n"))];
+  return [head, ...lines.map(readLine)];
 }

@@ -4,6 +4,7 @@ import { Copy } from "../app/Copy";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Coloured } from "../markdown/Code";
+import { Cut } from "../markdown/Cut";
 import { Unseen } from "../markdown/Unseen";
 import type { Change } from "./fileChanges";
 import { pretty, type Todo } from "./reading";
@@ -106,7 +107,7 @@ export function Todos({ todos }: { todos: Todo[] }) {
             {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
           </span>
           <span>
-            {todo.content}
+            <Unseen text={todo.content} />
             <span className="hidden"> ({words.todo[todo.status] ?? todo.status})</span>
           </span>
         </li>
@@ -123,12 +124,13 @@ export function Raw({ value, label }: { value: unknown; label?: string | undefin
   return (
     <div className="raw">
       {label && <span className="label">{label}</span>}
-      <pre tabIndex={0}>
-        <Coloured
-          code={text.length > CHARACTERS ? `${text.slice(0, CHARACTERS)} …` : text}
-          language={isJson ? "json" : undefined}
-        />
-      </pre>
+      <Cut text={text} most={CHARACTERS}>
+        {(shown) => (
+          <pre tabIndex={0}>
+            <Coloured code={shown} language={isJson ? "json" : undefined} />
+          </pre>
+        )}
+      </Cut>
     </div>
   );
 }

@@ -16,6 +16,21 @@ export function textIn(value: unknown, ...names: string[]): string | undefined {
   return undefined;
 }
 
+/** The first of these fields that is a text, with its name: one with something in it rather than an empty one. */
+export function fieldOf(value: Json, ...names: string[]): { name: string; text: string } | undefined {
+  const texts = names.flatMap((name) => {
+    const text = value[name];
+    return typeof text === "string" ? [{ name, text }] : [];
+  });
+  return texts.find(({ text }) => text) ?? texts[0];
+}
+
+/** All other fields; undefined if there are none. */
+export function without(value: Json, ...names: (string | undefined)[]): Json | undefined {
+  const rest = Object.entries(value).filter(([name]) => !names.includes(name));
+  return rest.length ? Object.fromEntries(rest) : undefined;
+}
+
 export function numberIn(value: unknown, ...names: string[]): number | undefined {
   if (!isObject(value)) return undefined;
   for (const name of names) {

@@ -35,6 +35,7 @@ export const en = {
   language: "Language",
   notifyOn: "Notify me",
   notifyOff: "Do not notify me",
+  cannotNotify: "This browser does not let a page notify you. What waits is in the inbox.",
   keyboard: "Keyboard",
   menu: "Conversations",
   more: "More",
@@ -46,6 +47,11 @@ export const en = {
   notKnownHint:
     "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
   tryAgain: "Try again",
+  broken: "This page could not be shown",
+  brokenHint:
+    "Nothing that was said is lost. Reload the page; if it happens again, the words below help to mend it.",
+  reload: "Reload",
+  brokenRow: "This could not be shown. Here it is as it came:",
   ago: {
     now: "now",
     minutes: (n: number) => `${n} min`,
@@ -83,6 +89,8 @@ export const en = {
   toNewest: "To the newest message",
   sending: "sending",
   code: "code",
+  table: "table",
+  toDo: "task",
   copy: "Copy",
   copied: "Copied",
   picture: "Picture",
@@ -222,6 +230,11 @@ export const en = {
     },
   },
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
+  announce: {
+    answered: (text: string) => (text ? `The agent has answered: ${text}` : "The agent is done"),
+    asks: (what: string) => `The agent asks: ${what}`,
+    wants: (what: string) => `The agent asks for permission: ${what}`,
+  },
 
   // the agent, beside the talk
   beside: {

@@ -34,6 +34,7 @@ export const zh: Words = {
   language: "语言",
   notifyOn: "开启通知",
   notifyOff: "关闭通知",
+  cannotNotify: "此浏览器不允许网页发送通知。等待您处理的事项在收件箱中。",
   keyboard: "键盘快捷键",
   menu: "对话列表",
   more: "更多",
@@ -44,6 +45,10 @@ export const zh: Words = {
   notKnown: "您是谁？",
   notKnownHint: "请打开服务器启动时显示的链接。链接只能使用一次；在终端中可以再取一个：",
   tryAgain: "重试",
+  broken: "此页面无法显示",
+  brokenHint: "对话内容没有丢失。请重新加载页面；如果再次出现，下面的信息有助于修复问题。",
+  reload: "重新加载",
+  brokenRow: "这部分无法正常显示，以下是原始内容：",
   ago: { now: "刚刚", minutes: (n) => `${n} 分钟前`, hours: (n) => `${n} 小时前`, days: (n) => `${n} 天前` },
 
   firstWords: "您想说什么？",
@@ -68,6 +73,8 @@ export const zh: Words = {
   toNewest: "到最新消息",
   sending: "发送中",
   code: "代码",
+  table: "表格",
+  toDo: "待办事项",
   copy: "复制",
   copied: "已复制",
   picture: "图片",
@@ -192,6 +199,11 @@ export const zh: Words = {
     },
   },
   isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
+  announce: {
+    answered: (text) => (text ? `智能体已回答：${text}` : "智能体已完成"),
+    asks: (what) => `智能体提问：${what}`,
+    wants: (what) => `智能体请求许可：${what}`,
+  },
 
   beside: {
     title: "关于智能体",

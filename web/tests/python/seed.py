@@ -1,4 +1,4 @@
-"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | hostile."""
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile."""
 
 from __future__ import annotations
 
@@ -44,6 +44,10 @@ HOSTILE = [
     "| a | <b onmouseover='window.broken=1'>b</b> |\n|---|---|\n| [x](vbscript:y) | `</script>` |",
     "x" * 1_000_000,
     "> " * 400 + "deep",
+    ">" * 4000 + " deeper",
+    "- " * 2500 + "deepest",
+    "1. > " * 1000 + "and so on",
+    "*_" * 1000 + "stress" + "_*" * 1000,
     "[" * 3000 + "](" * 3000,
     "*" * 5000 + "a" + "_" * 5000,
 ]
@@ -93,7 +97,10 @@ async def main() -> None:
     data_dir, kind, *rest = sys.argv[1:]
     store = await SqliteStore.open(Path(data_dir) / "turnwire.db")
     try:
-        await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
+        if kind == "many":
+            await seed_many(store, int(rest[0]))
+        else:
+            await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
     finally:
         await store.close()
 
@@ -102,6 +109,14 @@ async def begin(store: SqliteStore, name: str, title: str) -> Writing:
     row = await store.create(NewConversation(name, "demo", at(), None, title))
     claim = await store.claim(name, "seed", now=round(time.time() * 1000), lease=60_000)
     return Writing(store, claim, row.state)
+
+
+async def seed_many(store: SqliteStore, count: int) -> None:
+    """As many conversations in which nothing was said; the first of them is the oldest."""
+    for number in range(count):
+        name = f"many-{number}"
+        cwd = "/home/ann/birds/wings"
+        await store.create(NewConversation(name, "demo", at(number), None, f"Talk {number}", cwd))
 
 
 async def seed_long(store: SqliteStore, messages: int) -> None:

@@ -42,6 +42,8 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   #lastError: Partial<ErrorPayload> | undefined;
   #isPinned = false;
   #holders = 0;
+  /** Nobody has looked at it for a while: it is closed as soon as nothing waits for its answer. */
+  #isLeft = false;
 
   /** Where a WebSocket is opened, and as whom. */
   protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
@@ -57,6 +59,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
       message: (text) => {
         this.hear(readJson(text));
         this.changed();
+        this.#leave();
       },
       lost: () => this.setConnection("connecting"),
       closed: (code) => this.end(code),
@@ -121,6 +124,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
   open(): this {
     this.#isPinned = true;
+    this.#isLeft = false;
     this.connect();
     return this;
   }
@@ -128,6 +132,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
   close(): void {
     this.#isPinned = false;
+    this.#isLeft = false;
     this.line.close();
     this.rejectAll(closedHere());
     this.closedBy = undefined;
@@ -137,6 +142,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Stays connected as long as somebody holds it. Returns how to let go. */
   hold(): () => void {
     this.#holders += 1;
+    this.#isLeft = false;
     this.connect();
     let isHeld = true;
     return () => {
@@ -144,9 +150,14 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
       isHeld = false;
       this.#holders -= 1;
       setTimeout(() => {
-        if (this.#holders === 0 && !this.#isPinned && !this.waiting.size) this.close();
+        this.#isLeft = this.#holders === 0 && !this.#isPinned;
+        this.#leave();
       }, LINGER);
     };
+  }
+
+  #leave(): void {
+    if (this.#isLeft && !this.waiting.size) this.close();
   }
 
   /** Whether nobody is connected or about to be. */

@@ -1,0 +1,51 @@
+// What cannot be drawn takes nothing else with it.
+import { Component, type ReactNode } from "react";
+import { Empty } from "../talk/Empty";
+import { useWords } from "./words";
+
+interface Props {
+  /** What is drawn: another one is tried anew. */
+  of?: unknown;
+  /** What is shown where it failed. */
+  instead: (problem: unknown) => ReactNode;
+  children: ReactNode;
+}
+
+interface State {
+  of: unknown;
+  failed?: { problem: unknown } | undefined;
+}
+
+export class Guard extends Component<Props, State> {
+  override state: State = { of: this.props.of };
+
+  static getDerivedStateFromError(problem: unknown): Partial<State> {
+    return { failed: { problem } };
+  }
+
+  static getDerivedStateFromProps({ of }: Props, before: State): State | null {
+    return of === before.of ? null : { of, failed: undefined };
+  }
+
+  override render(): ReactNode {
+    const { failed } = this.state;
+    return failed ? this.props.instead(failed.problem) : this.props.children;
+  }
+}
+
+/** Where a whole page was to be. */
+export function Broken({ problem }: { problem: unknown }) {
+  const words = useWords();
+  return (
+    <main className="entry-page" id="main">
+      <div role="alert">
+        <Empty isAll title={words.broken} text={words.brokenHint}>
+          <pre>{String(problem)}</pre>
+          <button type="button" className="primary" onClick={() => location.reload()}>
+            {words.reload}
+          </button>
+        </Empty>
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,36 @@
+import { useWords } from "../app/words";
+import { Cut } from "../markdown/Cut";
+import { escapedUnseen } from "../markdown/Unseen";
+import type { Row } from "./rows";
+
+/** Of a text that is this long the beginning. */
+const BEGINNING = 10_000;
+
+/** What could not be drawn, as it came. It is drawn with as little as possible: something has failed. */
+export function BrokenRow({ row }: { row: Row | string }) {
+  const words = useWords();
+  return (
+    <article className="row broken">
+      <p className="bad">{words.brokenRow}</p>
+      <Cut text={rawOf(row)} most={BEGINNING}>
+        {(shown) => (
+          <pre className="plain" tabIndex={0}>
+            {shown}
+          </pre>
+        )}
+      </Cut>
+    </article>
+  );
+}
+
+function rawOf(row: Row | string): string {
+  if (typeof row === "string") return escapedUnseen(row);
+  if (row.kind === "block" && (row.block.type === "text" || row.block.type === "thinking"))
+    return escapedUnseen(row.block.text);
+  const shown = row.kind === "turn" ? row.turn : row.kind === "said" ? row.message.blocks : row.block;
+  try {
+    return escapedUnseen(JSON.stringify(shown, null, 2) ?? "");
+  } catch (problem) {
+    return String(problem);
+  }
+}
