@@ -47,6 +47,25 @@ async def pids_of(process: GuardedProcess, count: int) -> list[int]:
     return [int(line) for line in heard.split()]
 
 
+def test_a_command_sees_no_secret_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ("DATABASE_PASSWORD", "TURNWIRE_TOKEN", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY")
+    for name in secrets:
+        monkeypatch.setenv(name, "not for you")
+
+    async def run() -> None:
+        show = "import os, sys; sys.stdout.write(repr(sorted(os.environ.items())))"
+        process = await GuardedProcess.start(program(show))
+        seen = b""
+        async with asyncio.timeout(SECONDS):
+            while piece := await process.read():
+                seen += piece
+        await process.end()
+        assert b"'PATH'" in seen
+        assert b"not for you" not in seen
+
+    asyncio.run(run())
+
+
 # --- ending -------------------------------------------------------------------------------------
 
 
