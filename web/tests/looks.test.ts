@@ -107,7 +107,7 @@ test("nor has a live conversation on a phone, and nothing in it is wider than th
   await page.getByRole("region", { name: "Question" }).waitFor();
   await look("a question");
   await page.getByLabel("Blue").check();
-  await page.getByRole("button", { name: "Answer" }).tap();
+  await page.getByRole("button", { name: "Answer", exact: true }).tap();
   await page.getByRole("region", { name: "Permission" }).waitFor();
   await look("a permission");
   await page.getByRole("button", { name: "Allow", exact: false }).first().tap();

@@ -13,6 +13,21 @@ import { Unseen } from "./Unseen";
 const MOST = 100_000;
 const BEGINNING = 10_000;
 
+/** The level of headings below the page's own. */
+const FIRST = 2;
+
+/** How deep each heading is, for who hears the page: none is left out, whichever an agent begins with. */
+function levelsOf(tokens: readonly Token[]): (number | undefined)[] {
+  const above: number[] = [];
+  return tokens.map((token) => {
+    if (token.type !== "heading") return undefined;
+    const { depth } = token as Tokens.Heading;
+    while ((above.at(-1) ?? 0) >= depth) above.pop();
+    above.push(depth);
+    return above.length - 1 + FIRST;
+  });
+}
+
 export const Markdown = memo(function Markdown(props: { text: string; isGrowing?: boolean }) {
   const { text, isGrowing = false } = props;
   const [growing] = useState(() => new GrowingMarkdown());
@@ -28,16 +43,24 @@ export const Markdown = memo(function Markdown(props: { text: string; isGrowing?
     );
   }
   const tokens = growing.parse(text);
+  const levels = levelsOf(tokens);
   return (
     <div className={isGrowing ? "markdown growing" : "markdown"} dir="auto">
       {tokens.map((token, at) => (
-        <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} />
+        <Block key={at} token={token} isWhole={!isGrowing || at < tokens.length - 1} level={levels[at]} />
       ))}
     </div>
   );
 });
 
-const Block = memo(function Block({ token, isWhole }: { token: Token; isWhole: boolean }): ReactNode {
+interface BlockProps {
+  token: Token;
+  isWhole: boolean;
+  /** Of a heading: how deep it is. */
+  level?: number | undefined;
+}
+
+const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps): ReactNode {
   switch (token.type) {
     case "space":
     case "def":
@@ -46,7 +69,7 @@ const Block = memo(function Block({ token, isWhole }: { token: Token; isWhole: b
       const { depth, tokens } = token as Tokens.Heading;
       // Below the headings of the page itself.
       const Tag = `h${Math.min(depth + 2, 6)}` as "h3";
-      return <Tag>{inline(tokens)}</Tag>;
+      return <Tag aria-level={level}>{inline(tokens)}</Tag>;
     }
     case "paragraph":
       return <p>{inline((token as Tokens.Paragraph).tokens)}</p>;

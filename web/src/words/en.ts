@@ -232,9 +232,9 @@ export const en = {
   },
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
   announce: {
-    answered: (text: string) => (text ? `The agent has answered: ${text}` : "The agent is done"),
-    asks: (what: string) => `The agent asks: ${what}`,
-    wants: (what: string) => `The agent asks for permission: ${what}`,
+    answered: "The agent has answered",
+    asks: "The agent asks a question",
+    wants: "The agent asks for permission",
   },
 
   // the agent, beside the talk

@@ -199,11 +199,7 @@ export const zh: Words = {
     },
   },
   isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
-  announce: {
-    answered: (text) => (text ? `智能体已回答：${text}` : "智能体已完成"),
-    asks: (what) => `智能体提问：${what}`,
-    wants: (what) => `智能体请求许可：${what}`,
-  },
+  announce: { answered: "智能体已回答", asks: "智能体提出了问题", wants: "智能体请求许可" },
 
   beside: {
     title: "关于智能体",
