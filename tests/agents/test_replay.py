@@ -191,8 +191,8 @@ def test_an_interrupt_takes_back_what_was_asked() -> None:
 
 
 def test_it_takes_as_long_as_it_took_or_less_if_it_is_faster() -> None:
-    async def seconds(speed: float) -> float:
-        async with talking(replay("02_thinking.io", speed)) as ear:
+    async def seconds(speed: float, **how: float) -> float:
+        async with talking(ReplayAgent(CLAUDE / "02_thinking.io.jsonl", speed, **how)) as ear:
             began = time.monotonic()
             await ear.say("Go on.")
             await ear.turn_ends()
@@ -203,6 +203,8 @@ def test_it_takes_as_long_as_it_took_or_less_if_it_is_faster() -> None:
     assert took > 0.1
     assert asyncio.run(seconds(1)) >= took * 0.9
     assert asyncio.run(seconds(0)) < took
+    # Slow enough that only the cut can make it short.
+    assert asyncio.run(seconds(0.01, longest_pause=0)) < took * 100
 
 
 def test_both_kinds_of_recordings_mean_the_same() -> None:

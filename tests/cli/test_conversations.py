@@ -15,11 +15,13 @@ import pytest
 from tests.cli.agents import MISSING, QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import Run, Tell, lines
 from tests.cli.terminal import Terminal
+from tests.engine.watching import Watcher, engine_on, talk_with
 from turnwire.cli.home import Home, default_path
 from turnwire.cli.restore import Restorer
 from turnwire.core.conversation import Conversation
+from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2.codec import decode
-from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.dialects.v2.frames import AssistantComplete, AssistantRequestInput, UnknownFrame
 from turnwire.engine.record import HeadLine, lines_of
 from turnwire.ports import NewConversation
 from turnwire.stores.sqlite import SqliteStore
@@ -289,6 +291,39 @@ async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None
     assert {name: getattr(there.state, name) for name in chosen} == chosen
     assert there.state.mcp_off == ["files"]
     await store.close()
+
+
+async def test_a_late_answer_is_told_in_the_copy_that_it_is_late(home: Path, tell: Tell) -> None:
+    home.mkdir()
+    async with engine_on(Home(home).database) as engine:
+        talk = await talk_with(engine)
+        asked = []
+        async with Watcher(talk) as seen:
+            for _ in range(2):
+                await talk.send("ask")
+                asked.append((await seen.until(AssistantRequestInput)).payload.question_id)
+                if len(asked) == 1:
+                    await talk.answer(asked[0], "blue", user="ann")
+                    await seen.until(AssistantComplete)
+        row = await engine.store.conversation(talk.id)
+        assert row is not None
+        first, *rest = [line async for line in lines_of(engine.store, row)]
+        assert isinstance(first, HeadLine)
+        copy = await Restorer.begin(engine.store, "copy", first)
+        for line in rest:
+            await copy.take(line)
+        there = await engine.open("copy")
+        for question, code in zip(
+            asked, ("DUPLICATE_INPUT_RESPONSE", "CONVERSATION_INTERRUPTED"), strict=True
+        ):
+            with pytest.raises(Refused) as refused:
+                await there.answer(question, "red")
+            assert refused.value.code == code
+        ended = await engine.store.request("copy", asked[0])
+        assert ended is not None
+        assert (ended.outcome, ended.by) == ("answered", "ann")
+        assert {each.conversation_id for each in await engine.store.inbox()} == {talk.id}
+    assert (await asyncio.to_thread(tell, "fsck")).exit_code == 0
 
 
 def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> None:

@@ -19,7 +19,7 @@ from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, SessionSt
 
 __all__ = ["ReplayAgent"]
 
-_LONGEST_PAUSE = 3.0  # seconds; nobody wants to wait for what somebody else was waiting for
+_LONGEST_PAUSE = 3.0  # seconds; few want to wait for what somebody else was waiting for
 _NAME = "replay:"
 _SAMPLE = Path(__file__).parents[1] / "samples" / "tour.jsonl"
 
@@ -30,10 +30,19 @@ class ReplayAgent:
     name = "replay"
     capabilities = AgentCapabilities(questions_survive=True)
 
-    def __init__(self, recording: str | Path | None = None, speed: float = 1.0) -> None:
-        """`speed` 2 is twice as fast, 0 does not wait at all; none: the sample that comes along."""
+    def __init__(
+        self,
+        recording: str | Path | None = None,
+        speed: float = 1.0,
+        longest_pause: float = _LONGEST_PAUSE,
+    ) -> None:
+        """`speed` 2 is twice as fast, 0 does not wait at all; none: the sample that comes along.
+
+        A pause of more than `longest_pause` seconds in the recording is cut to that.
+        """
         self._path = Path(recording or _SAMPLE)
         self._speed = speed
+        self._longest_pause = longest_pause
 
     def unavailable(self) -> str | None:
         """Whether the recording is there."""
@@ -49,7 +58,8 @@ class ReplayAgent:
             reason = error.strerror or str(error)
             raise AgentGone(f"The recording {self._path.name} cannot be read: {reason}.") from error
         played = (start.native_session_id or "").removeprefix(_NAME)
-        return ReplaySession(turns, int(played) if played.isdigit() else 0, self._speed)
+        number = int(played) if played.isdigit() else 0
+        return ReplaySession(turns, number, self._speed, self._longest_pause)
 
 
 class _Growing(Struct):
@@ -62,11 +72,14 @@ class _Growing(Struct):
 class ReplaySession(LocalSession):
     """One play of a recording."""
 
-    def __init__(self, turns: list[RecordedTurn], played: int, speed: float) -> None:
+    def __init__(
+        self, turns: list[RecordedTurn], played: int, speed: float, longest_pause: float
+    ) -> None:
         super().__init__()
         self._turns = turns
         self._played = played  # turns, the one that runs included
         self._speed = speed
+        self._longest_pause = longest_pause
         self._floor = asyncio.Lock()  # one turn at a time
         self._stop = asyncio.Event()
         self._in_turn = False
@@ -146,7 +159,7 @@ class ReplaySession(LocalSession):
 
     async def _pause(self, beat: Beat) -> bool:
         """Wait as long as it took, and for whoever was asked; false: interrupted."""
-        seconds = min(beat.after, _LONGEST_PAUSE) / self._speed if self._speed > 0 else 0.0
+        seconds = min(beat.after, self._longest_pause) / self._speed if self._speed > 0 else 0.0
         if seconds > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):

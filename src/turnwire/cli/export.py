@@ -26,7 +26,7 @@ __all__ = ["command"]
     "form",
     type=click.Choice(["markdown", "jsonl"]),
     required=True,
-    help="markdown: to be read. jsonl: everything, for `turnwire import`.",
+    help="markdown: to be read. jsonl: the whole log, for `turnwire import`.",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where to write it.")
 @data_dir_option

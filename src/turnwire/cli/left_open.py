@@ -1,19 +1,25 @@
-"""What an exported conversation had open, and how that ends where it is imported."""
+"""What an exported conversation asked, how that ended, and how the rest ends where it is imported."""
 
 from __future__ import annotations
 
 import uuid
 from typing import Any
 
-from msgspec import structs
+from msgspec import convert, structs
 
 from turnwire.core.conversation import step
-from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
+from turnwire.core.conversation.effects import (
+    AddEntry,
+    EndRequest,
+    EndTurn,
+    OpenRequestRow,
+    Write,
+)
 from turnwire.core.conversation.inputs import AgentLost
 from turnwire.core.conversation.state import Conversation, OpenTool, Turn
 from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
-from turnwire.core.questions import asks_a_person
-from turnwire.core.status import OpenRequest, TurnEnd, TurnError, TurnOrigin
+from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.status import OpenRequest, Outcome, TurnEnd, TurnError, TurnOrigin
 from turnwire.ports import StoredEntry
 
 __all__ = ["LeftOpen"]
@@ -33,8 +39,8 @@ class LeftOpen:
         self._newest = 0
         self._ended: set[int] = set()
 
-    def entry(self, stored: StoredEntry) -> None:
-        """The next one. Raises ValueError if its turn cannot be."""
+    def entry(self, stored: StoredEntry) -> list[Write]:
+        """The next one: what to write besides it. Raises ValueError if its turn cannot be."""
         entry, turn_id = stored.entry, stored.turn_id
         meta = known_meta(entry)
         if meta.turn_id != turn_id:
@@ -51,11 +57,12 @@ class LeftOpen:
                 above = meta.parent_tool_use_id
                 self._tools[name] = OpenTool(name, turn_id, above, meta.agent_id)
                 if asks_a_person(call.tool_name):
-                    self._ask(name, "question", name, call.tool_name, stored)
+                    self._ask(name, "question", name, call.tool_name, call.arguments, stored)
             case [ToolResultPart(payload=result)]:
                 self._tools.pop(result.tool_call_id, None)
             case _:
-                self._event(stored, meta.message_type, meta.data)
+                return self._event(stored, meta.message_type, meta.data)
+        return []
 
     def end(self, turn_id: int, after: int, head: int) -> None:
         """A turn ends. Raises ValueError if it cannot, or not here."""
@@ -90,8 +97,9 @@ class LeftOpen:
             traces=self._traces if turn is None else {**self._traces, turn.turn_id: turn.trace_id},
         )
         state, effects = step(left, AgentLost(at=now, reason=_REASON))
-        # Of a request there is no row that could end; nobody did anything that an audit would tell.
-        return state, [write for write in effects.writes if isinstance(write, AddEntry | EndTurn)]
+        # Nobody did anything that an audit would tell.
+        ends = [w for w in effects.writes if isinstance(w, AddEntry | EndTurn | EndRequest)]
+        return state, [*map(OpenRequestRow, requests), *ends]
 
     def _reach(self, turn_id: int) -> None:
         """Turns are numbered without a gap."""
@@ -100,25 +108,35 @@ class LeftOpen:
         if turn_id > self._newest:
             self._newest, self._origin = turn_id, "agent"
 
-    def _event(self, stored: StoredEntry, name: str | None, data: Any) -> None:
+    def _event(self, stored: StoredEntry, name: str | None, data: Any) -> list[Write]:
         if not isinstance(data, dict):
-            return
+            return []
         request_id = str(data.get("request_id"))
         if name == "permission_request":
             call, tool = str(data.get("tool_use_id")), str(data.get("tool_name"))
-            self._ask(request_id, "permission", call, tool, stored)
+            self._ask(request_id, "permission", call, tool, data.get("input"), stored)
         elif name == "request_resolved":
-            self._requests.pop(request_id, None)
+            request = self._requests.pop(request_id, None)
+            if request is not None:  # so that a late answer is told that it is late
+                by = data.get("by")
+                how = convert(data.get("outcome"), Outcome)
+                end = EndRequest(request_id, how, by if isinstance(by, str) else None)
+                return [OpenRequestRow(request), end]
+        return []
 
-    def _ask(self, name: str, kind: str, call: str, tool: str, stored: StoredEntry) -> None:
+    def _ask(
+        self, name: str, kind: str, call: str, tool: str, given: Any, stored: StoredEntry
+    ) -> None:
         meta = known_meta(stored.entry)
         self._requests[name] = OpenRequest(
             name,
             kind,
             call,
             tool,
+            given,
             turn_id=stored.turn_id,
             message_sequence=stored.sequence,
+            questions=questions_of(given) if kind == "question" else [],
             parent_tool_use_id=meta.parent_tool_use_id,
             agent_id=meta.agent_id,
         )

@@ -81,9 +81,8 @@ class Restorer:
         if entry.run_id.startswith(old):
             run_id = f"{self._claim.conversation_id}:{entry.run_id.removeprefix(old)}"
             entry = structs.replace(entry, run_id=run_id)
-        self._open.entry(stored)
         write = AddEntry(stored.sequence, entry, stored.turn_id, stored.trace_id)
-        self._writes.append(write)
+        self._writes += [write, *self._open.entry(stored)]
         self.head = stored.sequence
         turns = max(self._state.turns, stored.turn_id or 0)
         self._state = structs.replace(self._state, head=self.head, turns=turns)

@@ -61,8 +61,9 @@ async def open_at(
         last += channel.snapshots(now)
     for frame in hello(name, start, info(start.after + 1, head), now):
         yield Sent(frame)
-    async for sent in replays.since(state, start.after):
-        yield sent
+    async for page in replays.since(state, start.after):
+        for sent in page:
+            yield sent
     for frame in last:
         yield Sent(frame)
     for each in spoken:

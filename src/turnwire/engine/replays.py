@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
@@ -47,12 +47,12 @@ class Replays:
         """Raises FollowAgain if the log is not that one any more."""
         _check_epoch(self._store, epoch)
 
-    async def since(self, state: Conversation, after: int) -> AsyncGenerator[Sent, None]:
-        """Everything after a number, up to this state's head, with the ends of turns."""
+    async def since(self, state: Conversation, after: int) -> AsyncGenerator[list[Sent], None]:
+        """Everything after a number, up to this state's head, with the ends of turns; in pages."""
         now = self._clock.now()
         if state.head - after > _PAGE:  # too much to be kept
-            async for frame in _missed(self._store, state, after, iso(now)):
-                yield Sent(frame)
+            async for page in _missed(self._store, state, after, iso(now)):
+                yield page
             return
         key = (state.conversation_id, after)
         shared = self._shared.get(key)
@@ -63,11 +63,11 @@ class Replays:
             self._clock.call_after(_GOOD_FOR, self._forget)
             if len(self._shared) > _MOST:
                 self._shared.popitem(last=False)
-        for sent in await asyncio.shield(shared.frames):
-            yield sent
+        yield await asyncio.shield(shared.frames)
 
     async def _read(self, state: Conversation, after: int, now: str) -> list[Sent]:
-        return [Sent(frame) async for frame in _missed(self._store, state, after, now)]
+        pages = _missed(self._store, state, after, now)
+        return [sent async for page in pages for sent in page]
 
     def _forget(self) -> None:
         now = self._clock.now()
@@ -83,7 +83,7 @@ def _check_epoch(store: Store, epoch: str) -> None:
 
 async def _missed(
     store: Store, state: Conversation, after: int, now: str
-) -> AsyncGenerator[f.Frame, None]:
+) -> AsyncGenerator[list[Sent], None]:
     """What was missed, page by page; the end of a turn stands behind the entry that it follows.
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
@@ -96,28 +96,26 @@ async def _missed(
     )
     end = next(ends, None)
 
-    def ended(turn: StoredTurn) -> f.Frame:
+    def ended(turn: StoredTurn) -> Sent:
         ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
-        return replayed(f.AssistantComplete(*ids, turn.end), now)
-
-    def ends_before(number: int) -> Iterator[f.Frame]:
-        nonlocal end
-        while end is not None and end.end.after_sequence < number:
-            yield ended(end)
-            end = next(ends, None)
+        return Sent(replayed(f.AssistantComplete(*ids, turn.end), now))
 
     while after < head:
         page: list[StoredEntry] = await store.entries(
             conversation_id, after=after, before=head + 1, limit=_PAGE
         )
         _check_epoch(store, epoch)
+        out: list[Sent] = []
         for stored in page:
-            for frame in ends_before(stored.sequence):
-                yield frame
-            event = frame_of(stored.entry, stored.sequence, conversation_id, stored.trace_id)
-            yield replayed(event, now)
+            number = stored.sequence
+            while end is not None and end.end.after_sequence < number:
+                out.append(ended(end))
+                end = next(ends, None)
+            event = frame_of(stored.entry, number, conversation_id, stored.trace_id)
+            out.append(Sent(replayed(event, now)))
         if not page:
             break
+        yield out
         after = page[-1].sequence
-    for frame in ends_before(head + 1):
-        yield frame
+    if end is not None:
+        yield [ended(turn) for turn in (end, *ends) if turn.end.after_sequence <= head]
