@@ -3,6 +3,11 @@
 Each test becomes recordings of both directions, `fixtures/claude_live/NAME_1.io.jsonl` and so on, one
 for each process that it began and that said something. Paths of this machine and long lists that
 say nothing are taken out.
+
+Many of those tests have been put together under other names since the recordings were made, and
+say more than `tests/agents/claude/test_recordings.py` can play: controls, hooks, tools of one's own,
+forks. Before everything is recorded anew, that player has to learn them, and its `FIRST` the new
+names; until then the fixtures are those of the tests as they were.
 """
 
 from __future__ import annotations

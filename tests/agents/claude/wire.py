@@ -18,27 +18,19 @@ HAS_RESULT = ("out", b'"tool_result"')
 Moment = tuple[str, bytes]
 
 
-class Wire(Recorder):
-    """Every line, of whichever process; what a recorder would write down is written down too."""
+class Wire:
+    """Every line, of whichever process."""
 
     def __init__(self, noted: Callable[[str, bytes], None] = lambda direction, line: None) -> None:
-        self.also: Recorder | None = None
         self._noted = noted
         self._lines: list[tuple[str, bytes]] = []
         self._more = asyncio.Event()
 
     def note(self, direction: str, lines: Iterable[bytes]) -> None:
-        noted = list(lines)
-        if self.also is not None:
-            self.also.note(direction, noted)
-        for line in noted:
+        for line in lines:
             self._lines.append((direction, line))
             self._noted(direction, line)
         self._more.set()
-
-    def close(self) -> None:
-        if self.also is not None:
-            self.also.close()
 
     def forget(self) -> None:
         """What was said so far is not waited for."""
@@ -53,6 +45,24 @@ class Wire(Recorder):
                 await self._more.wait()
 
 
+class _Tap(Recorder):
+    """Of one process: what a recorder would write down is written down too."""
+
+    def __init__(self, wire: Wire, also: Recorder | None) -> None:
+        self._wire = wire
+        self._also = also
+
+    def note(self, direction: str, lines: Iterable[bytes]) -> None:
+        noted = list(lines)
+        if self._also is not None:
+            self._also.note(direction, noted)
+        self._wire.note(direction, noted)
+
+    def close(self) -> None:
+        if self._also is not None:
+            self._also.close()
+
+
 class Tapped(ClaudeAgent):
     """The agent, with its wire to be looked at."""
 
@@ -61,5 +71,4 @@ class Tapped(ClaudeAgent):
         self._wire = wire
 
     def _recorder(self, start: SessionStart) -> Recorder:
-        self._wire.also = super()._recorder(start)
-        return self._wire
+        return _Tap(self._wire, super()._recorder(start))
