@@ -152,7 +152,8 @@ export const en = {
   } as Record<string, string>,
   obeyed: "the agent obeyed",
   byForce: (n: number) => (n === 1 ? "ended by force, 1 process" : `ended by force, ${n} processes`),
-  couldNotEnd: (n: number) => (n === 1 ? "1 process could not be ended" : `${n} processes could not be ended`),
+  couldNotEnd: (n: number) =>
+    n === 1 ? "1 process could not be ended" : `${n} processes could not be ended`,
   queueFate: {
     hold: "waiting messages are held",
     continue: "waiting messages go on",
