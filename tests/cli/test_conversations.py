@@ -293,37 +293,40 @@ async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None
     await store.close()
 
 
-async def test_a_late_answer_is_told_in_the_copy_that_it_is_late(home: Path, tell: Tell) -> None:
+def test_a_late_answer_is_told_in_the_copy_that_it_is_late(home: Path, tell: Tell) -> None:
+    async def scene() -> None:
+        async with engine_on(Home(home).database) as engine:
+            talk = await talk_with(engine)
+            asked = []
+            async with Watcher(talk) as seen:
+                for _ in range(2):
+                    await talk.send("ask")
+                    asked.append((await seen.until(AssistantRequestInput)).payload.question_id)
+                    if len(asked) == 1:
+                        await talk.answer(asked[0], "blue", user="ann")
+                        await seen.until(AssistantComplete)
+            row = await engine.store.conversation(talk.id)
+            assert row is not None
+            first, *rest = [line async for line in lines_of(engine.store, row)]
+            assert isinstance(first, HeadLine)
+            copy = await Restorer.begin(engine.store, "copy", first)
+            for line in rest:
+                await copy.take(line)
+            there = await engine.open("copy")
+            for question, code in zip(
+                asked, ("DUPLICATE_INPUT_RESPONSE", "CONVERSATION_INTERRUPTED"), strict=True
+            ):
+                with pytest.raises(Refused) as refused:
+                    await there.answer(question, "red")
+                assert refused.value.code == code
+            ended = await engine.store.request("copy", asked[0])
+            assert ended is not None
+            assert (ended.outcome, ended.by) == ("answered", "ann")
+            assert {each.conversation_id for each in await engine.store.inbox()} == {talk.id}
+
     home.mkdir()
-    async with engine_on(Home(home).database) as engine:
-        talk = await talk_with(engine)
-        asked = []
-        async with Watcher(talk) as seen:
-            for _ in range(2):
-                await talk.send("ask")
-                asked.append((await seen.until(AssistantRequestInput)).payload.question_id)
-                if len(asked) == 1:
-                    await talk.answer(asked[0], "blue", user="ann")
-                    await seen.until(AssistantComplete)
-        row = await engine.store.conversation(talk.id)
-        assert row is not None
-        first, *rest = [line async for line in lines_of(engine.store, row)]
-        assert isinstance(first, HeadLine)
-        copy = await Restorer.begin(engine.store, "copy", first)
-        for line in rest:
-            await copy.take(line)
-        there = await engine.open("copy")
-        for question, code in zip(
-            asked, ("DUPLICATE_INPUT_RESPONSE", "CONVERSATION_INTERRUPTED"), strict=True
-        ):
-            with pytest.raises(Refused) as refused:
-                await there.answer(question, "red")
-            assert refused.value.code == code
-        ended = await engine.store.request("copy", asked[0])
-        assert ended is not None
-        assert (ended.outcome, ended.by) == ("answered", "ann")
-        assert {each.conversation_id for each in await engine.store.inbox()} == {talk.id}
-    assert (await asyncio.to_thread(tell, "fsck")).exit_code == 0
+    asyncio.run(scene())
+    assert tell("fsck").exit_code == 0
 
 
 def test_show_as_json_is_the_export_without_its_end(talked: str, tell: Tell) -> None:
