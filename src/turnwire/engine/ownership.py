@@ -14,6 +14,7 @@ from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
+from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.channels import Channels
 from turnwire.engine.claims import Claims
@@ -158,7 +159,9 @@ class Ownership:
         state, effects = step(row.state, Recovered(at=now, stopping=True))
         if needs_recovery(row.state) and state != row.state:
             writes = [write for write in effects.writes if not isinstance(write, Tell)]
+            reach(CrashPoint.STEP_MADE)
             await self._store.commit(Commit(claim, state, writes, iso(now), happened=True))
+            reach(CrashPoint.STEP_WRITTEN)
 
     def rest(self, live: Live) -> None:
         """If nothing is left to do: forget what the store knows as well."""
