@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -264,15 +265,18 @@ class ClaudeAgent:
         }
         self._starting += 1
         try:
-            with private_file(told.mcp_config) as config:
-                path = f"/dev/fd/{config}"
+            with ExitStack() as open_files:
+                config, files = told.mcp_config.decode(), list[int]()
+                if told.is_secret:
+                    files.append(open_files.enter_context(private_file(told.mcp_config)))
+                    config = f"/dev/fd/{files[0]}"
                 process = await GuardedProcess.start(
-                    [path if each == MCP_CONFIG else each for each in told.command],
+                    [config if each == MCP_CONFIG else each for each in told.command],
                     cwd=cwd,
                     env=env,
                     grace=self._grace,
                     limits=self._limits,
-                    files=[config],
+                    files=files,
                 )
         except OSError as full:
             raise AgentGone(f"The agent could not be started: {full}") from full

@@ -51,8 +51,8 @@ _REFUSED = {
 }
 
 
-# Stands for a file. Headers and variables of servers are secrets, and anybody on the machine can
-# read a command line.
+# Stands for what is said of the MCP servers. Headers and variables of those that are not our own
+# are secrets, and anybody on the machine can read a command line.
 MCP_CONFIG = "<mcp-config>"
 _SOURCES = ("user", "project", "local")
 _LEAST_BUDGET = 1e-6  # dollars
@@ -62,8 +62,9 @@ class Told(NamedTuple):
     """What the SDK's client and the program are told: they are told different things."""
 
     client: Any  # ClaudeAgentOptions
-    command: list[str]  # with MCP_CONFIG for the file that has this in it:
+    command: list[str]  # with MCP_CONFIG in place of this, or of a file that has it:
     mcp_config: bytes
+    is_secret: bool  # it has to be a file
 
 
 def given_option(given: Any, name: str) -> Any:
@@ -203,7 +204,8 @@ def tell(
         **{name: _server_config(name, server) for name, server in servers.items()},
         SERVER: SERVER_CONFIG,
     }
-    return Told(client, _command(flags), msgspec.json.encode({"mcpServers": configs}))
+    is_secret = any(each.get("type") != "sdk" for each in configs.values())
+    return Told(client, _command(flags), msgspec.json.encode({"mcpServers": configs}), is_secret)
 
 
 def _without_instance(config: Any) -> Any:
