@@ -37,5 +37,5 @@ test("a message is edited and sent again in a conversation with the same beginni
 
   await page.goto(`${here.server.url}/c/${id}`);
   await page.locator(".row.said", { hasText: "use a tool" }).waitFor();
-  expect(await page.locator(".row.said").allInnerTexts()).toEqual(["hello", "use a tool"]);
+  await expect.poll(() => page.locator(".row.said").allInnerTexts()).toEqual(["hello", "use a tool"]);
 });

@@ -70,13 +70,13 @@ export class Http {
       const signal = AbortSignal.timeout(PATIENCE);
       answer = await fetch(this.url + path, { method, headers, body: JSON.stringify(body) ?? null, signal });
     } catch (error) {
-      throw new TurnwireError("UNREACHABLE", `The server at ${this.url} cannot be reached: ${error}`);
+      throw new TurnwireError("UNREACHABLE", `${this.url} cannot be reached: ${error}`);
     }
     const told: unknown = await answer.json().catch(() => undefined);
     if (answer.ok) return told as T;
     const error: Partial<ErrorPayload> | undefined = object(object(told)?.error);
     const retryable = answer.status === 429 || answer.status >= 500;
-    throw new Refused({ message: `The server answered with ${answer.status}.`, retryable, ...error });
+    throw new Refused({ message: `The server answered ${answer.status}.`, retryable, ...error });
   }
 
   /** A ticket: opens one WebSocket, within a minute. */

@@ -53,15 +53,13 @@ export class Inbox {
   readonly refresh = (): Promise<void> => {
     clearTimeout(this.#timer);
     if (this.#asking) {
-      this.#again ??= this.#asking.then(() => {
-        this.#again = undefined;
-        return this.refresh();
-      });
+      this.#again ??= this.#asking.then(this.refresh);
       return this.#again;
     }
+    this.#again = undefined;
     this.#asking = this.#ask().finally(() => {
       this.#asking = undefined;
-      if (this.#holders) this.#timer = setTimeout(() => void this.refresh(), EVERY);
+      if (this.#holders) this.#timer = setTimeout(this.refresh, EVERY);
     });
     return this.#asking;
   };

@@ -15,6 +15,8 @@ import { Sought, useEntry } from "./sought";
 
 /** So near to the beginning, older messages are fetched. */
 const NEAR_BEGINNING = 2500;
+/** So far beyond what can be seen, rows are there: who scrolls a little, or looks for a word, finds them. */
+const BEYOND = 1200;
 /** Milliseconds after which the list has measured what it shows. */
 const SETTLED = 250;
 
@@ -134,7 +136,7 @@ export function Timeline({ id, loadOlder, snapshot, at, spoken = 0, inspect, edi
           className="scroller"
           data={items}
           shift={isOlder}
-          bufferSize={400}
+          bufferSize={BEYOND}
           onScroll={scrolled}
           role="log"
           aria-live="off"

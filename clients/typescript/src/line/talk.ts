@@ -42,8 +42,8 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   #lastError: Partial<ErrorPayload> | undefined;
   #isPinned = false;
   #holders = 0;
-  /** Nobody has looked at it for a while: it is closed as soon as nothing waits for its answer. */
-  #isLeft = false;
+  /** Somebody has looked at it not long ago. Else it is closed as soon as nothing waits for its answer. */
+  #isWanted = true;
 
   /** Where a WebSocket is opened, and as whom. */
   protected readonly openingAt: (subprotocol: string, path: string, query?: Query) => Promise<Opening>;
@@ -124,7 +124,6 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Connects, and stays connected until `close`. Whoever asks or waits connects too. */
   open(): this {
     this.#isPinned = true;
-    this.#isLeft = false;
     this.connect();
     return this;
   }
@@ -132,7 +131,6 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Disconnects. What was not answered is rejected; it may or may not have been heard. */
   close(): void {
     this.#isPinned = false;
-    this.#isLeft = false;
     this.line.close();
     this.rejectAll(closedHere());
     this.closedBy = undefined;
@@ -142,7 +140,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** Stays connected as long as somebody holds it. Returns how to let go. */
   hold(): () => void {
     this.#holders += 1;
-    this.#isLeft = false;
+    this.#isWanted = true;
     this.connect();
     let isHeld = true;
     return () => {
@@ -150,14 +148,14 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
       isHeld = false;
       this.#holders -= 1;
       setTimeout(() => {
-        this.#isLeft = this.#holders === 0 && !this.#isPinned;
+        this.#isWanted = this.#holders > 0;
         this.#leave();
       }, LINGER);
     };
   }
 
   #leave(): void {
-    if (this.#isLeft && !this.waiting.size) this.close();
+    if (!this.#isWanted && !this.#isPinned && !this.waiting.size) this.close();
   }
 
   /** Whether nobody is connected or about to be. */
@@ -194,7 +192,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   /** It has ended for good. */
   protected end(closeCode: number): void {
     const { code, message } = this.#lastError ?? {};
-    const words = message ?? `The server closed the conversation (${closeCode}).`;
+    const words = message ?? `The server closed it (${closeCode}).`;
     this.closedBy = new Closed(code ?? "CONVERSATION_CLOSED", words, closeCode);
     this.line.close();
     this.rejectAll(this.closedBy);

@@ -333,7 +333,7 @@ export class RpcSession extends Talk<RpcSnapshot, Call> {
 }
 
 function lost(): TurnwireError {
-  return new TurnwireError("LOST", "The line broke before the answer came: look what came of it.");
+  return new TurnwireError("LOST", "The line broke: look what came of it.");
 }
 
 /** Answered by somebody else, withdrawn, or never asked: the server does not say which. */
