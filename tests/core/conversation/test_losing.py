@@ -65,6 +65,13 @@ def test_a_turn_that_an_agent_was_not_handed_is_not_lost_with_it() -> None:
     assert talk.told == ["turn 1 completed"]
 
 
+def test_nor_is_one_of_which_it_gave_no_sign() -> None:
+    talk = Talk()
+    talk.say()
+    talk.forget().lose_agent(unsent=True)
+    assert (talk.told, talk.commands) == ([], ["prompt 1: Hello"])
+
+
 @pytest.mark.parametrize("survive", [True, False], ids=["as_result", "in_words"])
 def test_an_answer_that_no_agent_can_be_started_for_is_kept_for_the_next_one(
     survive: bool,
