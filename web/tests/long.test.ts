@@ -176,10 +176,8 @@ test("characters that cannot be seen are shown by their numbers", async ({ perso
   await page.locator(".unseen", { hasText: "U+202E" }).first().waitFor();
 });
 
-/** As if the page had a fault: what has this character in it cannot be drawn. */
-async function withFault(character: string): Promise<Person> {
-  const person = await Person.come(here.browser, here.server);
-  await person.beKnown();
+/** From the next page on, whatever has this character in it cannot be drawn. */
+async function breakWith(person: Person, character: string): Promise<void> {
   await person.context.addInitScript((bad) => {
     const { matchAll } = String.prototype;
     String.prototype.matchAll = function (this: string, pattern: RegExp) {
@@ -187,15 +185,18 @@ async function withFault(character: string): Promise<Person> {
       return matchAll.call(this, pattern);
     };
   }, character);
-  return person;
 }
 
 test("a row that cannot be drawn is shown as it came, and the others are as ever", async ({ expect }) => {
-  const person = await withFault("\u200c");
+  const person = await Person.come(here.browser, here.server);
+  await person.beKnown();
   const { page } = person;
   await person.quick("hello");
   await state(page, "Ready");
   await say(page, "one\u200cword");
+  await expect.poll(() => page.locator(".row.turn").count()).toBe(2);
+  await breakWith(person, "\u200c");
+  await page.reload();
   // What was said, and the answer, which says it again.
   const broken = page.locator(".row.broken", { hasText: "This could not be shown." });
   await expect.poll(() => broken.count()).toBe(2);
@@ -206,7 +207,9 @@ test("a row that cannot be drawn is shown as it came, and the others are as ever
 });
 
 test("a page that cannot be drawn says so, and offers to load it again", async ({ expect }) => {
-  const person = await withFault("\u200d");
+  const person = await Person.come(here.browser, here.server);
+  await person.beKnown();
+  await breakWith(person, "\u200d");
   const { page } = person;
   await person.goHome();
   await page.goto(`${here.server.url}/search?q=${encodeURIComponent("a\u200db")}`);
