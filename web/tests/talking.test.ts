@@ -788,7 +788,7 @@ test("reasoning is folded, and says how long it took, after a reload too", async
   await thoughts.getByText(/^Thought for \d/).waitFor();
 });
 
-// Tried again: where every processor is taken, a browser may stay off the line after it was told to come back.
+// Tried again: alone it never failed, beside all other files it did. Why is not known yet.
 test("without a line the page says so, and what is sent meanwhile counts once", { retry: 2 }, async ({
   person,
   expect,
