@@ -200,6 +200,35 @@ def test_control_c_ends_it_quietly() -> None:
     assert process.returncode == 130
 
 
+def test_control_c_wakes_a_command_that_sleeps() -> None:
+    # A signal that another thread gets does not disturb the sleep of the first one, and neither does
+    # one that comes just before it; but that moment is too short for a test.
+    asleep = """
+import asyncio, os, signal, threading
+from pathlib import Path
+from turnwire.cli.home import run_async
+
+stat = Path(f"/proc/self/task/{os.getpid()}/stat")
+
+def disturb():
+    while stat.read_text().rpartition(")")[2].split()[0] != "S":
+        pass
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+async def main():
+    threading.Thread(target=disturb).start()
+    await asyncio.Event().wait()
+
+try:
+    run_async(main())
+except KeyboardInterrupt:
+    print("woken")
+"""
+    command = [sys.executable, "-c", asleep]
+    woken = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert woken.stdout == "woken\n"
+
+
 def in_shell(closed: str, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command with a stream closed, which only a shell can do."""
     command = f"{shlex.join([*TURNWIRE, *args])} {closed}"

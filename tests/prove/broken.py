@@ -23,7 +23,7 @@ from turnwire.agents.demo.turn import Turn
 from turnwire.core.conversation import step, turns
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
-from turnwire.core.conversation.state import Conversation
+from turnwire.core.conversation.state import Conversation, Waiting
 from turnwire.dialects.v2.opening import Start
 from turnwire.engine import follow, live
 from turnwire.engine.channel import Sent, Subscriber
@@ -106,16 +106,26 @@ def ignores_the_epoch() -> None:
     follow.start_of = trusting  # type: ignore[attr-defined, assignment]
 
 
+def forgets_who_waits() -> None:
+    """A message that has to wait is acknowledged, and that is all."""
+    _have_queues(lambda before, after: before)
+
+
 def reverses_the_queue() -> None:
     """Who spoke last is heard first."""
+    _have_queues(lambda before, after: [after[-1], *after[:-1]])
 
-    def reversing(state: Conversation, happened: Input) -> tuple[Conversation, Effects]:
+
+def _have_queues(as_: Callable[[list[Waiting], list[Waiting]], list[Waiting]]) -> None:
+    """Whenever a message comes to a queue, have it as this says."""
+
+    def meddling(state: Conversation, happened: Input) -> tuple[Conversation, Effects]:
         after, effects = step(state, happened)
-        if effects.ack is not None and len(after.queue) > len(state.queue) > 0:
-            after = structs.replace(after, queue=[after.queue[-1], *after.queue[:-1]])
+        if effects.ack is not None and len(after.queue) > len(state.queue):
+            after = structs.replace(after, queue=as_(state.queue, after.queue))
         return after, effects
 
-    live.step = reversing  # type: ignore[attr-defined, assignment]
+    live.step = meddling  # type: ignore[attr-defined, assignment]
 
 
 def forgets_the_fence() -> None:
@@ -204,6 +214,7 @@ PARTS: dict[str, Callable[[], None]] = {
         subscribes_late,
         trusts_the_bus,
         ignores_the_epoch,
+        forgets_who_waits,
         reverses_the_queue,
         forgets_the_fence,
         lets_processes_live,

@@ -15,7 +15,7 @@ BROKEN = {
     "seam": Plan("4", part="subscribes_late"),
     "the bus is a hint": Plan("5", part="trusts_the_bus"),
     "epoch": Plan("6", part="ignores_the_epoch"),
-    "ack means durable": Plan("7", ("prompted:4", "prompted:3"), "tells_before_it_writes"),
+    "ack means durable": Plan("7", part="forgets_who_waits"),
     "bounded queue": Plan("8", part="reverses_the_queue"),
     "no orphan": Plan("10", ("delivered:1",), "lets_processes_live"),
     "tool closure": Plan("11", part="leaves_calls_open"),

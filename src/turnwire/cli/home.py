@@ -137,7 +137,14 @@ data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.opti
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Do it in an event loop of its own."""
-    import asyncio
+    """Do it in an event loop of its own, which Ctrl-C wakes whatever it is at.
 
-    return asyncio.run(work)
+    A loop that handles no signal itself hears of Ctrl-C only when Python goes on: one that comes just
+    before the loop falls asleep, or to another thread, would be slept through.
+    """
+    import asyncio
+    import signal
+
+    with asyncio.Runner() as runner:
+        runner.get_loop().add_signal_handler(signal.SIGCONT, lambda: None)  # any one will do
+        return runner.run(work)
