@@ -132,7 +132,8 @@ def bare_rows(commits: list[Commit]) -> list[BareRow]:
             *(encode(add.entry).decode(), metadata_json(add, RAW_LIMIT)),
             *(add.entry.meta["uuid"], add.turn_id, add.trace_id, AT),
         )
-        written = (state.head, msgspec.json.encode(state).decode(), AT, True, name)
+        is_unsettled = state.turn is not None
+        written = (state.head, msgspec.json.encode(state).decode(), AT, is_unsettled, name)
         rows.append(BareRow(entry, indexed(text_of(add.entry)), written))
     return rows
 
@@ -230,10 +231,11 @@ async def appends(folder: Path) -> bool:
 
 
 async def filled(folder: Path, name: str, count: int, words: int) -> tuple[SqliteStore, str]:
-    """A store with one conversation of so many messages."""
+    """A store with one conversation of so many messages, in which nothing is going on."""
     path = folder / f"{name}.db"
     store = await SqliteStore.open(path)
     (producer,) = await producers(store, name, 1)
+    producer.state = structs.replace(producer.state, turn=None)
     db = connect(str(path), busy_ms=1000, writes=True)
     for _ in range(0, count, 1000):
         bare_batches(db.cursor(), bare_rows(producer.prepare(1000, words)))

@@ -184,34 +184,28 @@ class Talk:
         self, model: str | None, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Go on with another model, in the middle of a turn as well; None: the agent's default."""
-        chosen = self._model(model)
-        asked = i.Chose(at=0, model=chosen, by=user, client_message_id=client_message_id)
+        asked = self._chose(model=model, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_model", model)
 
     async def set_permission_mode(
         self, mode: str, *, user: str | None = None, client_message_id: str | None = None
     ) -> Answer:
         """Have the agent ask more, or less."""
-        self._check_mode(mode)
-        asked = i.Chose(at=0, permission_mode=mode, by=user, client_message_id=client_message_id)
+        asked = self._chose(permission_mode=mode, user=user, client_message_id=client_message_id)
         return await self._ask(asked, "session.set_permission_mode", mode)
 
     async def set_max_thinking_tokens(
         self,
-        max_thinking_tokens: int | None,
+        tokens: int | None,
         *,
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
         """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
-        self._engine.check_able(self.row, "session.set_max_thinking_tokens")
-        asked = i.Chose(
-            at=0,
-            max_thinking_tokens=max_thinking_tokens,
-            by=user,
-            client_message_id=client_message_id,
+        asked = self._chose(
+            max_thinking_tokens=tokens, user=user, client_message_id=client_message_id
         )
-        return await self._ask(asked, "session.set_max_thinking_tokens", max_thinking_tokens)
+        return await self._ask(asked, "session.set_max_thinking_tokens", tokens)
 
     async def choose(
         self,
@@ -222,20 +216,32 @@ class Talk:
         user: str | None = None,
     ) -> Answer:
         """Some of the three above at once: all of them, or none. What is not named stays."""
+        asked = self._chose(model, permission_mode, max_thinking_tokens, user)
+        return await self._ask(asked, "choose", None)
+
+    def _chose(
+        self,
+        model: str | UnsetType | None = UNSET,
+        permission_mode: str | UnsetType = UNSET,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+        user: str | None = None,
+        client_message_id: str | None = None,
+    ) -> i.Chose:
+        """Raises Refused if the agent cannot go on with one of them."""
         chosen = None if model is UNSET else self._model(model)
         mode = None if permission_mode is UNSET else permission_mode
         if mode is not None:
-            self._check_mode(mode)
+            check_mode(self._engine.check_able(self.row, "session.set_permission_mode"), mode)
         if max_thinking_tokens is not UNSET:
             self._engine.check_able(self.row, "session.set_max_thinking_tokens")
-        asked = i.Chose(
+        return i.Chose(
             at=0,
             model=chosen,
             permission_mode=mode,
             max_thinking_tokens=max_thinking_tokens,
             by=user,
+            client_message_id=client_message_id,
         )
-        return await self._ask(asked, "choose", None)
 
     def _model(self, model: str | None) -> str:
         """The one that is meant. Raises Refused if the agent cannot go on with it."""
@@ -245,9 +251,6 @@ class Talk:
         chosen = _DEFAULT if model is None else model
         check_model(able, chosen)
         return chosen
-
-    def _check_mode(self, mode: str) -> None:
-        check_mode(self._engine.check_able(self.row, "session.set_permission_mode"), mode)
 
     async def rewind_files(
         self,
