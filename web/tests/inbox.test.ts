@@ -1,5 +1,5 @@
 // What waits for a person, in all conversations of a server.
-import { Person, say, state } from "./browser";
+import { say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -102,9 +102,10 @@ test.sequential("a question that has a time says how much of it is left", async 
     .waitFor();
 });
 
-test.sequential("who wants it is notified once, and only where nobody looks", async ({ expect }) => {
-  const person = await Person.come(here.browser, here.server); // its pages are never again as they were
-  await person.beKnown();
+test.sequential("who wants it is notified once, and only where nobody looks", async ({
+  alone: person,
+  expect,
+}) => {
   const { page, context } = person;
   await context.grantPermissions(["notifications"]);
   await context.addInitScript(() => {
@@ -137,14 +138,12 @@ test.sequential("who wants it is notified once, and only where nobody looks", as
   await page.locator(`.cards > li a[href$="/c/${id}"]`).waitFor();
   await other.getByRole("button", { name: /^Allow/ }).click();
   await expect.poll(told).toEqual(["Waits for you: Delete the folder build", "closed"]);
-  await person.leave();
 });
 
 test.sequential("a browser that does not let pages notify is said to be one, and the page stays", async ({
+  alone: person,
   expect,
 }) => {
-  const person = await Person.come(here.browser, here.server);
-  await person.beKnown();
   const { page, context } = person;
   await context.addInitScript(() => {
     class Refusing {
@@ -172,7 +171,6 @@ test.sequential("a browser that does not let pages notify is said to be one, and
   const card = page.locator(".cards > li", { has: page.locator(`a[href$="/c/${id}"]`) });
   await card.getByRole("button", { name: /^Allow/ }).click();
   await expect.poll(() => card.count()).toBe(0);
-  await person.leave();
 });
 
 test.sequential("who is refused the stream of changes asks for it again", async ({ person, expect }) => {

@@ -73,7 +73,7 @@ test("a message far back is found, and shown where it is", async ({ person }) =>
   await page.locator(".sought details.tool.command", { hasText: "echo 2001" }).waitFor();
 });
 
-test("what is searched for is shown, though it comes after the first messages", async ({ person }) => {
+test("what is searched for is shown, though it comes after the first messages", async ({ alone: person }) => {
   const { page } = person;
   let release: (() => void) | undefined;
   const isSeen = new Promise<void>((done) => {
@@ -129,7 +129,7 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   ).toBe(0);
 });
 
-test("a hostile request shows all that it asks for", async ({ person, expect }) => {
+test("a hostile request shows all that it asks for", async ({ alone: person, expect }) => {
   const { page } = person;
   const asked: string[] = [];
   page.on("request", (request) => asked.push(request.url()));

@@ -20,7 +20,7 @@ export function stage(start: () => Promise<Server> = () => Server.start()) {
     await here.browser?.close(); // its connection: the browser itself goes on
     await here.server?.stop();
   });
-  const test = base.extend<{ person: Person }>({
+  const test = base.extend<{ person: Person; alone: Person }>({
     person: async ({ task }, use) => {
       let person = rooms.pop();
       if (person === undefined) {
@@ -31,6 +31,14 @@ export function stage(start: () => Promise<Server> = () => Server.start()) {
       if (task.result?.state === "fail") return person.leave();
       await person.makeRoom();
       rooms.push(person);
+    },
+    /** In whose pages something is changed that stays, as what comes over their lines. */
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads here what a fixture needs
+    alone: async ({}, use) => {
+      const person = await Person.come(here.browser, here.server);
+      await person.beKnown();
+      await use(person);
+      await person.leave();
     },
   });
   return { here, test };

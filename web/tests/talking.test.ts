@@ -1,6 +1,6 @@
 // A person, a browser, a real server and the demo agent.
 import type { Page } from "playwright-core";
-import { Person, say, state } from "./browser";
+import { say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -630,7 +630,7 @@ test("what a helper says can be inspected and copied as well", async ({ person }
 });
 
 test("no character that turns the text around is left as it is, wherever it stands", async ({
-  person,
+  alone: person,
   expect,
 }) => {
   const { page } = person;
@@ -728,8 +728,10 @@ test("work that goes on in the background is not shown as done", async ({ person
   await shown.locator("svg").waitFor();
 });
 
-test("work in the background is stopped, and nothing is reported of it", async ({ expect }) => {
-  const person = await Person.enter(here.browser, here.server);
+test("work in the background is stopped, and nothing is reported of it", async ({
+  alone: person,
+  expect,
+}) => {
   const { page } = person;
   // What is asked is held back, to see that it is under way.
   let asked: (() => void) | undefined;
@@ -758,11 +760,12 @@ test("work in the background is stopped, and nothing is reported of it", async (
   // What the agent cannot do is not offered.
   expect(await page.getByRole("button", { name: "About the agent" }).count()).toBe(0);
   expect(await page.getByRole("button", { name: "Put the files back" }).count()).toBe(0);
-  await person.leave();
 });
 
-test("work that could not be stopped says why, and can be stopped again", async ({ expect }) => {
-  const person = await Person.enter(here.browser, here.server);
+test("work that could not be stopped says why, and can be stopped again", async ({
+  alone: person,
+  expect,
+}) => {
   const { page } = person;
   await page.routeWebSocket(/\/ws\//, (line) => {
     const server = line.connectToServer();
@@ -775,7 +778,6 @@ test("work that could not be stopped says why, and can be stopped again", async 
   await stop.click();
   await page.locator(".notice", { hasText: "Nothing called 'nobody' works in the background." }).waitFor();
   expect(await stop.isEnabled()).toBe(true);
-  await person.leave();
 });
 
 test("reasoning is folded, and says how long it took, after a reload too", async ({ person }) => {
@@ -788,8 +790,7 @@ test("reasoning is folded, and says how long it took, after a reload too", async
   await thoughts.getByText(/^Thought for \d/).waitFor();
 });
 
-// Tried again: alone it never failed, beside all other files it did. Why is not known yet.
-test("without a line the page says so, and what is sent meanwhile counts once", { retry: 2 }, async ({
+test("without a line the page says so, and what is sent meanwhile counts once", async ({
   person,
   expect,
 }) => {

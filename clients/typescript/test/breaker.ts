@@ -7,6 +7,7 @@ export class Breaker {
   /** What the server says does not arrive; with `frames` only the answer to the upgrade does. */
   swallows: boolean | "frames" = false;
   private readonly sockets = new Set<NetSocket>();
+  private readonly dead = new WeakSet<NetSocket>();
   private readonly listener: NetServer;
   url = "";
 
@@ -28,7 +29,8 @@ export class Breaker {
       near.on("data", (bytes) => far.write(bytes));
       let isFirst = true;
       far.on("data", (bytes) => {
-        if (!this.swallows || (this.swallows === "frames" && isFirst)) near.write(bytes);
+        const isSwallowed = this.swallows === "frames" ? !isFirst : this.swallows;
+        if (!isSwallowed && !this.dead.has(far)) near.write(bytes);
         isFirst = false;
       });
     });
@@ -39,6 +41,11 @@ export class Breaker {
     await new Promise<void>((ready) => breaker.listener.listen(0, "127.0.0.1", ready));
     breaker.url = `http://127.0.0.1:${(breaker.listener.address() as { port: number }).port}`;
     return breaker;
+  }
+
+  /** From now on nothing arrives over the lines that there are, and nobody hangs up. */
+  deaden(): void {
+    for (const socket of this.sockets) this.dead.add(socket);
   }
 
   cut(): void {

@@ -264,6 +264,25 @@ describe("a line that breaks", () => {
   });
 });
 
+// Its silence would be noticed after 45 seconds.
+test("a line of before is given up when the network is back", { timeout: 30_000 }, async () => {
+  const window = new EventTarget();
+  vi.stubGlobal("addEventListener", window.addEventListener.bind(window));
+  vi.stubGlobal("removeEventListener", window.removeEventListener.bind(window));
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const breaker = await Breaker.before(server.url);
+  onTestFinished(() => breaker.close());
+  const conversation = await begin();
+  const away = newClient(breaker.url).conversation(conversation.id);
+  await away.until((view) => view.status !== undefined);
+  breaker.deaden();
+  const sent = away.send("hello");
+  await conversation.until((view) => view.turns.length === 1);
+  window.dispatchEvent(new Event("online"));
+  expect(await sent).toMatchObject({ duplicate: true, turn_id: 1 });
+  expect(breaker.connections).toBe(2);
+});
+
 test("a line on which nothing is heard any more is given up, and another one taken", async () => {
   const breaker = await Breaker.before(quick.url);
   const conversation = newClient(breaker.url, quick.token);

@@ -162,9 +162,9 @@ export class Line {
     socket?.end();
   }
 
-  /** The network is back: no need to wait. */
+  /** The network is back: no need to wait. A connection of before may be dead, and would not say so. */
   readonly #hurry = (): void => {
-    if (this.#socket) return;
+    this.drop();
     clearTimeout(this.#timer);
     void this.#connect();
   };
