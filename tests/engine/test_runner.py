@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
+from tests.core.conversation.driver import whose
 from tests.engine.scripted import ScriptedAgent, ScriptedSession
 from tests.engine.watching import PATIENCE, Watcher, engine_on
+from turnwire.core import events as ev
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import EngineSettings
 from turnwire.ports import AgentSession, SessionStart
+from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
 
@@ -169,5 +175,123 @@ def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next
                 await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
                 said = [each.payload.text for each in seen.of(f.AssistantChunk)]
                 assert said[-1].endswith("Here I am.")
+
+    asyncio.run(scene())
+
+
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
+    """What a user has spent is looked up when something is said, and once more when it is handed
+    over: then it takes as long as a test wants.
+    """
+    asked, go_on = asyncio.Event(), asyncio.Event()
+    real, said = SqliteStore.spent, asyncio.Event()
+
+    async def spent(self: SqliteStore, user: str | None, *, since: str | None = None) -> float:
+        if said.is_set():
+            asked.set()
+            await go_on.wait()
+        said.set()
+        return await real(self, user, since=since)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteStore, "spent", spent)
+        yield asked, go_on
+
+
+LIMITED = EngineSettings(budget_usd_per_user=100.0, options=Options(interrupt_grace=5))
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before it is known", "after it is known"])
+def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed_over_once(
+    tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent, settings=LIMITED) as engine:
+            talk = await engine.create("demo", user="ann")
+            async with Watcher(talk) as seen:
+                await talk.send("first", user="ann")
+                first = await agent.opened()
+                first.begins()
+                first.ends()
+                await seen.until(f.AssistantComplete)
+                with held(monkeypatch) as (asked, go_on):
+                    await talk.send("second", user="ann")
+                    await asked.wait()
+                    first.dies()
+                    await first.closed.wait()
+                    if late:
+                        lost = engine.alive[talk.id]._runner
+                        async with asyncio.timeout(PATIENCE):
+                            while lost._losses:  # noqa: ASYNC110  # within a few rounds of the loop
+                                await asyncio.sleep(0)
+                    go_on.set()
+                    second = await agent.opened()
+                second.begins()
+                second.speaks("Here I am.", finishes=True)
+                second.ends()
+                end = await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 2)
+                assert not end.payload.is_error
+                await seen.state("active")
+            assert [list(each.prompts.values()) for each in agent.sessions] == [[1], [1]]
+            assert [each.turn_id for each in seen.of(f.AssistantComplete)] == [1, 2]
+
+    asyncio.run(scene())
+
+
+def test_a_message_that_is_about_to_be_handed_over_when_it_is_stopped_is_never_handed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent, settings=LIMITED) as engine:
+            talk = await engine.create("demo", user="ann")
+            async with Watcher(talk) as seen:
+                await talk.send("first", user="ann")
+                first = await agent.opened()
+                first.begins()
+                first.ends()
+                await seen.until(f.AssistantComplete)
+                with held(monkeypatch) as (asked, go_on):
+                    await talk.send("second", user="ann")
+                    await asked.wait()
+                    await talk.interrupt(2)
+                    go_on.set()
+                    await seen.state("interrupted")
+            assert [list(each.prompts.values()) for each in agent.sessions] == [[1]]
+
+    asyncio.run(scene())
+
+
+def test_what_an_agent_says_of_itself_right_behind_a_turn_is_no_answer_to_what_waited(
+    tmp_path: Path,
+) -> None:
+    async def scene() -> None:
+        agent = ScriptedAgent()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                await talk.send("first")
+                session = await agent.opened()
+                session.begins()
+                await seen.state("streaming")
+                await talk.send("second")
+                session.ends()
+                session.begins()  # a turn of its own, before it can know of the second message
+                session.speaks("By the way.", finishes=True)
+                session.ends()
+                idle = Raw(b'{"state": "idle"}')
+                session._say(ev.SystemEvent(*whose(), "session_state_changed", idle, True))
+                session = await agent.opened()
+                session.begins()
+                session.speaks("Here I am.", finishes=True)
+                session.ends()
+                await seen.until(
+                    f.AssistantChunk, lambda frame: frame.payload.text.endswith("Here I am.")
+                )
+                await seen.state("active")
+            said = {each.payload.text: each.turn_id for each in seen.of(f.AssistantChunk)}
+            assert said["[1] Here I am."] == 2
 
     asyncio.run(scene())

@@ -50,8 +50,8 @@ class Obliging(DemoAgent):
     async def control(self, control: c.Control) -> c.ControlResult:
         self.asked.append(control)
         match control:
-            case c.RewindFiles():
-                return c.Rewound(["a.txt"])
+            case c.RewindFiles(dry_run=dry_run):
+                return c.Rewound(["a.txt"], [] if dry_run else ["b.txt"])
             case c.McpStatus():
                 return c.McpServers([FILES])
             case c.McpReconnect(server="slow"):
@@ -96,7 +96,8 @@ def test_over_v2_an_agent_that_takes_its_time_keeps_nothing_waiting(tmp_path: Pa
             await client.say("hello", "m-1")
             await client.end_of(1)
             await client.send("user.rewind", "r-1", message_sequence=1)
-            assert (await client.answer("r-1"))["payload"]["files"] == ["a.txt"]
+            done = (await client.answer("r-1"))["payload"]
+            assert (done["files"], done["failed"]) == (["a.txt"], ["b.txt"])
             news = await client.until("session.system_event", lambda f: "rewind" in str(f))
             assert news["payload"]["data"]["files"] == ["a.txt"]
             assert agent.asked[-1] == c.RewindFiles(1, f"{name}:1"), "by the name that it was told"
@@ -181,9 +182,10 @@ def test_over_rpc(tmp_path: Path) -> None:
             chosen = await client.result("setMaxThinkingTokens", max_thinking_tokens=500)
             assert chosen == {"max_thinking_tokens": 500}
             await client.query("hello")
-            assert await client.result("rewindFiles", sequence=1, dry_run=True) == {
-                "files": ["a.txt"]
-            }
+            would = await client.result("rewindFiles", sequence=1, dry_run=True)
+            assert would == {"files": ["a.txt"]}
+            done = await client.result("rewindFiles", sequence=1)
+            assert done == {"files": ["a.txt"], "failed": ["b.txt"]}
 
     play(tmp_path, scene, agents={"demo": agent})
 
@@ -206,7 +208,7 @@ def test_over_http_and_with_the_python_client(tmp_path: Path) -> None:
             here = f"/api/conversations/{name}"
             assert await talk.rewind_files(2, dry_run=True) == ["a.txt"]
             back = await http.post(f"{here}/rewind", json={"message_sequence": 2})
-            assert back.json() == {"files": ["a.txt"]}
+            assert back.json() == {"files": ["a.txt"], "failed": ["b.txt"]}
             assert (await http.get(f"{here}/mcp")).json()["servers"][0]["status"] == "connected"
             assert (await http.get(f"{here}/context")).json()["percentage"] == 10.0
             assert (await http.get(f"{here}/models")).json()["models"][0]["name"] == "The first"

@@ -204,6 +204,9 @@ describe("a permission hides no argument", () => {
     ["Edit", { file_path: "/x", path: "/y", ...edit, replace_all: true }, { path: "/y", replace_all: true }],
     ["Edit", { file_path: "/x", old_string: 1, new_string: "b" }, { old_string: 1 }],
     ["Write", { file_path: "/x", content: "a", new_string: "" }, { new_string: "" }],
+    ["Write", {}, undefined],
+    ["Write", { content: "a" }, undefined],
+    ["Edit", edit, undefined],
     ["MultiEdit", { file_path: "/x", edits: [edit] }, undefined],
     ["MultiEdit", { file_path: "/x", content: "c", edits: [edit] }, { content: "c" }],
     [

@@ -121,6 +121,16 @@ describe("a conversation", () => {
     await expect.poll(() => conversation.snapshot.connection).toBe("idle");
   });
 
+  test("that was let go of can be waited for again, and is left then", async () => {
+    const client = newClient();
+    const conversation = client.conversation(await client.create({ agent: "demo" }));
+    conversation.hold()();
+    await until(() => conversation.snapshot.connection === "idle");
+    const view = await conversation.until((view) => view.status !== undefined);
+    expect(view.status?.state).toBe("active");
+    await until(() => conversation.snapshot.connection === "idle");
+  });
+
   test("has a queue that can be changed", async () => {
     const conversation = await begin({ delay: 0.01 });
     await conversation.send("long");

@@ -52,9 +52,9 @@ class Claims:
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)
-            if row is None or row.owner is None or row.lease_until > self._clock.now():
-                return
-            if row.owner == self._owner or not lives_beside(row.owner):
+            is_held = row is not None and row.lease_until > self._clock.now()
+            if row is None or row.owner is None or is_held or not self._lives_beside(row.owner):
+                self._watched.pop(conversation_id, None)
                 return
             watch = self._watched.get(conversation_id)
             if watch is None or watch.lease != (row.owner, row.lease_until):
@@ -64,6 +64,9 @@ class Claims:
                 said = f"The conversation belongs to {row.owner}."
                 raise Owned(said, owner=row.owner, lease_until=row.lease_until)
             del self._watched[conversation_id]
+
+    def _lives_beside(self, owner: str) -> bool:
+        return owner != self._owner and lives_beside(owner)
 
     async def _take_as(self, owner: str, conversation_id: str, lease: int) -> Claim:
         reach(CrashPoint.CLAIMS)

@@ -165,7 +165,7 @@ class Following:
             return
         self._channels.stop_looking(conversation_id)
         live = self._ownership.alive.get(conversation_id)
-        if live is None:
-            self._channels.forget(conversation_id)
-        else:
+        if live is not None:
             live.post(i.Left(at=self._clock.now()))
+        elif not self._ownership.is_taking(conversation_id):  # else it speaks through this one soon
+            self._channels.forget(conversation_id)

@@ -21,7 +21,16 @@ from turnwire.engine.claims import Claims
 from turnwire.engine.elsewhere import catch_up
 from turnwire.engine.errands import Errands
 from turnwire.engine.live import Live
-from turnwire.ports import Claim, Clock, Commit, ConversationRow, Damaged, Store
+from turnwire.ports import (
+    Claim,
+    Clock,
+    Commit,
+    ConversationRow,
+    Damaged,
+    Fenced,
+    StorageUnavailable,
+    Store,
+)
 
 __all__ = ["STOPPED", "Ownership", "Revive"]
 
@@ -76,6 +85,10 @@ class Ownership:
             self.notice_epoch() or conversation_id in self.alive or conversation_id in self._doors
         )
 
+    def is_taking(self, conversation_id: str) -> bool:
+        """Whether it is just being taken over."""
+        return conversation_id in self._doors
+
     def check_running(self) -> None:
         """Raises Refused: nothing begins any more."""
         if self._stopping:
@@ -112,7 +125,14 @@ class Ownership:
             door.waiting -= 1
             if not door.waiting:
                 del self._doors[conversation_id]
+                self._forget_unless_needed(conversation_id)
         return live
+
+    def _forget_unless_needed(self, conversation_id: str) -> None:
+        """Whoever followed it may have left while it could not be taken over."""
+        channel = self._channels.get(conversation_id)
+        if channel is not None and not channel.is_followed and conversation_id not in self.alive:
+            self._channels.forget(conversation_id)
 
     async def wake(self, conversation_id: str) -> Live:
         """The same, when everything that was left to be done has been done."""
@@ -142,10 +162,11 @@ class Ownership:
             live = self._revive(row, claim, channel, self.rest)
         except Refused:
             if not self._stopping:
-                await self._make_true(row, claim)
+                with suppress(
+                    Fenced, StorageUnavailable
+                ):  # whoever has it now, or comes next, does
+                    await self._make_true(row, claim)
             await self._claims.release(claim)  # whoever has the agent need not wait
-            if not channel.is_followed:
-                self._channels.forget(conversation_id)
             raise
         self.alive[conversation_id] = live
         if self._keeper is None:

@@ -76,6 +76,8 @@ class AgentRunner:
             False  # a prompt went to a session that was open already, and was not heard of
         )
         self._losses = 0  # that the conversation does not know of yet
+        self._all_losses = 0
+        self._dropped = False  # a turn that had not been handed over, when it was closed
         self._closed = False
 
     @property
@@ -92,6 +94,7 @@ class AgentRunner:
     def tell(self, command: e.Command) -> None:
         """Have it done soon."""
         if self._closed:
+            self._dropped |= e.hands_over(command)
             self._unasked(command)
             return
         if isinstance(command, e.StopAgent):
@@ -104,10 +107,7 @@ class AgentRunner:
     @property
     def has_unsent(self) -> bool:
         """Whether a turn waits that was not handed over yet."""
-        return any(
-            isinstance(command, e.Prompt) or (isinstance(command, e.Deliver) and command.resume)
-            for command in (self._in_hand, *self._commands)
-        )
+        return self._dropped or any(map(e.hands_over, (self._in_hand, *self._commands)))
 
     @property
     def is_leaving(self) -> bool:
@@ -115,6 +115,7 @@ class AgentRunner:
         return bool(
             self._losses
             or self._ending
+            or self._closed
             or any(isinstance(command, e.CloseAgent) for command in self._commands)
         )
 
@@ -135,6 +136,7 @@ class AgentRunner:
 
     async def close(self) -> list[i.EndedProcess]:
         """End the agent and everything that is on its way to it, for good."""
+        self._dropped = self.has_unsent
         self._closed = True
         self._drop()
         for task in (self._worker, *self._side_tasks):
@@ -164,14 +166,19 @@ class AgentRunner:
             self._rested()
 
     async def _do(self, command: e.Command) -> None:
+        before = self._all_losses
         match command:
             case e.Prompt(turn=turn, content=content):
                 if not await self._may_spend():
                     return
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
+                if self._was_lost(command, before):
+                    return
                 was_open = self._session is not None
                 session = await self._open()
+                if self._was_lost(command, before):
+                    return
                 self._unheard = was_open
                 uuid = f"{self._start().conversation_id}:{turn.turn_id}"
                 reach(CrashPoint.PROMPTS)
@@ -182,6 +189,8 @@ class AgentRunner:
                 if resume and not await self._may_spend():
                     return
                 session = await self._open()
+                if self._was_lost(command, before):
+                    return
                 reach(CrashPoint.DELIVERS)
                 self._in_hand = None
                 await session.deliver(self._names.replies(replies), resumed=resume)
@@ -200,6 +209,14 @@ class AgentRunner:
                     self._is_gone("The agent was not needed and was closed.")
             case _:
                 pass
+
+    def _was_lost(self, command: e.Command, before: int) -> bool:
+        """Whether the agent was lost while this was in hand. The conversation hears of it first, and
+        hands it over again; if it has heard of it already, it has done so.
+        """
+        if self._losses:
+            self._commands.appendleft(command)
+        return self._all_losses != before
 
     async def _may_spend(self) -> bool:
         """Whether the next turn may cost something. If not, it has ended already, and says why.
@@ -286,6 +303,7 @@ class AgentRunner:
         a loss that is counted and not told would keep every later turn waiting.
         """
         self._losses += 1
+        self._all_losses += 1
         self._beside(self._tell_loss(message, forced))
 
     async def _tell_loss(self, message: str | None, forced: bool) -> None:
@@ -330,7 +348,7 @@ class AgentRunner:
 
     def _stop(self, command: e.StopAgent) -> None:
         self._drop()
-        if command.force or self._session is None:
+        if command.force or self._session is None or e.hands_over(self._in_hand):
             self._is_gone(None, forced=True)  # with everything it started
         else:
             self._about_session.append(self._beside(self._ask(self._session)))

@@ -18,7 +18,7 @@ from turnwire.server.limits import MOST_ID
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = ["ack_of", "carry_out", "check_id", "type_of"]
+__all__ = ["ack_of", "carry_out", "check_id", "put_back", "type_of"]
 
 _ACKS: dict[type, type[f.Frame]] = {
     c.SendMessage: f.MessageAck,
@@ -61,10 +61,17 @@ def ack_of(command: c.ClientFrame, answer: Answer, conversation_id: str, now: st
         command.payload.model if isinstance(command, c.SetModel) else None,
         ack.mode,
         ack.files,
+        ack.failed,
         ack.max_thinking_tokens,
         ack.result,
     )
     return _ACKS[type(command)](conversation_id, None, None, now, None, told)  # type: ignore[call-arg]
+
+
+def put_back(answer: Answer) -> dict[str, list[str] | None]:
+    """What became of files, where there is no frame to say it in."""
+    ack = answer.ack
+    return {"files": ack.files} | ({"failed": ack.failed} if ack.failed else {})
 
 
 async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Service) -> Answer:

@@ -16,6 +16,7 @@ from turnwire.core.controls import (
     McpStatus,
 )
 from turnwire.server.answers import json_answer, read_json
+from turnwire.server.commands import put_back
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
 
@@ -65,7 +66,7 @@ async def rewind(service: Service, request: Request, who: Who) -> Response:
     talk = await service.talk(request.path_params["id"], who)
     to = await read_json(request, RewindJson, service.settings)
     done = await talk.rewind_files(to.message_sequence, dry_run=to.dry_run, user=who.name)
-    return json_answer({"files": done.ack.files})
+    return json_answer(put_back(done))
 
 
 async def _ask(service: Service, request: Request, who: Who, asked: AgentControl) -> Response:

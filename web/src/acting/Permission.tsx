@@ -1,10 +1,12 @@
 // Leave, or not: the bar shows exactly what would run.
 import type { OpenRequest, PermissionChoice } from "@turnwire/client";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
+import { Guard } from "../app/Guard";
 import { Icon } from "../app/Icon";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
 import { hasUnseen, Unseen } from "../markdown/Unseen";
+import { BrokenRow } from "../talk/BrokenRow";
 import { CommandLine, Diff, Raw } from "../tools/parts";
 import { pretty } from "../tools/reading";
 import { meant, written } from "./changing";
@@ -84,7 +86,9 @@ export function Permission({ request, decide, role, place }: Props) {
           <Unseen text={request.description} />
         </p>
       )}
-      <Wanted request={request} />
+      <Guard of={request} instead={() => <BrokenRow row={pretty(request.input)} />}>
+        <Wanted request={request} />
+      </Guard>
       {request.reason && (
         <p className="muted">
           <Unseen text={request.reason} />

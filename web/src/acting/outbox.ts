@@ -38,13 +38,16 @@ export function postKept(client: Client, refused: (problem: unknown) => void): v
 async function deliver(client: Client, name: string, letter: Letter): Promise<void> {
   under.add(name);
   const wasKept = kept(name) !== null; // a browser may forbid it
+  const conversation = client.conversation(letter.conversation, OPTIONS);
+  const letGo = conversation.hold(); // it need not be the one that is looked at
   try {
-    await client.conversation(letter.conversation, OPTIONS).send(letter.content, letter.id);
+    await conversation.send(letter.content, letter.id);
   } catch (problem) {
     const isMine = !wasKept || kept(name) !== null; // else another tab has given it back
     if (isMine) giveBack(letter.conversation, wordsIn(letter.content));
     throw problem;
   } finally {
+    letGo();
     keep(name, null);
     under.delete(name);
   }

@@ -14,7 +14,7 @@ interface Known {
 
 export function Announcer({ snapshot }: { snapshot: Pick<Snapshot, "view" | "connection"> }) {
   const words = useWords();
-  const [said, setSaid] = useState("");
+  const [said, setSaid] = useState({ text: "", times: 0 });
   const known = useRef<Known>(undefined);
   const { view, connection } = snapshot;
   useEffect(() => {
@@ -28,11 +28,12 @@ export function Announcer({ snapshot }: { snapshot: Pick<Snapshot, "view" | "con
     known.current = now;
     if (before === undefined) return; // what was there when one came is no news
     const news = newsOf(view, before, now, words);
-    if (news !== undefined) setSaid(news);
+    if (news !== undefined) setSaid(({ times }) => ({ text: news, times: times + 1 }));
   }, [view, connection, words]);
   return (
     <p className="hidden announcer" role="status">
-      {said}
+      {/* Another element each time: what does not change is not read out. */}
+      <span key={said.times}>{said.text}</span>
     </p>
   );
 }

@@ -242,13 +242,21 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   const { name, subtype, data } = row.block;
   if (subtype === "rewind") {
     const files = listIn(data, "files").map(String);
+    const failed = listIn(data, "failed").map(String);
+    const isFew = files.length + failed.length > 0 && files.length + failed.length <= FEW;
     return (
-      <details className="event" open={files.length > 0 && files.length <= FEW}>
+      <details className="event" open={isFew || failed.length > 0}>
         <summary>
           <Icon name="rewind" />
           <Unseen text={happened(row.block, words)} />
         </summary>
         {files.length > 0 && <Files files={files} />}
+        {failed.length > 0 && (
+          <>
+            <p className="bad">{words.rewind.failed}</p>
+            <Files files={failed} />
+          </>
+        )}
       </details>
     );
   }

@@ -37,8 +37,8 @@ export function Rewind({ conversation, sequence, status, close }: Props) {
     setDoing(true);
     setProblem(undefined);
     try {
-      const done = await conversation.rewind(sequence);
-      say(words.rewind.happened(done.files?.length ?? 0, undefined), "calm");
+      const { files = [], failed = [] } = await conversation.rewind(sequence);
+      say(words.rewind.happened(files.length, failed.length, undefined), failed.length ? "bad" : "calm");
       leave();
     } catch (problem) {
       setProblem(problem);

@@ -14,7 +14,11 @@ export function happened({ subtype = "", name, text, data }: EventView, words: W
     case "task_notification":
       return words.task.over(textIn(told, "status") ?? "completed", textIn(told, "summary") ?? about);
     case "rewind":
-      return words.rewind.happened(listIn(told, "files").length, textIn(told, "by"));
+      return words.rewind.happened(
+        listIn(told, "files").length,
+        listIn(told, "failed").length,
+        textIn(told, "by"),
+      );
     default:
       return words.event[subtype] || text || (subtype || name).replaceAll("_", " ");
   }

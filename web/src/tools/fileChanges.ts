@@ -24,12 +24,16 @@ export function changesIn(input: Json): { changes: Change[]; rest: Json | undefi
     return { changes: read.map(({ change }) => change), rest: without(rest) };
   }
   const path = fieldOf(input, "file_path", "path", "notebook_path");
-  const edits = listIn(input, "edits");
-  const read = (edits.length ? edits : [input]).map(editIn);
-  const change = { path: path?.text ?? "", lines: read.flatMap(({ lines }) => lines) };
-  if (!edits.length) return { changes: [change], rest: without(read[0]?.rest as Json, path?.name) };
-  const rest = { ...without(input, "edits", path?.name), ...restOf("edits", read) };
-  return { changes: [change], rest: without(rest) };
+  const own = without(input, path?.name) ?? {};
+  const changed = (lines: DiffLine[]) => [{ path: path?.text ?? "", lines }];
+  const edits = listIn(own, "edits");
+  if (!edits.length) {
+    const { lines, rest } = editOf(own);
+    return { changes: changed(lines), rest };
+  }
+  const read = edits.map((each) => (isObject(each) ? editOf(each) : { lines: [], rest: each }));
+  const rest = { ...without(own, "edits"), ...restOf("edits", read) };
+  return { changes: changed(read.flatMap(({ lines }) => lines)), rest: without(rest) };
 }
 
 /** What is left of each, at its place, if anything is. */
@@ -47,9 +51,8 @@ function changeIn(given: unknown): { change: Change; rest: unknown } {
   return { change: { path: path?.text ?? "", lines }, rest: without(given, path?.name, diff?.name) };
 }
 
-/** One of several edits of a file. */
-function editIn(given: unknown): { lines: DiffLine[]; rest: unknown } {
-  if (!isObject(given)) return { lines: [], rest: given };
+/** One text for another. */
+function editOf(given: Json): { lines: DiffLine[]; rest: Json | undefined } {
   const before = fieldOf(given, "old_string");
   const after = fieldOf(given, "new_string", "content", "new_source");
   return {

@@ -224,11 +224,12 @@ export const en = {
     busy: "The agent works, and may change the same files. Stop it, or wait until it is done.",
     now: (n: number) => (n === 1 ? "Put 1 file back" : `Put ${n} files back`),
     files: "Files",
-    happened: (n: number, by: string | undefined) => {
-      const said =
-        n === 1 ? "1 file was put back" : n ? `${n} files were put back` : "No file had to be put back";
-      return `${said}${by ? ` by ${by}` : ""}`;
+    happened: (n: number, failed: number, by: string | undefined) => {
+      const none = failed ? "No file was put back" : "No file had to be put back";
+      const said = n === 1 ? "1 file was put back" : n ? `${n} files were put back` : none;
+      return `${said}${by ? ` by ${by}` : ""}${failed ? `; ${failed} could not be` : ""}`;
     },
+    failed: "Could not be put back",
   },
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
   announce: {

@@ -193,10 +193,11 @@ export const zh: Words = {
     busy: "智能体正在工作，可能会修改相同的文件。请先停止它，或等它完成。",
     now: (n) => `恢复 ${n} 个文件`,
     files: "文件",
-    happened: (n, by) => {
-      const said = n ? `已恢复 ${n} 个文件` : "没有需要恢复的文件";
-      return `${said}${by ? `（${by}）` : ""}`;
+    happened: (n, failed, by) => {
+      const said = n ? `已恢复 ${n} 个文件` : failed ? "没有恢复任何文件" : "没有需要恢复的文件";
+      return `${said}${by ? `（${by}）` : ""}${failed ? `；${failed} 个无法恢复` : ""}`;
     },
+    failed: "无法恢复",
   },
   isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
   announce: { answered: "智能体已回答", asks: "智能体提出了问题", wants: "智能体请求许可" },

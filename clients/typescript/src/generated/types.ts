@@ -7,6 +7,8 @@ export interface Accepted {
   delivered_as?: string;
   /** this frame came before: the first answer again */
   duplicate?: boolean;
+  /** user.rewind: those that could not be */
+  failed?: Array<string>;
   /** user.rewind: the files that were put back, or would be */
   files?: Array<string>;
   /** user.message: the queue had been held, and goes on now */

@@ -66,16 +66,15 @@ export class Line {
   open(): void {
     if (this.#isWanted) return;
     this.#isWanted = true;
-    this.#pause = 0;
-    globalThis.addEventListener?.("online", this.#hurry);
-    void this.#connect();
+    globalThis.addEventListener?.("online", this.#begin);
+    this.#begin();
   }
 
   /** End it. It can be opened again. */
   close(): void {
     if (!this.#isWanted) return;
     this.#isWanted = false;
-    globalThis.removeEventListener?.("online", this.#hurry);
+    globalThis.removeEventListener?.("online", this.#begin);
     clearTimeout(this.#timer);
     this.#leave();
   }
@@ -162,9 +161,10 @@ export class Line {
     socket?.end();
   }
 
-  /** The network is back: no need to wait. A connection of before may be dead, and would not say so. */
-  readonly #hurry = (): void => {
+  /** At first, and when the network is back: a connection of before may be dead, and would not say so. */
+  readonly #begin = (): void => {
     this.drop();
+    this.#pause = 0; // a network may need another moment
     clearTimeout(this.#timer);
     void this.#connect();
   };

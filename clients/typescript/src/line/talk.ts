@@ -42,6 +42,8 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   #lastError: Partial<ErrorPayload> | undefined;
   #isPinned = false;
   #holders = 0;
+  /** Those who wait until the view is as it should be. */
+  #waiters = 0;
   /** Somebody has looked at it not long ago. Else it is closed as soon as nothing waits for its answer. */
   #isWanted = true;
 
@@ -113,8 +115,11 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
           reject(failure);
         }
         stop();
+        this.#waiters -= 1;
+        this.#leave();
       };
       const stop = this.subscribe(look);
+      this.#waiters += 1;
       look();
     });
   }
@@ -155,7 +160,7 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
   }
 
   #leave(): void {
-    if (!this.#isWanted && !this.#isPinned && !this.waiting.size) this.close();
+    if (!this.#isWanted && !this.#isPinned && !this.waiting.size && !this.#waiters) this.close();
   }
 
   /** Whether nobody is connected or about to be. */
@@ -201,5 +206,5 @@ export abstract class Talk<S extends TalkSnapshot, W extends Waiting> {
 }
 
 function closedHere(): Closed {
-  return new Closed("CLOSED", "It was closed here.", 1000);
+  return new Closed("CLOSED", "Closed here.", 1000);
 }

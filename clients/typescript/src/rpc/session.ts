@@ -338,5 +338,5 @@ function lost(): TurnwireError {
 
 /** Answered by somebody else, withdrawn, or never asked: the server does not say which. */
 function overAlready(): Refused {
-  return new Refused({ code: "INVALID_QUESTION_ID", message: "This is not asked any more." });
+  return new Refused({ code: "INVALID_QUESTION_ID", message: "Not asked any more." });
 }

@@ -16,6 +16,7 @@ from turnwire.agents.claude.switches import Switches
 from turnwire.core import controls as c
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.claude import answers, control
+from turnwire.ports import AgentGone
 
 __all__ = ["Send", "carry_out", "set_switches"]
 
@@ -99,7 +100,10 @@ async def _rewind(user_message_id: str, send: Send, *, dry_run: bool) -> c.Rewou
     if dry_run:
         return c.Rewound(files)
     await _rewinds(control.RewindFiles(user_message_id), send)
-    failed = (await _rewinds(would, send)).files_changed
+    try:
+        failed = (await _rewinds(would, send)).files_changed
+    except (Refused, AgentGone):  # they were put back all the same, and the log has to say so
+        failed = []
     return c.Rewound([file for file in files if file not in failed], failed)
 
 

@@ -51,7 +51,7 @@ def controlled(d: Draft, ended: i.Controlled) -> None:
             failed = {"failed": result.failed} if result.failed else {}
             data = {"message_sequence": control.message_sequence, "files": result.files, **failed}
             d.add_event("rewind", _told(result), None, {**data, "by": ended.by})
-        d.ack = Ack(files=result.files)
+        d.ack = Ack(files=result.files, failed=result.failed or None)
         return
     if isinstance(control, McpToggle):
         others = [name for name in d.mcp_off if name != control.server]

@@ -156,6 +156,11 @@ class CloseAgent(_Effect, frozen=True):
 Command: TypeAlias = Prompt | Deliver | Choose | AskAgent | StopAgent | CloseAgent
 
 
+def hands_over(command: Command | None) -> bool:
+    """Whether the agent gets a turn with it: one that begins, or goes on."""
+    return isinstance(command, Prompt) or (isinstance(command, Deliver) and command.resume)
+
+
 # --- the rest -----------------------------------------------------------------------------------
 
 
@@ -172,6 +177,7 @@ class Ack(_Effect, frozen=True):
     mode: str | None = None
     max_thinking_tokens: int | None = None
     files: list[str] | None = None  # that were put back, or would be
+    failed: list[str] | None = None  # that could not be put back
     result: ControlResult | None = None  # of any other control
 
 

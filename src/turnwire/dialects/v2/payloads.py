@@ -372,6 +372,7 @@ class Accepted(_Payload, frozen=True):
     model: str | None = None  # session.set_model
     mode: str | None = None  # session.set_permission_mode
     files: list[str] | None = None  # user.rewind: the files that were put back, or would be
+    failed: list[str] | None = None  # user.rewind: those that could not be
     max_thinking_tokens: int | None = None  # session.set_max_thinking_tokens
     result: Any = None  # session.control: a ControlResult
 

@@ -13,7 +13,7 @@ from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.v2 import commands as c
 from turnwire.engine import Answer
 from turnwire.server.begin import options_for
-from turnwire.server.commands import carry_out
+from turnwire.server.commands import carry_out, put_back
 from turnwire.server.keys import Who
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ async def ask(call: r.Call, stay: Stay, connection: RpcConnection) -> None:
             connection.answer(call.id, {"max_thinking_tokens": most})
         case m.RewindFiles(sequence=number, dry_run=dry_run):
             given = await _do(c.Rewind(payload=c.RewindTo(number, dry_run)), stay, connection)
-            connection.answer(call.id, {"files": given.ack.files})
+            connection.answer(call.id, put_back(given))
         case _:
             given = await _do(c.ControlCommand(payload=_control(call)), stay, connection)
             connection.answer(call.id, given.ack.result)
