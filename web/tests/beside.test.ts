@@ -89,7 +89,7 @@ test("commands are offered, files are put back, and the agent says how it is", a
   await button.click();
   await expect.poll(() => existsSync(notes)).toBe(false);
   await dialog.waitFor({ state: "detached" });
-  expect(await page.locator(".row.said").count()).toBe(2); // what was said stays
+  await expect.poll(() => page.locator(".row.said").count()).toBe(2); // what was said stays
 
   // The agent itself.
   await page.keyboard.press("Escape");

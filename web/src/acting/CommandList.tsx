@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "react";
-import { composer } from "../app/focus";
+import { composer, toComposer } from "../app/focus";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import type { Offered } from "./commands";
@@ -38,7 +38,10 @@ export function CommandList({ offered }: { offered: Offered }) {
           tabIndex={0}
           aria-label={words.commands.title}
           aria-activedescendant={optionId(at)}
-          onKeyDown={pressed}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") toComposer(); // else nothing would have the keyboard
+            pressed(event);
+          }}
           onBlur={({ relatedTarget }) => relatedTarget !== composer() && close()}
         >
           {found.map((command, place) => (

@@ -2,7 +2,6 @@
 import type { Capabilities, Conversation, SlashCommand } from "@turnwire/client";
 import { type KeyboardEvent, useEffect, useState } from "react";
 import { ask } from "../agent/asking";
-import { toComposer } from "../app/focus";
 import { mayAsk } from "../talk/able";
 
 /** Asked for once in each connection, which has its capabilities as an object of its own. */
@@ -94,10 +93,8 @@ export function useCommands(
     if (!isOpen || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return false;
     const chosen = found[at];
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.key === "Escape") {
-      close();
-      toComposer(); // the list may have had the keyboard
-    } else if (chosen === undefined) return false;
+    if (event.key === "Escape") close();
+    else if (chosen === undefined) return false;
     else if (step) setAt((at + step + found.length) % found.length);
     // What is written out is not completed, but sent.
     else if (event.key === "Tab" || (event.key === "Enter" && written !== `/${chosen.name}`)) choose(chosen);
