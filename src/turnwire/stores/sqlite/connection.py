@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -76,7 +77,7 @@ def close_quietly(connection: apsw.Connection) -> None:
 
 def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:
     connection.set_busy_timeout(busy_ms)
-    mode = connection.pragma("journal_mode", "wal")
+    mode = _log_ahead(connection, busy_ms)
     if mode != "wal":
         raise StorageUnavailable(f"The log's disk allows no write-ahead log, only `{mode}`.")
     connection.pragma("synchronous", "full")  # a commit that has returned survives a power cut
@@ -84,3 +85,18 @@ def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:
     connection.pragma("temp_store", "memory")
     if not writes:
         connection.pragma("query_only", True)
+
+
+def _log_ahead(connection: apsw.Connection, busy_ms: int) -> str:
+    """The first ones who open a new file all want to change it to this. Where they stand in each
+    other's way SQLite lets none of them wait, so they try again.
+    """
+    deadline = time.monotonic() + busy_ms / 1000
+    while True:
+        try:
+            mode: str = connection.pragma("journal_mode", "wal")
+            return mode
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
