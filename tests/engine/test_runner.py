@@ -17,7 +17,7 @@ from turnwire.core import events as ev
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
-from turnwire.engine import EngineSettings
+from turnwire.engine import EngineSettings, Talk
 from turnwire.ports import AgentSession, SessionStart
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -51,17 +51,23 @@ class _SlowSession(ScriptedSession):
         return await super().close()
 
 
+async def one_turn(talk: Talk, agent: ScriptedAgent, seen: Watcher) -> ScriptedSession:
+    """After it the agent is there, and idle."""
+    await talk.send("first", user="ann")
+    session = await agent.opened()
+    session.begins()
+    session.ends()
+    await seen.until(f.AssistantComplete)
+    return session
+
+
 def test_a_stop_while_an_idle_agent_closes_leaves_nothing_waiting(tmp_path: Path) -> None:
     async def scene() -> None:
         agent, clock = _Slow(), ManualClock()
         async with engine_on(tmp_path / "turnwire.db", agent=agent, clock=clock) as engine:
             talk = await engine.create("demo")
             async with Watcher(talk) as seen:
-                await talk.send("first")
-                session = await agent.opened()
-                session.begins()
-                session.ends()
-                await seen.until(f.AssistantComplete)
+                session = await one_turn(talk, agent, seen)
                 await seen.state("active")
                 clock.forward(121)  # nobody needs it any more
                 await session.closed.wait()
@@ -154,11 +160,7 @@ def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next
         async with engine_on(tmp_path / "turnwire.db", agent=agent, clock=clock) as engine:
             talk = await engine.create("demo")
             async with Watcher(talk) as seen:
-                await talk.send("first")
-                session = await agent.opened()
-                session.begins()
-                session.ends()
-                await seen.until(f.AssistantComplete)
+                session = await one_turn(talk, agent, seen)
                 await seen.state("active")
                 clock.forward(121)  # nobody needs it any more
                 await session.closed.wait()
@@ -211,11 +213,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed
         async with engine_on(tmp_path / "turnwire.db", agent=agent, settings=LIMITED) as engine:
             talk = await engine.create("demo", user="ann")
             async with Watcher(talk) as seen:
-                await talk.send("first", user="ann")
-                first = await agent.opened()
-                first.begins()
-                first.ends()
-                await seen.until(f.AssistantComplete)
+                first = await one_turn(talk, agent, seen)
                 with held(monkeypatch) as (asked, go_on):
                     await talk.send("second", user="ann")
                     await asked.wait()
@@ -248,11 +246,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_it_is_stopped_is_never_h
         async with engine_on(tmp_path / "turnwire.db", agent=agent, settings=LIMITED) as engine:
             talk = await engine.create("demo", user="ann")
             async with Watcher(talk) as seen:
-                await talk.send("first", user="ann")
-                first = await agent.opened()
-                first.begins()
-                first.ends()
-                await seen.until(f.AssistantComplete)
+                await one_turn(talk, agent, seen)
                 with held(monkeypatch) as (asked, go_on):
                     await talk.send("second", user="ann")
                     await asked.wait()

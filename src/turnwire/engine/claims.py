@@ -52,8 +52,13 @@ class Claims:
         """
         with suppress(Damaged):
             row = await self._store.conversation(conversation_id)
-            is_held = row is not None and row.lease_until > self._clock.now()
-            if row is None or row.owner is None or is_held or not self._lives_beside(row.owner):
+            if (
+                row is None
+                or row.owner is None
+                or row.owner == self._owner
+                or row.lease_until > self._clock.now()
+                or not lives_beside(row.owner)
+            ):
                 self._watched.pop(conversation_id, None)
                 return
             watch = self._watched.get(conversation_id)
@@ -64,9 +69,6 @@ class Claims:
                 said = f"The conversation belongs to {row.owner}."
                 raise Owned(said, owner=row.owner, lease_until=row.lease_until)
             del self._watched[conversation_id]
-
-    def _lives_beside(self, owner: str) -> bool:
-        return owner != self._owner and lives_beside(owner)
 
     async def _take_as(self, owner: str, conversation_id: str, lease: int) -> Claim:
         reach(CrashPoint.CLAIMS)

@@ -94,9 +94,8 @@ class Hearing:
                 heard.frames += self._channel.hush(heard.state, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
             self._step(heard, event, at, now, is_last=not figures_follow, unsent=unsent)
-            unsent |= any(
-                map(e.hands_over, heard.effects[-1].commands)
-            )  # when all of it is written
+            # What begins here is handed over only when all of this is written.
+            unsent |= any(map(e.hands_over, heard.effects[-1].commands))
         if growing:
             heard.frames += self._channel.stream(growing, heard.state, now)
         return heard

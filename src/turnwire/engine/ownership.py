@@ -162,9 +162,8 @@ class Ownership:
             live = self._revive(row, claim, channel, self.rest)
         except Refused:
             if not self._stopping:
-                with suppress(
-                    Fenced, StorageUnavailable
-                ):  # whoever has it now, or comes next, does
+                # Where it fails, whoever has it now, or comes next, does it.
+                with suppress(Fenced, StorageUnavailable):
                     await self._make_true(row, claim)
             await self._claims.release(claim)  # whoever has the agent need not wait
             raise

@@ -76,7 +76,7 @@ class AgentRunner:
             False  # a prompt went to a session that was open already, and was not heard of
         )
         self._losses = 0  # that the conversation does not know of yet
-        self._all_losses = 0
+        self._all_losses = 0  # those that it knows of, too
         self._dropped = False  # a turn that had not been handed over, when it was closed
         self._closed = False
 

@@ -196,16 +196,16 @@ class Talk:
 
     async def set_max_thinking_tokens(
         self,
-        tokens: int | None,
+        max_thinking_tokens: int | None,
         *,
         user: str | None = None,
         client_message_id: str | None = None,
     ) -> Answer:
         """Have the agent think more, or less; 0: not at all; None: as the conversation began."""
         asked = self._chose(
-            max_thinking_tokens=tokens, user=user, client_message_id=client_message_id
+            max_thinking_tokens=max_thinking_tokens, user=user, client_message_id=client_message_id
         )
-        return await self._ask(asked, "session.set_max_thinking_tokens", tokens)
+        return await self._ask(asked, "session.set_max_thinking_tokens", max_thinking_tokens)
 
     async def choose(
         self,

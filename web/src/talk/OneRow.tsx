@@ -243,9 +243,8 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   if (subtype === "rewind") {
     const files = listIn(data, "files").map(String);
     const failed = listIn(data, "failed").map(String);
-    const isFew = files.length + failed.length > 0 && files.length + failed.length <= FEW;
     return (
-      <details className="event" open={isFew || failed.length > 0}>
+      <details className="event" open={failed.length > 0 || (files.length > 0 && files.length <= FEW)}>
         <summary>
           <Icon name="rewind" />
           <Unseen text={happened(row.block, words)} />
