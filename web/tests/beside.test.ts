@@ -1,7 +1,7 @@
 // What is asked of the real Claude Code beside the talk; only its model follows a script.
 import { existsSync, readFileSync } from "node:fs";
 import { violations } from "./axe";
-import { Person, say, state } from "./browser";
+import { Person, saidOn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -89,7 +89,7 @@ test("commands are offered, files are put back, and the agent says how it is", a
   await button.click();
   await expect.poll(() => existsSync(notes)).toBe(false);
   await dialog.waitFor({ state: "detached" });
-  await expect.poll(() => page.locator(".row.said").count()).toBe(2); // what was said stays
+  await expect.poll(saidOn(page)).toEqual(["Write it", "Change it"]); // what was said stays
 
   // The agent itself.
   await page.keyboard.press("Escape");

@@ -133,6 +133,9 @@ export async function say(page: Page, words: string): Promise<void> {
   await page.getByRole("button", { name: /^Send/ }).click();
 }
 
+/** What people have said here. To be polled: rows out of sight may be missing until the list is at rest. */
+export const saidOn = (page: Page) => (): Promise<string[]> => page.locator(".row.said").allInnerTexts();
+
 /** Waits until the conversation is in this state, in words. */
 export async function state(page: Page, words: string): Promise<void> {
   await page.locator(".state-words", { hasText: new RegExp(`^${words}$`) }).waitFor();

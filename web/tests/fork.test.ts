@@ -1,5 +1,5 @@
 // A message is said again, otherwise: the conversation is forked before it.
-import { say, state } from "./browser";
+import { saidOn, say, state } from "./browser";
 import { stage } from "./stage";
 
 const { here, test } = stage();
@@ -22,7 +22,7 @@ test("a message is edited and sent again in a conversation with the same beginni
   await page.getByText("The other one stays as it is.").waitFor();
   const field = page.getByLabel("Message", { exact: true });
   await page.locator(".row.said", { hasText: "hello" }).waitFor();
-  expect(await page.locator(".row.said").allInnerTexts()).toEqual(["hello"]);
+  await expect.poll(saidOn(page)).toEqual(["hello"]);
   expect(await field.inputValue()).toBe("use a tool");
 
   await field.fill("think about it");
@@ -37,5 +37,5 @@ test("a message is edited and sent again in a conversation with the same beginni
 
   await page.goto(`${here.server.url}/c/${id}`);
   await page.locator(".row.said", { hasText: "use a tool" }).waitFor();
-  await expect.poll(() => page.locator(".row.said").allInnerTexts()).toEqual(["hello", "use a tool"]);
+  await expect.poll(saidOn(page)).toEqual(["hello", "use a tool"]);
 });

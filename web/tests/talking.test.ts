@@ -1,6 +1,6 @@
 // A person, a browser, a real server and the demo agent.
 import type { Page } from "playwright-core";
-import { say, state } from "./browser";
+import { saidOn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -102,7 +102,7 @@ test("an answer is streamed, and its tool is a card with the command and what it
   await card.getByText("notes.txt").waitFor();
   await page.locator(".markdown", { hasText: "There are three of them" }).waitFor();
   await state(page, "Ready");
-  expect(await page.locator(".row.said").allInnerTexts()).toEqual(["use a tool"]);
+  await expect.poll(saidOn(page)).toEqual(["use a tool"]);
   await page
     .locator(".row.turn")
     .getByText(/\dk? in · \dk? out|\d in · \d+ out/)
@@ -344,12 +344,12 @@ test("a reload in mid-answer shows everything once, and goes on", async ({ perso
   await page.keyboard.press("Escape");
   await state(page, "Stopped");
   const texts = () => page.locator(".row .markdown").allTextContents();
+  await expect.poll(() => part(1).count()).toBe(1);
   const whole = await texts();
-  expect(await part(1).count()).toBe(1);
   await page.reload();
   await state(page, "Stopped");
   await expect.poll(texts).toEqual(whole);
-  expect(await page.locator(".row.said").count()).toBe(1);
+  await expect.poll(saidOn(page)).toEqual(["a long answer"]);
 });
 
 test("who scrolls up a little while the answer grows stays there", async ({ person, expect }) => {
@@ -383,7 +383,7 @@ test("a draft is kept, and arrow up brings back what was said", async ({ person,
   await field.press("ArrowUp");
   expect(await field.inputValue()).toBe("hello");
   await field.press("Enter");
-  await expect.poll(() => page.locator(".row.said").allTextContents()).toEqual(["hello", "hello"]);
+  await expect.poll(saidOn(page)).toEqual(["hello", "hello"]);
 });
 
 test("a conversation is renamed, found, exported, archived, taken out again and deleted", async ({
@@ -696,7 +696,7 @@ test("of plans the newest is open, and a helper says once what it was told", asy
   await page.getByText("3 of 3 done").waitFor();
   await page.getByText("A helper begins: Count the words of the notes").waitFor();
   await page.getByText("Done: There are 48 words in notes.txt.").waitFor();
-  expect(await page.getByText("Please count the words in notes.txt").count()).toBe(1);
+  await expect.poll(() => page.getByText("Please count the words in notes.txt").count()).toBe(1);
 
   // What is found in a helper's work leads to its place there.
   const entries = await entriesOf(id);
@@ -805,7 +805,7 @@ test("without a line the page says so, and what is sent meanwhile counts once", 
   await page.locator(".row.said:not(.pending)", { hasText: "are you there?" }).waitFor();
   await page.locator(".line-banner:not(.shown)").waitFor({ state: "attached" });
   await state(page, "Ready");
-  expect(await page.locator(".row.said", { hasText: "are you there?" }).count()).toBe(1);
+  await expect.poll(saidOn(page)).toEqual(["hello", "are you there?"]);
 });
 
 /** A file, dropped in the middle of the page. */
