@@ -8,15 +8,17 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 
 from tests.cli.agents import QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import TURNWIRE, Start, Tell, lines
 from tests.cli.terminal import Terminal
+from tests.engine.watching import Watcher, engine_on
 from tests.server.serving import Process, process
+from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
+from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2.frames import SessionState
 
 ENTER, ESCAPE, UP, CONTROL_D = "\r", "\x1b", "\x1b[A", "\x04"
@@ -24,9 +26,10 @@ READY = "› Say something"
 
 
 @contextmanager
-def server(home: Path, agent: str = QUICK) -> Iterator[Process]:
+def server(home: Path, agent: str = QUICK, crash_at: str = "") -> Iterator[Process]:
     name = "scripted" if agent == SCRIPTED else "demo"
-    with process(home, TURNWIRE_AGENT=name, TURNWIRE_AGENTS=agent) as running:
+    crash = {VARIABLE: crash_at}
+    with process(home, port=0, TURNWIRE_AGENT=name, TURNWIRE_AGENTS=agent, **crash) as running:
         yield running
 
 
@@ -36,6 +39,40 @@ def chat(home: Path, *args: str) -> Iterator[Terminal]:
     with Terminal("chat", *args, home=home) as terminal:
         terminal.wait_for("● live")
         yield terminal
+
+
+class Piped:
+    """`turnwire chat` without a terminal."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        self.popen = popen
+        self.stdin, self.stdout, self.stderr = popen.stdin, popen.stdout, popen.stderr
+
+    def say(self, words: str) -> None:
+        self.stdin.write(f"{words}\n".encode())
+        self.stdin.flush()
+
+    def wait_for(self, words: str) -> None:
+        assert any(words.encode() in line for line in self.stdout)
+
+    def rest(self) -> tuple[str, int]:
+        """Nothing more is said: what it still prints, and its exit code."""
+        said, _ = self.popen.communicate(timeout=60)
+        return said.decode(), self.popen.returncode
+
+
+@contextmanager
+def piped_chat(home: Path) -> Iterator[Piped]:
+    command = [*TURNWIRE, "chat", "--data-dir", str(home)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as popen:
+        try:
+            yield Piped(popen)
+        finally:
+            popen.kill()
 
 
 def say(terminal: Terminal, words: str) -> None:
@@ -307,57 +344,73 @@ class TestAServerThatDies:
             assert "Come back: turnwire chat --conversation" in person.screen.lines[-1]
 
     def test_a_pipe_waits_for_the_next_one(self, home: Path) -> None:
-        with server(home, SLOW) as first:
-            command = [*TURNWIRE, "chat", "--data-dir", str(home)]
-            pipe = subprocess.PIPE
-            with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as piped:
-                assert piped.stdin is not None
-                assert piped.stdout is not None
-                assert piped.stderr is not None
-                piped.stdin.write(b"long\nthink\n")
-                piped.stdin.close()
-                assert any(b"Streams are rivers" in line for line in piped.stdout)
-                first.kill()
-                assert b"the server is gone. Waiting for it." in piped.stderr.readline()
-                with server(home, SLOW):
-                    said = piped.stdout.read().decode()
-                    assert piped.wait() == 0
+        with server(home, SLOW) as first, piped_chat(home) as piped:
+            piped.say("long")
+            piped.say("think")
+            piped.wait_for("Streams are rivers")
+            first.kill()
+            assert b"the server is gone. Waiting for it." in piped.stderr.readline()
+            with server(home, SLOW):
+                said, code = piped.rest()
         assert "It breaks off here: the server died." in said
         assert "I have thought about it: **42** is still a good answer." in said
+        assert code == 0
 
 
-def test_a_pipe_is_told_that_somebody_removed_its_message(home: Path, tell: Tell) -> None:
-    token = tell("token", "create", "--name", "phone").stdout.strip()
+class TestAPipeWhoseMessageHasToWait:
+    """Somebody else keeps the agent busy."""
 
-    async def remove(url: str, name: str, line: IO[bytes]) -> None:
-        async with Client(url, token).conversation(name) as talk:
-            await talk.send("long")
-            line.write(b"think\n")
-            line.flush()
-            async for frame in talk:
-                if isinstance(frame, SessionState) and frame.payload.queue:
-                    await talk.change_queue("remove", frame.payload.queue[0].queue_id)
-                    return
+    def test_is_told_that_somebody_removed_it(self, home: Path, tell: Tell) -> None:
+        async def remove(running: Process, name: str, piped: Piped) -> None:
+            async with Client(running.url, running.token).conversation(name) as talk:
+                await talk.send("long")
+                piped.say("think")
+                async for frame in talk:
+                    if isinstance(frame, SessionState) and frame.payload.queue:
+                        await talk.change_queue("remove", frame.payload.queue[0].queue_id)
+                        return
 
-    with server(home, SLOW) as running:
-        command = [*TURNWIRE, "chat", "--data-dir", str(home)]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as piped:
-            assert piped.stdin is not None
-            assert piped.stdout is not None
-            piped.stdin.write(b"hello\n")
-            piped.stdin.flush()
-            assert any(b"tokens in" in line for line in piped.stdout)
-            [conversation] = lines(tell("list", "--json"))
-            asyncio.run(remove(running.url, conversation["conversation_id"], piped.stdin))
-            try:
-                said, _ = piped.communicate(timeout=60)
-            finally:
-                piped.kill()
-        assert b"somebody removed your message before its turn came" in said
-        assert b"42 is still" not in said
-        assert piped.returncode == 2
+        with server(home, SLOW) as running, piped_chat(home) as piped:
+            asyncio.run(remove(running, begun(piped, tell), piped))
+            said, code = piped.rest()
+        assert "somebody removed your message before its turn came" in said
+        assert "is still a good answer" not in said
+        assert code == 2
+
+    def test_sees_its_turn_that_began_and_ended_while_the_server_was_gone(
+        self, home: Path, tell: Tell
+    ) -> None:
+        async def keep_busy(running: Process, name: str) -> None:
+            async with Client(running.url, running.token).conversation(name) as talk:
+                await talk.send("long")
+
+        async def go_on(name: str) -> None:
+            agent = DemoAgent(delay=0)
+            async with (
+                engine_on(home / "turnwire.db", agent=agent) as engine,
+                Watcher(await engine.open(name)) as watcher,
+            ):
+                await watcher.until(SessionState, lambda said: said.payload.state == "active")
+
+        # It is written that the message waits, but nobody is told.
+        with server(home, SLOW, crash_at="ask_written:3") as running, piped_chat(home) as piped:
+            name = begun(piped, tell)
+            asyncio.run(keep_busy(running, name))
+            piped.say("think")
+            assert running.popen.wait() == EXIT_CODE
+            asyncio.run(go_on(name))
+            with server(home):
+                said, code = piped.rest()
+        assert "is still a good answer" in said
+        assert code == 0
+
+
+def begun(piped: Piped, tell: Tell) -> str:
+    """Its conversation, after a first turn."""
+    piped.say("hello")
+    piped.wait_for("tokens in")
+    [conversation] = lines(tell("list", "--json"))
+    return str(conversation["conversation_id"])
 
 
 class TestComingAndGoing:

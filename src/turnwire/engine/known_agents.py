@@ -67,7 +67,7 @@ class KnownAgents:
             [*_COMMANDS, *able.commands],
             able.images,
             able.models,
-            [*able.permission_modes, *(able.owner_permission_modes if is_owner else [])],
+            able.modes_for(is_owner=is_owner),
             able.controls,
             able.forks,
         )

@@ -25,7 +25,7 @@ def check_model(able: AgentCapabilities, model: str) -> None:
 
 def check_mode(able: AgentCapabilities, mode: str) -> None:
     """Raises Refused where the agent has no such permission mode."""
-    modes = [*able.permission_modes, *able.owner_permission_modes]
+    modes = able.modes_for(is_owner=True)
     if mode not in modes:
         known = ", ".join(modes) or "none"
         raise Refused(

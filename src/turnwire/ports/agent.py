@@ -32,14 +32,18 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     images: bool = False
     models: list[str] = []
     permission_modes: list[str] = []
-    owner_permission_modes: list[
-        str
-    ] = []  # and those that only the owner may choose, over the wire
+    # And those that only the owner of the data may choose, over the wire.
+    owner_permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
     owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
+
+    def modes_for(self, *, is_owner: bool) -> list[str]:
+        """The permission modes that somebody may choose."""
+        own = self.owner_permission_modes if is_owner else []
+        return [*self.permission_modes, *own]
 
 
 class NativeFork(Struct, frozen=True, omit_defaults=True):

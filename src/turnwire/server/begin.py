@@ -21,7 +21,6 @@ __all__ = [
     "begin",
     "check_mode_for",
     "check_title",
-    "modes_for",
     "options_for",
 ]
 
@@ -113,11 +112,6 @@ def options_for(able: AgentCapabilities, who: Who) -> list[str]:
     """The agent's options that somebody may choose over the wire."""
     own = able.owner_options if who.is_owner else []
     return list(dict.fromkeys([*able.options, *own, _BUDGET]))
-
-
-def modes_for(able: AgentCapabilities, who: Who) -> list[str]:
-    """The permission modes that somebody may choose over the wire."""
-    return [*able.permission_modes, *(able.owner_permission_modes if who.is_owner else [])]
 
 
 def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) -> None:

@@ -26,7 +26,6 @@ from turnwire.server.begin import (
     begin,
     check_mode_for,
     check_title,
-    modes_for,
 )
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
@@ -124,7 +123,7 @@ async def fork(service: Service, request: Request, who: Who) -> Response:
     wanted = await read_json(request, ForkJson, service.settings)
     title = None if wanted.title is None else check_title(wanted.title)
     agent = service.engine.agents.get(talk.row.agent)
-    modes = None if agent is None else modes_for(agent.capabilities, who)
+    modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
     made = await talk.fork(wanted.at_sequence, title=title, user=who.name, permission_modes=modes)
     service.news.tell(made.id)
     return json_answer(conversation_json(service, made.row), 201)

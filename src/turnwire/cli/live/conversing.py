@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Protocol
 
-from turnwire.cli.conversations import new_id
 from turnwire.cli.live.ask import Decision
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
@@ -33,8 +32,8 @@ class Conversing(Protocol):
     def frames(self, after: int) -> AsyncGenerator[f.Frame, None]:
         """Everything from here on. Raises FollowAgain where it has to be asked for again."""
 
-    async def send(self, content: str) -> tuple[int | None, str | None]:
-        """Say something: the turn that it starts, or its place in the queue."""
+    async def send(self, content: str, own_id: str) -> tuple[int | None, str | None]:
+        """Say something, under an id of one's own: the turn that it starts, or where it waits."""
 
     async def answer(self, question_id: str, answer: Any) -> None:
         """Answer a question."""
@@ -89,6 +88,6 @@ class Here(Acting):
         epoch = self._engine.store.epoch
         return self._talk.follow(last_sequence=after, epoch=epoch, client_id="terminal")
 
-    async def send(self, content: str) -> tuple[int | None, str | None]:
-        ack = (await self._talk.send(content, client_message_id=new_id())).ack
+    async def send(self, content: str, own_id: str) -> tuple[int | None, str | None]:
+        ack = (await self._talk.send(content, client_message_id=own_id)).ack
         return ack.turn_id, ack.queue_id

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from rich.text import Text
 
+from turnwire.cli.conversations import new_id
 from turnwire.cli.live.ask import TOO_LATE, ask_permission, ask_question
 from turnwire.cli.live.conversing import Conversing
 from turnwire.cli.live.view import StoryView, View
@@ -49,8 +50,8 @@ class Session:
         self._view = view
         self._status: Status | None = None
         self._ends: dict[int, TurnEnd] = {}
-        self._queued: dict[str, str | None] = {}  # all that ever waited: what its sender calls it
-        self._turn_of_item: dict[str, int] = {}
+        self._queued: set[str] = set()  # all that ever waited
+        self._turn_of: dict[str, int] = {}  # by what the sender calls a message
         self._unreported = False  # there was background work, and no turn about it since
         self._report: int | None = None  # the newest turn that the agent began by itself
         self._cursor = 0
@@ -93,13 +94,15 @@ class Session:
         """Send a message and see its turn to the end. Raises Left, or Removed."""
         self._stops = 0
         self._view.status("Working")
-        turn_id, item = await self._talk.send(words)
+        own_id = new_id()
+        turn_id, item = await self._talk.send(words, own_id)
         if turn_id is None and item is not None:  # something else goes first
-            await self._until(lambda: item in self._turn_of_item or self._is_removed(item))
-            if item not in self._turn_of_item:
+            # Not by its place in the queue: who was away meanwhile may never have seen it there.
+            await self._until(lambda: own_id in self._turn_of or self._is_removed(item))
+            if own_id not in self._turn_of:
                 self._view.status(None)
                 raise Removed("somebody removed your message before its turn came. Say it again.")
-        return await self.see(turn_id or self._turn_of_item[item or ""])
+        return await self.see(turn_id or self._turn_of[own_id])
 
     async def heed(self, work: Coroutine[Any, Any, T]) -> T:
         """Wait for something else, unless the person leaves first. Raises Left."""
@@ -257,18 +260,13 @@ class Session:
         match event:
             case f.SessionState(payload=status):
                 self._status = status
-                self._queued |= {item.queue_id: item.client_message_id for item in status.queue}
+                self._queued |= {item.queue_id for item in status.queue}
                 self._unreported = self._unreported or bool(status.background_tasks)
             case f.TurnStarted(payload=start):
                 if start.origin == "agent":
                     self._report = start.turn_id
-                if start.queue_id is not None:
-                    self._turn_of_item[start.queue_id] = start.turn_id
             case f.UserMessage(turn_id=int(turn_id), payload=said) if said.client_message_id:
-                # Who followed again may have missed the beginning of its turn.
-                for item, name in self._queued.items():
-                    if name == said.client_message_id:
-                        self._turn_of_item[item] = turn_id
+                self._turn_of[said.client_message_id] = turn_id
             case f.AssistantComplete(turn_id=int(turn_id), payload=end):
                 self._ends[turn_id] = end
                 if turn_id == self._report or end.interrupted:

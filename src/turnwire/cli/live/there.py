@@ -30,7 +30,7 @@ class There(Acting):
             if isinstance(frame, Frame):
                 yield frame
 
-    async def send(self, content: str) -> tuple[int | None, str | None]:
+    async def send(self, content: str, own_id: str) -> tuple[int | None, str | None]:
         """Say something."""
-        ack = await self._talk.send(content)
+        ack = await self._talk.send(content, own_id)
         return ack.turn_id, ack.queue_id
