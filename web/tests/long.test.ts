@@ -95,6 +95,26 @@ test("what is searched for is shown, though it comes after the first messages", 
   await page.locator(".sought .row.said", { hasText: "Question 2500" }).waitFor();
 });
 
+test("a list that measures its rows takes nobody away from the newest", async ({ person, expect }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/c/long`);
+  await page.locator(".row.said", { hasText: "Question 2500" }).waitFor();
+  const scroller = page.locator(".scroller");
+  const left = () =>
+    scroller.evaluate((each) => each.scrollHeight - each.clientHeight - Math.ceil(each.scrollTop));
+  await expect.poll(left).toBeLessThanOrEqual(2);
+  // As when rows are first thought smaller than they are: the place is lost before anybody looks.
+  await scroller.evaluate((each) => {
+    const rows = each.firstElementChild as HTMLElement;
+    const height = rows.offsetHeight;
+    rows.style.height = `${height / 2}px`;
+    void each.scrollTop; // so that the browser sees it
+    rows.style.height = `${height + 500}px`;
+  });
+  await expect.poll(left).toBeLessThanOrEqual(2);
+  expect(await page.getByRole("button", { name: "To the newest message" }).count()).toBe(0);
+});
+
 test("a hostile transcript does nothing", async ({ person, expect }) => {
   const { page } = person;
   const asked: string[] = [];

@@ -19,16 +19,20 @@ interface End {
 /** The end of what is scrolled in `section`. */
 export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boolean): End {
   const isStuck = useRef(isStuckFirst);
-  const offset = useRef(0);
+  const isPressed = useRef(false); // somebody holds the scroll bar
+  const seen = useRef({ top: 0, height: 0 });
   const [isAway, setAway] = useState(false);
   const look = useCallback(() => {
     const scroller = scrollerIn(section);
     if (!scroller) return;
-    const went = scroller.scrollTop - offset.current;
+    const { scrollTop: top, scrollHeight: height } = scroller;
+    const went = top - seen.current.top;
     const left = leftIn(scroller);
+    // A list that measures its rows goes up by itself, but then its height is another.
+    const isByHand = isPressed.current || height === seen.current.height;
     if (went > 0 && left < NEAR) isStuck.current = true;
-    else if (went < -2 && left > 2) isStuck.current = false;
-    offset.current = scroller.scrollTop;
+    else if (went < -2 && left > 2 && isByHand) isStuck.current = false;
+    seen.current = { top, height };
     setAway(!isStuck.current && left >= NEAR);
   }, [section]);
   const letGo = useCallback(() => {
@@ -40,7 +44,8 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     const scroller = scrollerIn(section);
     if (!scroller) return;
     scroller.scrollTop = scroller.scrollHeight;
-    offset.current = scroller.scrollTop; // so that nobody is taken to have scrolled
+    // So that nobody is taken to have scrolled.
+    seen.current = { top: scroller.scrollTop, height: scroller.scrollHeight };
     setAway(false);
   }, [section]);
 
@@ -67,12 +72,21 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     };
     const wheel = ({ deltaY }: WheelEvent) => (deltaY < 0 ? up() : deltaY > 0 && down());
     const key = ({ key }: KeyboardEvent) => UP.has(key) && up();
+    const press = ({ target }: PointerEvent) => {
+      isPressed.current = target === scroller; // not one of its rows
+    };
+    const release = ({ buttons }: PointerEvent) => {
+      if (!buttons) isPressed.current = false;
+    };
     const ended = new AbortController();
     const options = { passive: true, signal: ended.signal };
     scroller.addEventListener("wheel", wheel, options);
     scroller.addEventListener("keydown", key, options);
     scroller.addEventListener("touchmove", up, options);
     scroller.addEventListener("touchend", down, options);
+    scroller.addEventListener("pointerdown", press, options);
+    // Nobody is told when a scroll bar is let go of, but for the next move.
+    for (const each of ["pointerup", "pointermove"] as const) window.addEventListener(each, release, options);
     return () => ended.abort();
   }, [section, letGo]);
 
