@@ -79,12 +79,16 @@ def test_which_model_a_process_is_started_with() -> None:
 def test_settings_of_the_application_stay_beside_the_models(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"cleanupPeriodDays": 3}')
     for settings in ('{"cleanupPeriodDays": 3}', "mine.json", str(tmp_path / "mine.json")):
-        made = sdk_options({"settings": settings, "cwd": str(tmp_path)})
-        start = SessionStart("c")
-        assert own_options(made, start, bounds_of()).settings == settings
-        told = own_options(made, start, bounds_of(models=[SMALL])).settings
-        assert '"cleanupPeriodDays":3' in told
-        assert f'"availableModels":["{SMALL}"]' in told
+        here, elsewhere = str(tmp_path), str(tmp_path.parent)
+        for own, start in (
+            (here, SessionStart("c")),
+            (elsewhere, SessionStart("c", cwd=here)),  # where a conversation works counts
+        ):
+            made = sdk_options({"settings": settings, "cwd": own})
+            assert own_options(made, start, bounds_of()).settings == settings
+            told = own_options(made, start, bounds_of(models=[SMALL])).settings
+            assert '"cleanupPeriodDays":3' in told
+            assert f'"availableModels":["{SMALL}"]' in told
 
 
 def test_models_of_sub_agents_and_for_another_day_are_among_those_that_there_are() -> None:

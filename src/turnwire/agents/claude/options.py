@@ -120,12 +120,13 @@ def own_options(
 ) -> Any:
     """The options of one conversation. Raises AgentGone where they are not what they may be."""
     own = narrowed(options, chosen_in(start))
+    cwd = start.cwd or options.cwd
     return replace(
         own,
         max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
-        cwd=start.cwd or options.cwd,
+        cwd=cwd,
         model=bounds.model_for(start.model),
-        settings=_settings(own, bounds),
+        settings=_settings(own.settings, cwd, bounds),
         permission_mode=bounds.mode_for(start.permission_mode),
         resume=start.native_session_id if fork is None else fork.session_id,
         fork_session=fork is not None and fork.message is not None,
@@ -136,15 +137,17 @@ def own_options(
     )
 
 
-def _settings(options: Any, bounds: Bounds) -> str | None:
-    """Claude Code is told which models there are, or its sub-agents could be given any other."""
-    given: str | None = options.settings
+def _settings(given: str | None, cwd: Any, bounds: Bounds) -> str | None:
+    """Claude Code is told which models there are, or its sub-agents could be given any other.
+
+    What it was to read itself, from where it works, is read here then.
+    """
     if bounds.models is None:
         return given
     about = {}
     if given is not None:
         try:
-            text = given if given.lstrip().startswith("{") else _text_of(given, options.cwd)
+            text = given if given.lstrip().startswith("{") else _text_of(given, cwd)
             about = msgspec.json.decode(text, type=dict[str, Any])
         except (OSError, ValueError) as bad:
             raise AgentGone(f"Claude cannot be started with these settings: {bad}") from bad
