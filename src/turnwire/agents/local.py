@@ -111,4 +111,4 @@ class LocalSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._die(f"The agent broke: {type(error).__name__}: {error}")
+            self._die(AgentGone.broken(error).message)

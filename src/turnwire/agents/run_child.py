@@ -98,7 +98,7 @@ async def _control(session: AgentSession, asked: wire.Ask, output: _Output) -> N
     except AgentGone as gone:
         answer = wire.Answered(asked.number, None, "AGENT_UNAVAILABLE", gone.message)
     except Exception as defect:
-        said = f"The agent broke: {type(defect).__name__}: {defect}"
+        said = AgentGone.broken(defect).message
         answer = wire.Answered(asked.number, None, "AGENT_ERROR", said)
     await output.write(answer)
 
@@ -118,8 +118,7 @@ async def _main() -> None:
     except TurnwireError as error:
         gone = wire.Gone(error.message)
     except Exception as defect:
-        said = f"The agent broke: {type(defect).__name__}: {defect}"
-        gone = wire.Gone(said, traceback.format_exc())
+        gone = wire.Gone(AgentGone.broken(defect).message, traceback.format_exc())
     if gone is not None:
         await output.write(gone)
     transport.close()

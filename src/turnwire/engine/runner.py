@@ -398,4 +398,4 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
 
 def _broken(error: Exception) -> str:
     _log.error("An agent broke.", exc_info=error)
-    return f"The agent broke: {type(error).__name__}: {error}"
+    return AgentGone.broken(error).message

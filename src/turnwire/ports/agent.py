@@ -79,6 +79,11 @@ class AgentGone(TurnwireError):
     code = "AGENT_UNAVAILABLE"
     retryable = True
 
+    @classmethod
+    def broken(cls, defect: BaseException) -> AgentGone:
+        """One that has a defect."""
+        return cls(f"The agent broke: {type(defect).__name__}: {defect}")
+
 
 class Agent(Protocol):
     """Something that can hold a conversation: Claude, Codex, the demo, a recording."""

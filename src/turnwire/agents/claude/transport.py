@@ -126,7 +126,7 @@ class GuardedTransport:
             self._break(too_long.message)
         except Exception as defect:
             _log.exception("What Claude said could not be understood.")
-            self._break(f"The agent broke: {type(defect).__name__}: {defect}")
+            self._break(AgentGone.broken(defect).message)
 
     def _break(self, why: str) -> None:
         """Nothing is better than a story with a hole in it."""
