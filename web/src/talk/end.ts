@@ -71,7 +71,7 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
       if (leftIn(scroller) <= 2) isStuck.current = true;
     };
     const wheel = ({ deltaY }: WheelEvent) => (deltaY < 0 ? up() : deltaY > 0 && down());
-    const key = ({ key }: KeyboardEvent) => UP.has(key) && up();
+    const key = ({ key, shiftKey }: KeyboardEvent) => (UP.has(key) || (key === " " && shiftKey)) && up();
     const press = ({ target }: PointerEvent) => {
       isPressed.current = target === scroller; // not one of its rows
     };
