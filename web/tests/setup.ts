@@ -1,7 +1,7 @@
 // One browser for all tests of a run: each of them has its own window in it, with nothing kept.
-import { existsSync } from "node:fs";
 import { chromium } from "playwright-core";
 import type { TestProject } from "vitest/node";
+import { CHROMIUM } from "../../clients/typescript/test/chromium";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -10,19 +10,11 @@ declare module "vitest" {
   }
 }
 
-const PLACES = [
-  process.env.CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-];
-
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const executablePath = PLACES.find((place) => place && existsSync(place));
-  if (!executablePath)
+  if (!CHROMIUM)
     throw new Error("There is no Chromium. Install it, or say where it is: CHROMIUM=/path make test");
   const browser = await chromium.launchServer({
-    executablePath,
+    executablePath: CHROMIUM,
     host: "127.0.0.1",
     args: [
       "--no-sandbox",

@@ -1,16 +1,12 @@
 // Chromium, and pages for it.
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { createServer } from "vite";
 import { afterAll } from "vitest";
+import { CHROMIUM } from "./chromium.js";
 import { ROOT } from "./process.js";
-
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-
-/** Where Chromium is: named by CHROMIUM, or in one of the usual places. */
-export const CHROMIUM = process.env.CHROMIUM ?? PLACES.find((path) => existsSync(path)) ?? "";
 
 if (!CHROMIUM) {
   const said =
