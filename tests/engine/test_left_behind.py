@@ -13,10 +13,11 @@ from tests.engine.watching import PATIENCE, Watcher, engine_on, talk_with
 from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.effects import BeginTurn
 from turnwire.core.conversation.state import Turn
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, FollowAgain
-from turnwire.ports import Store
+from turnwire.ports import Commit, StorageUnavailable, Store
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 from turnwire.testing.store_samples import LEASE, NOW, TRACE, begin
@@ -78,6 +79,31 @@ def test_nothing_seems_to_run_where_the_agent_is_not_known(path: Path) -> None:
             [end] = await store.turns("talk")
             assert end.end.interrupted
         await store.close()
+
+    asyncio.run(scene())
+
+
+class FullDisk(SqliteStore):
+    """Nothing more can be written."""
+
+    async def commit(self, commit: Commit) -> None:
+        raise StorageUnavailable("The disk is full.")
+
+
+def test_it_is_let_go_for_the_next_one_though_it_could_not_be_made_true(path: Path) -> None:
+    async def scene() -> None:
+        store = await SqliteStore.open(path)
+        await leave(store)
+        await store.close()
+        clock = ManualClock(NOW + LEASE)
+        full = await FullDisk.open(path)
+        async with Engine(full, {}, clock=clock) as engine:
+            with pytest.raises(Refused, match="no agent"):
+                await engine.wake("talk")
+            row = await full.conversation("talk")
+            assert row is not None
+            assert (row.state.state, row.owner) == ("streaming", None)
+        await full.close()
 
     asyncio.run(scene())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ import pytest
 from turnwire.agents.claude import install, options, questions
 from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.bounds import bounds_of
+from turnwire.agents.claude.controls import carry_out
 from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
 from turnwire.agents.claude.second import SecondQuestions
+from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.transport import Recorder
+from turnwire.core import controls
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.content import (
     Blob,
@@ -27,6 +31,7 @@ from turnwire.core.content import (
     TextContent,
 )
 from turnwire.core.conversation.state import Reply
+from turnwire.core.error_codes import Refused
 from turnwire.core.events import (
     AssistantMessage,
     SystemEvent,
@@ -34,6 +39,7 @@ from turnwire.core.events import (
     TurnFailed,
     UserMessage,
 )
+from turnwire.dialects.claude import answers
 from turnwire.ports import AgentGone, SessionStart
 
 ASKED = {"questions": [{"question": "Which?"}, {"question": "When?"}]}
@@ -182,6 +188,27 @@ def test_a_prompt_as_the_program_reads_it() -> None:
         content_of(ImageContent("image/png", "A" * 6_000_000))
     with pytest.raises(NotShown, match="Send it again"):
         content_of(ImageContent(blob=Blob("gone")))
+
+
+@pytest.mark.parametrize("then", [AgentGone("It has left."), Refused("AGENT_ERROR"), ["b"]])
+async def test_files_that_were_put_back_are_told_whatever_becomes_of_the_look_behind(
+    then: Exception | list[str],
+) -> None:
+    answers_to_come: deque[Any] = deque([["a", "b"], [], then])
+
+    async def send(request: dict[str, Any]) -> Any:
+        files = answers_to_come.popleft()
+        if isinstance(files, Exception):
+            raise files
+        return {"canRewind": True, "filesChanged": files}
+
+    about, switches = answers.InitializeAnswer(), Switches([], [])
+    asked = controls.RewindFiles(2, "talk:1")
+    done = await carry_out(asked, send, about, switches=switches, models=[])
+    failed = then if isinstance(then, list) else []
+    put_back = [file for file in ("a", "b") if file not in failed]
+    assert done == controls.Rewound(put_back, failed)
+    assert not answers_to_come, "it was asked before and behind"
 
 
 def test_the_same_turn_has_the_same_name() -> None:
