@@ -6,7 +6,7 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import pytest
 from tests.cli.agents import QUICK, SCRIPTED, SLOW
 from tests.cli.conftest import TURNWIRE, Start, Tell, lines
 from tests.cli.terminal import Terminal
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.watching import engine_on
 from tests.server.serving import Process, process
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
@@ -385,12 +385,13 @@ class TestAPipeWhoseMessageHasToWait:
                 await talk.send("long")
 
         async def go_on(name: str) -> None:
-            agent = DemoAgent(delay=0)
             async with (
-                engine_on(home / "turnwire.db", agent=agent) as engine,
-                Watcher(await engine.open(name)) as watcher,
+                engine_on(home / "turnwire.db", agent=DemoAgent(delay=0)) as engine,
+                aclosing((await engine.open(name)).follow()) as frames,
             ):
-                await watcher.until(SessionState, lambda said: said.payload.state == "active")
+                async for frame in frames:
+                    if isinstance(frame, SessionState) and frame.payload.state == "active":
+                        return
 
         # It is written that the message waits, but nobody is told.
         with server(home, SLOW, crash_at="ask_written:3") as running, piped_chat(home) as piped:
