@@ -2,17 +2,16 @@
 
 import type { Capabilities, SentContent, Status } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useRef, useState } from "react";
 import { isTouch, useReady } from "../app/focus";
 import { Icon } from "../app/Icon";
-import { keep, kept } from "../app/kept";
 import { useWords } from "../app/words";
 import { OPTIONS } from "../talk/options";
 import { AttachButton, Attachments, takePasted, useGiven } from "./Attachments";
 import { pictureOf, useAttached } from "./attached";
 import { CommandList, LIST, optionId } from "./CommandList";
 import { useCommands } from "./commands";
-import { draftOf, joined, useGivenBack } from "./drafts";
+import { draftOf, joined, useDraft, useGivenBack } from "./drafts";
 
 /** Whether the browser makes a field as high as what is in it. */
 const GROWS = CSS.supports("field-sizing", "content");
@@ -34,14 +33,7 @@ interface Props {
 export function Composer({ id, status, capabilities, history, send, stop, isStopping, say, explain }: Props) {
   const words = useWords();
   const client = useTurnwire();
-  const draft = draftOf(id);
-  const [text, setText] = useState(() => kept(draft) ?? "");
-  /** Also what is not drawn yet: the page may be left before it is. */
-  const latest = useRef(text);
-  const write = (to: string) => {
-    latest.current = to;
-    setText(to);
-  };
+  const { text, latest, write } = useDraft(draftOf(id));
   const [at, setAt] = useState<number>();
   const attached = useAttached(client, id, say);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -58,19 +50,6 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
   const isBusy = status?.running || status?.turn_id !== undefined;
   const mayAttach = capabilities?.images === true;
 
-  useEffect(() => {
-    const timer = setTimeout(() => keep(draft, text || null), 200);
-    return () => clearTimeout(timer);
-  }, [draft, text]);
-  useEffect(() => {
-    const save = () => keep(draft, latest.current || null);
-    addEventListener("pagehide", save);
-    return () => {
-      removeEventListener("pagehide", save);
-      save();
-    };
-  }, [draft]);
-
   const submit = async () => {
     const said = text.trim();
     if ((!said && !attached.all.length) || attached.isBusy) return;
@@ -78,10 +57,9 @@ export function Composer({ id, status, capabilities, history, send, stop, isStop
     const content: SentContent = pictures.length
       ? [...(said ? [{ type: "text" as const, text: said }] : []), ...pictures]
       : said;
-    write("");
+    write("", "now");
     setAt(undefined);
     commands.close();
-    keep(draft, null);
     const taken = attached.take();
     if (!isTouch()) field.current?.focus();
     try {

@@ -82,7 +82,7 @@ export function Queue({ id, status, change }: Props) {
               before={queue[at - 1]}
               after={queue[at + 2]}
               isLast={at === queue.length - 1}
-              change={(how) => void change(how)}
+              change={(how) => void change(how).then(afterwards)}
               edit={(text) => setEdited({ queue_id: item.queue_id, before: text, text })}
             />
           ),
@@ -90,6 +90,11 @@ export function Queue({ id, status, change }: Props) {
       </ol>
     </section>
   );
+}
+
+/** The button that was pressed may be gone. */
+function afterwards(): void {
+  requestAnimationFrame(() => document.activeElement === document.body && toComposer());
 }
 
 interface EditingProps {
@@ -156,7 +161,7 @@ function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
         <button
           type="button"
           className="quiet small"
-          disabled={!before}
+          aria-disabled={!before}
           aria-label={words.moveUp}
           title={words.moveUp}
           onClick={() => before && change({ action: "move", queue_id, before: before.queue_id })}
@@ -166,10 +171,11 @@ function Waiting({ item, before, after, isLast, change, edit }: WaitingProps) {
         <button
           type="button"
           className="quiet small"
-          disabled={isLast}
+          aria-disabled={isLast}
           aria-label={words.moveDown}
           title={words.moveDown}
           onClick={() =>
+            isLast ||
             change(
               after ? { action: "move", queue_id, before: after.queue_id } : { action: "move", queue_id },
             )

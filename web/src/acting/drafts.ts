@@ -1,10 +1,61 @@
 // What was begun to be written, and not sent: kept in the browser, for each conversation.
-import { useEffect, useRef } from "react";
-import { keep, kept } from "../app/kept";
+import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
+import { keep, kept, useKept } from "../app/kept";
+
+/** Milliseconds after the last letter. */
+const SAVED_AFTER = 200;
 
 /** Under which name it is kept; without a conversation: what shall begin one. */
 export function draftOf(id = ""): string {
   return `draft:${id}`;
+}
+
+interface Draft {
+  text: string;
+  /** Also what is not drawn yet: the page may be left before it is. */
+  latest: RefObject<string>;
+  write: (text: string, when?: "now") => void;
+}
+
+/** The same in all tabs. Only what was written in this one is kept by it. */
+export function useDraft(name: string): Draft {
+  const [text, setText] = useState(() => kept(name) ?? "");
+  const latest = useRef(text);
+  const known = useRef(text); // what all tabs know
+  const save = useCallback(() => {
+    if (latest.current === known.current) return;
+    known.current = latest.current;
+    keep(name, latest.current || null);
+  }, [name]);
+  const write = (to: string, when?: "now") => {
+    latest.current = to;
+    setText(to);
+    if (when) save();
+  };
+  useEffect(() => {
+    if (text === known.current) return;
+    const timer = setTimeout(save, SAVED_AFTER);
+    return () => clearTimeout(timer);
+  }, [text, save]);
+  useEffect(() => {
+    addEventListener("pagehide", save);
+    return () => {
+      removeEventListener("pagehide", save);
+      save();
+    };
+  }, [save]);
+
+  const [told] = useKept(name);
+  useEffect(() => {
+    const there = told ?? "";
+    if (there === known.current) return;
+    const isOwn = latest.current !== known.current; // nobody writes over what is just being written
+    known.current = there;
+    if (isOwn) return;
+    latest.current = there;
+    setText(there);
+  }, [told]);
+  return { text, latest, write };
 }
 
 /** Both texts: neither may be lost. */

@@ -18,9 +18,9 @@ function nameOf(event: KeyboardEvent): string {
   return mod + alt + key;
 }
 
-/** Whether a dialog lies over the page: its keys are its own, and Escape closes it. */
+/** Whether something lies over the page: its keys are its own, and Escape closes it. */
 function isBehind(): boolean {
-  return document.querySelector("dialog:modal") !== null;
+  return document.querySelector("dialog:modal, .veil") !== null;
 }
 
 /** Escape, and keys with a modifier, count while typing, too. A key that is held counts once. */

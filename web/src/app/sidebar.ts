@@ -1,5 +1,5 @@
 // On a phone the list of conversations lies over the page.
-import { useSyncExternalStore } from "react";
+import { type RefObject, useEffect, useSyncExternalStore } from "react";
 
 const listeners = new Set<() => void>();
 let isOpen = false;
@@ -12,6 +12,32 @@ function set(to: boolean): void {
 
 export const openSidebar = () => set(true);
 export const closeSidebar = () => set(false);
+
+/** As in a dialog: the keys go there, nothing behind it can be reached, and Escape closes it. */
+export function useOver(list: RefObject<HTMLElement | null>, isOver: boolean): void {
+  useEffect(() => {
+    const element = list.current;
+    if (!isOver || !element) return;
+    const before = document.activeElement as HTMLElement | null;
+    const behind = [...(element.parentElement?.children ?? [])].filter((each) => each.localName === "main");
+    for (const each of behind) each.toggleAttribute("inert", true);
+    element.querySelector<HTMLElement>("a, button")?.focus();
+    const leave = (event: KeyboardEvent) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return; // a menu in it was closed
+      event.preventDefault();
+      closeSidebar();
+    };
+    const wide = matchMedia("(width > 46rem)"); // there it lies beside the page
+    addEventListener("keydown", leave);
+    wide.addEventListener("change", closeSidebar);
+    return () => {
+      removeEventListener("keydown", leave);
+      wide.removeEventListener("change", closeSidebar);
+      for (const each of behind) each.toggleAttribute("inert", false);
+      before?.focus();
+    };
+  }, [list, isOver]);
+}
 
 export function useSidebar(): boolean {
   return useSyncExternalStore(

@@ -7,7 +7,7 @@ import { pictureOf, useAttached } from "../acting/attached";
 import { draftOf, giveBack } from "../acting/drafts";
 import { post } from "../acting/outbox";
 import { tellChange } from "../app/changes";
-import { useReady } from "../app/focus";
+import { isTouch, useReady } from "../app/focus";
 import { keep, kept } from "../app/kept";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
@@ -110,7 +110,8 @@ export function New() {
             onChange={(event) => setFirst(event.target.value)}
             onPaste={(event) => takePasted(event, take, mayAttach)}
             onKeyDown={(event) => {
-              if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+              if (event.key !== "Enter" || event.shiftKey || isTouch() || event.nativeEvent.isComposing)
+                return;
               event.preventDefault();
               void begin(first);
             }}

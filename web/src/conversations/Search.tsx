@@ -20,27 +20,37 @@ interface Hit {
 export function Search({ words: sought }: { words: string }) {
   const words = useWords();
   const client = useTurnwire();
-  const { trying } = useNotices();
+  const { reasonOf } = useNotices();
   const [hits, setHits] = useState<Hit[]>();
+  const [problem, setProblem] = useState<unknown>();
+  const [times, setTimes] = useState(0);
   useEffect(() => {
     setHits(undefined);
+    setProblem(undefined);
     if (!sought) return;
     let isGone = false;
-    void trying(
-      client.request<{ hits: Hit[] }>("GET", `/api/search?q=${encodeURIComponent(sought)}&limit=100`),
-    ).then((told) => {
-      if (!isGone) setHits(told?.hits ?? []);
-    });
+    client
+      .request<{ hits: Hit[] }>("GET", `/api/search?q=${encodeURIComponent(sought)}&limit=100`)
+      .then((told) => isGone || setHits(told.hits))
+      .catch((problem: unknown) => isGone || setProblem(problem));
     return () => {
       isGone = true;
     };
-  }, [client, sought, trying]);
+  }, [client, sought, times]);
   return (
     <main className="page" id="main">
       <PageHeader title={sought ? words.searchFor(sought) : words.search} />
       <p className="muted found" role="status">
         {hits && hits.length > 0 && words.hits(hits.length)}
       </p>
+      {problem !== undefined && (
+        <div className="refused" role="alert">
+          <p className="bad">{reasonOf(problem)}</p>
+          <button type="button" onClick={() => setTimes(times + 1)}>
+            {words.tryAgain}
+          </button>
+        </div>
+      )}
       {!sought && <Empty title={words.search} text={words.searchHint} />}
       <div role="status">
         {hits && !hits.length && <Empty title={words.noHits} text={words.noHitsHint} />}

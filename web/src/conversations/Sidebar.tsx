@@ -1,10 +1,11 @@
 // The list of conversations, and the ways to everything else.
 import { useInbox } from "@turnwire/client/react";
+import { useRef } from "react";
 import { Icon } from "../app/Icon";
 import { Mark } from "../app/Mark";
 import { Preferences } from "../app/Preferences";
 import { go, linkTo, usePlace } from "../app/places";
-import { closeSidebar, useSidebar } from "../app/sidebar";
+import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { stateOf } from "../talk/status";
@@ -17,10 +18,13 @@ export function Sidebar({ help }: { help: () => void }) {
   const place = usePlace();
   const isOpen = useSidebar();
   const waiting = useInbox().items.length;
+  const list = useRef<HTMLElement>(null);
+  useOver(list, isOpen);
   return (
     <>
       {isOpen && <button type="button" className="veil" aria-label={words.close} onClick={closeSidebar} />}
       <nav
+        ref={list}
         className={`sidebar${isOpen ? " open" : ""}`}
         aria-label={words.conversations}
         onClick={(event) => (event.target as Element).closest("a") && closeSidebar()}

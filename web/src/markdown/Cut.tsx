@@ -18,7 +18,7 @@ export function Cut({
     <>
       {children(isCut ? text.slice(0, most) : text)}
       {isCut && (
-        <button type="button" className="small" onClick={() => setAll(true)}>
+        <button type="button" className="small show-all" onClick={() => setAll(true)}>
           {words.showAll(text.length)}
         </button>
       )}

@@ -1,5 +1,5 @@
 // Whose conversation this is, in which state, and what it has cost.
-import type { Capabilities, View } from "@turnwire/client";
+import type { Capabilities, ConversationInfo, View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
@@ -7,7 +7,7 @@ import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
-import { useConversations, useInfo } from "../conversations/store";
+import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
@@ -17,6 +17,8 @@ import { stateOf } from "./status";
 interface Props {
   id: string;
   view: View;
+  info: ConversationInfo | undefined;
+  title: string | undefined;
   capabilities: Capabilities | undefined;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
@@ -24,11 +26,10 @@ interface Props {
   showAgent: (() => void) | undefined;
 }
 
-export function Header({ id, view, capabilities, setModel, setMode, showAgent }: Props) {
+export function Header({ id, view, info, title, capabilities, setModel, setMode, showAgent }: Props) {
   const words = useWords();
   const { status, totals } = view;
   const { tone, text } = stateOf(status, words);
-  const info = useInfo(id);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
@@ -39,7 +40,7 @@ export function Header({ id, view, capabilities, setModel, setMode, showAgent }:
         <Icon name="menu" />
       </button>
       <div className="titles">
-        <Title id={id} title={view.title} since={info?.created_at} />
+        <Title id={id} title={title} since={info?.created_at} />
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
           <span className="state-words">{text}</span>
@@ -103,7 +104,7 @@ export function Header({ id, view, capabilities, setModel, setMode, showAgent }:
         </button>
       )}
       <MenuButton label={words.more}>
-        {(close) => <TalkMenu id={id} archived={info?.archived === true} title={view.title} close={close} />}
+        {(close) => <TalkMenu id={id} archived={info?.archived === true} title={title} close={close} />}
       </MenuButton>
     </header>
   );

@@ -17,18 +17,27 @@ function useOnline(): boolean {
   );
 }
 
+/** Milliseconds until it is said, and until nobody believes any more that it only takes a moment. */
+const SOON = 300;
+const LONG = 5_000;
+
 /** Says when what is shown may not be the newest. What is over at once is not said. */
 export function LineBanner({ snapshot }: { snapshot: Snapshot }) {
   const words = useWords();
-  const said = lineOf(snapshot, useOnline(), words);
-  const [isLate, setLate] = useState(false);
+  const line = lineOf(snapshot, useOnline(), words);
+  const [late, setLate] = useState<"soon" | "long">();
   useEffect(() => {
-    setLate(false);
-    if (said === undefined) return;
-    const timer = setTimeout(() => setLate(true), 300);
-    return () => clearTimeout(timer);
-  }, [said]);
-  const isShown = said !== undefined && isLate;
+    setLate(undefined);
+    if (line === undefined) return;
+    const soon = setTimeout(() => setLate("soon"), SOON);
+    const long = setTimeout(() => setLate("long"), LONG);
+    return () => {
+      clearTimeout(soon);
+      clearTimeout(long);
+    };
+  }, [line]);
+  const said = late === "long" && line === words.line.connecting ? words.line.lost : line;
+  const isShown = said !== undefined && late !== undefined;
   return (
     <div className={`line-banner${isShown ? " shown" : ""}`} role="status" data-line={snapshot.connection}>
       {isShown && (

@@ -13,6 +13,7 @@ import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
+import { useInfo } from "../conversations/store";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Announcer } from "./Announcer";
 import { may, mayAsk } from "./able";
@@ -42,7 +43,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const [over, setOver] = useState<Over>();
   const [spoken, setSpoken] = useState(0);
   const conversation = client.conversation(id, OPTIONS);
-  useTitle(view.title ?? words.untitled(), status);
+  const info = useInfo(id);
+  const title = view.title ?? info?.title ?? undefined; // the list may know it before the line is there
+  useTitle(title ?? words.untitled(), status);
 
   const stop = useCallback(async () => {
     const turn = conversation.view().status?.turn_id;
@@ -98,6 +101,8 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       <Header
         id={id}
         view={view}
+        info={info}
+        title={title}
         capabilities={capabilities}
         setModel={(model) => void trying(talk.setModel(model))}
         setMode={(mode) => void trying(talk.setPermissionMode(mode))}
@@ -144,6 +149,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           history={history}
           send={(content) => {
             setSpoken((times) => times + 1);
+            if (at !== undefined) go({ name: "talk", id }, "replace"); // what was searched for is behind
             return post(client, id, content);
           }}
           stop={() => void stop()}

@@ -54,11 +54,13 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     const scroller = scrollerIn(section);
     if (!scroller) return;
     const observer = new ResizeObserver(() => {
-      if (isStuck.current) stick();
+      if (isStuck.current) return stick();
+      if (leftIn(scroller) <= 2) isStuck.current = true; // what was opened by hand left it in sight
+      look();
     });
     for (const each of [scroller, ...scroller.children]) observer.observe(each);
     return () => observer.disconnect();
-  }, [section, stick]);
+  }, [section, stick, look]);
 
   // Who begins to scroll has not come far yet when the answer grows: the hand counts, not the place.
   useEffect(() => {
@@ -70,7 +72,14 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     const down = () => {
       if (leftIn(scroller) <= 2) isStuck.current = true;
     };
-    const wheel = ({ deltaY }: WheelEvent) => (deltaY < 0 ? up() : deltaY > 0 && down());
+    const wheel = ({ deltaX, deltaY, ctrlKey, target }: WheelEvent) => {
+      const isOther = ctrlKey || Math.abs(deltaX) > Math.abs(deltaY); // it is made larger, or moved sideways
+      if (isOther || !deltaY || movesWithin(target, scroller, deltaY)) return;
+      if (deltaY < 0) up();
+      else down();
+    };
+    // What somebody opens or closes stays under their hand.
+    const open = ({ target }: MouseEvent) => (target as Element).closest(OPENS) && letGo();
     const key = ({ key, shiftKey }: KeyboardEvent) => (UP.has(key) || (key === " " && shiftKey)) && up();
     const press = ({ target }: PointerEvent) => {
       isPressed.current = target === scroller; // not one of its rows
@@ -82,6 +91,7 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     const options = { passive: true, signal: ended.signal };
     scroller.addEventListener("wheel", wheel, options);
     scroller.addEventListener("keydown", key, options);
+    scroller.addEventListener("click", open, options);
     scroller.addEventListener("touchmove", up, options);
     scroller.addEventListener("touchend", down, options);
     scroller.addEventListener("pointerdown", press, options);
@@ -94,6 +104,17 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
 }
 
 const UP = new Set(["ArrowUp", "PageUp", "Home"]);
+const OPENS = "summary, .show-all";
+
+/** Whether something in it that scrolls by itself takes this movement. */
+function movesWithin(target: EventTarget | null, scroller: HTMLElement, by: number): boolean {
+  for (let each = target as Element | null; each && each !== scroller; each = each.parentElement) {
+    const left = each.scrollHeight - each.clientHeight - each.scrollTop;
+    if (/auto|scroll/.test(getComputedStyle(each).overflowY) && (by < 0 ? each.scrollTop > 0 : left > 1))
+      return true;
+  }
+  return false;
+}
 
 const scrollerIn = (section: RefObject<HTMLElement | null>): HTMLElement | null | undefined =>
   section.current?.querySelector<HTMLElement>(".scroller");

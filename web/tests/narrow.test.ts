@@ -1,0 +1,77 @@
+// Little room: a phone upright, and on its side.
+import { say, state } from "./browser";
+import { stage } from "./stage";
+
+const { test } = stage();
+
+test("over a phone's page the list has the keys, and Escape closes it and stops nothing", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 360, height: 740 });
+  await person.quick("ask me a question");
+  await state(page, "Waits for you");
+  const menu = page.getByRole("button", { name: "Conversations" });
+  await menu.click();
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const isIn = () => list.evaluate((each) => each.contains(document.activeElement));
+  await expect.poll(isIn).toBe(true);
+  for (let time = 0; time < 12; time += 1) {
+    await page.keyboard.press("Tab");
+    expect(await page.evaluate(() => document.activeElement?.closest("main"))).toBe(null);
+  }
+  // A menu in it goes first.
+  await list.getByRole("button", { name: "Preferences" }).press("Enter");
+  await page.getByRole("menu").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("menu").waitFor({ state: "detached" });
+  expect(await page.locator(".sidebar.open").count()).toBe(1);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => page.locator(".sidebar.open").count()).toBe(0);
+  expect(await page.locator(".state-words").innerText()).toBe("Waits for you");
+  expect(await menu.evaluate((each) => each === document.activeElement)).toBe(true);
+  // Whoever turns the phone is not shut out.
+  await menu.click();
+  await page.setViewportSize({ width: 1280, height: 740 });
+  await page.getByRole("button", { name: "Stop" }).click();
+  await state(page, "Stopped");
+});
+
+test("what is asked has room, however much waits, and where one writes stays in sight", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("permission");
+  await state(page, "Waits for you");
+  for (let number = 0; number < 6; number += 1) await say(page, `message ${number}`);
+  await page.locator(".queue li").nth(5).waitFor();
+  for (const [width, height] of [
+    [740, 360],
+    [360, 420],
+    [1280, 500],
+  ] as const) {
+    await page.setViewportSize({ width, height });
+    const box = async (selector: string) => {
+      const found = await page.locator(selector).boundingBox();
+      return found ?? { y: 0, height: 0 };
+    };
+    expect((await box(".requests")).height).toBeGreaterThan(120);
+    const composer = await box(".composer");
+    expect(composer.y + composer.height).toBeLessThanOrEqual(height);
+    // Nobody allows what they have not come to.
+    const command = page.locator(".requests .command-line");
+    const allow = page.locator(".requests").getByRole("button", { name: /^Allow/ });
+    await command.scrollIntoViewIfNeeded();
+    const [above, below] = [await command.boundingBox(), await allow.boundingBox()];
+    expect((above?.y ?? 0) + (above?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0);
+  }
+  await page.setViewportSize({ width: 740, height: 360 });
+  await page
+    .getByRole("region", { name: "Waiting messages" })
+    .getByRole("button", { name: "Remove" })
+    .last()
+    .click();
+  await expect.poll(() => page.locator(".queue li").count()).toBe(5);
+});
