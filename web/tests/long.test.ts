@@ -1,5 +1,5 @@
 // Ten thousand messages, and a transcript that means no good.
-import { Person, say, state } from "./browser";
+import { Person, saidOn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -93,6 +93,16 @@ test("what is searched for is shown, though it comes after the first messages", 
   await page.evaluate(() => new Promise(requestAnimationFrame));
   release?.();
   await page.locator(".sought .row.said", { hasText: "Question 2500" }).waitFor();
+});
+
+test("who speaks has left what was searched for", async ({ person, expect }) => {
+  const { page } = person;
+  const { id } = await here.server.ask<{ id: string }>("POST", "/api/conversations", {});
+  await page.goto(`${here.server.url}/c/${id}?at=1`);
+  await say(page, "hello");
+  await state(page, "Ready");
+  await expect.poll(() => new URL(page.url()).search).toBe("");
+  await expect.poll(saidOn(page)).toEqual(["hello"]);
 });
 
 test("a list that measures its rows takes nobody away from the newest", async ({ person, expect }) => {

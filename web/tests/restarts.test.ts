@@ -67,14 +67,22 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   const inbox = await person.tab("/inbox");
   const nothing = inbox.getByRole("heading", { name: "Nothing waits for you" });
   await nothing.waitFor();
+  const search = await person.tab("/search");
+  await search.getByLabel("Search all messages").fill("answer");
   await server.kill();
   await inbox.getByRole("alert").getByText("is not known").waitFor();
   expect(await nothing.count()).toBe(0);
   await inbox.close();
+  await search.getByRole("button", { name: "Search: Enter" }).click();
+  await search.getByRole("alert").waitFor();
+  expect(await search.getByText("Nothing found").count()).toBe(0);
   await page.locator(".line-banner.shown").waitFor();
   await say(page, "hello again");
   await page.locator(".row.pending", { hasText: "hello again" }).waitFor();
   await server.restart();
+  await search.getByRole("button", { name: "Try again" }).click();
+  await search.locator(".hits mark").first().waitFor();
+  await search.close();
   await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
   await state(page, "Ready");
   await expect

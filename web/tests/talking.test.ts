@@ -369,6 +369,63 @@ test("who scrolls up a little while the answer grows stays there", async ({ pers
   await page.getByRole("button", { name: "Stop" }).click();
 });
 
+test("what somebody opens at the end stays under their hand, and the end is followed from there on", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await person.quick("use a tool, think");
+  await state(page, "Ready");
+  const thoughts = page.locator(".thoughts summary");
+  await page.locator(".row.turn").waitFor();
+  await thoughts.hover(); // once it stands still
+  const top = async () => Math.round((await thoughts.boundingBox())?.y ?? -1);
+  const before = await top();
+  await thoughts.click();
+  await page.locator(".thoughts[open]").waitFor();
+  await expect.poll(top).toBe(before);
+  await thoughts.click();
+  await page.locator(".thoughts:not([open])").waitFor();
+
+  // Neither what makes the page larger, nor a movement to the side, is one who scrolls up.
+  const scroller = page.locator(".scroller");
+  const left = () => scroller.evaluate((each) => each.scrollHeight - each.clientHeight - each.scrollTop);
+  await say(page, "a long answer");
+  await page.locator(".markdown strong", { hasText: "1." }).waitFor();
+  for (const how of [
+    { deltaY: -80, ctrlKey: true },
+    { deltaY: -1, deltaX: 40 },
+  ])
+    await scroller.dispatchEvent("wheel", { bubbles: true, ...how });
+  await state(page, "Ready");
+  await expect.poll(left).toBeLessThan(3);
+});
+
+test("a draft is the same in all tabs, and none of them takes another's away", async ({ person, expect }) => {
+  const { page } = person;
+  const id = await person.quick("hello");
+  await state(page, "Ready");
+  const field = page.getByLabel("Message", { exact: true });
+  const second = await person.tab(`/c/${id}`);
+  const other = second.getByLabel("Message", { exact: true });
+  await other.waitFor();
+  await field.fill("not yet");
+  await expect.poll(() => other.inputValue()).toBe("not yet");
+  await page.goto("about:blank");
+  await second.getByRole("link", { name: "Inbox" }).click(); // nobody wrote there
+  await page.goto(`${here.server.url}/c/${id}`);
+  await expect.poll(() => field.inputValue()).toBe("not yet");
+  await second.goBack();
+  await expect.poll(() => other.inputValue()).toBe("not yet");
+  await field.press("Enter");
+  await expect.poll(() => other.inputValue()).toBe("");
+  await state(page, "Ready");
+  await second.reload();
+  await expect.poll(saidOn(second)).toEqual(["hello", "not yet"]);
+  expect(await other.inputValue()).toBe("");
+});
+
 test("a draft is kept, and arrow up brings back what was said", async ({ person, expect }) => {
   const { page } = person;
   await person.quick("hello");
