@@ -402,6 +402,19 @@ test("what somebody opens at the end stays under their hand, and the end is foll
   await expect.poll(left).toBeLessThan(3);
 });
 
+test("an answer that was begun is still there for who has looked elsewhere", async ({ person, expect }) => {
+  const { page } = person;
+  await person.quick("ask me a question");
+  const own = page.getByRole("region", { name: "Question" }).getByLabel("Something else");
+  await own.fill("something between");
+  await page.getByRole("link", { name: "Inbox" }).click();
+  await page.getByRole("main").getByLabel("Something else").waitFor();
+  await page.goBack();
+  await expect.poll(() => own.inputValue()).toBe("something between");
+  await own.press("Enter");
+  await page.locator("details.tool").getByText("something between").waitFor();
+});
+
 test("a draft is the same in all tabs, and none of them takes another's away", async ({ person, expect }) => {
   const { page } = person;
   const id = await person.quick("hello");

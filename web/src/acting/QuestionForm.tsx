@@ -21,11 +21,14 @@ interface Chosen {
   own: string;
 }
 
+/** Answers that were begun, by their requests: whoever looks elsewhere finds them again. */
+const begun = new Map<string, Record<string, Chosen>>();
+
 export function QuestionForm({ request, role, answer }: Props) {
   const words = useWords();
   const questions = questionsOf(request);
   const isRequired = request.required !== false;
-  const [chosen, setChosen] = useState<Record<string, Chosen>>({});
+  const [chosen, setChosen] = useState(() => begun.get(request.request_id) ?? {});
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
   const chosenFor = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
@@ -38,6 +41,7 @@ export function QuestionForm({ request, role, answer }: Props) {
     setBusy(true);
     try {
       await answer(given);
+      begun.delete(request.request_id);
     } finally {
       setBusy(false);
     }
@@ -68,7 +72,9 @@ export function QuestionForm({ request, role, answer }: Props) {
             chosen={chosenFor(question)}
             choose={(to) => {
               setMissing(false);
-              setChosen((now) => ({ ...now, [question.id]: to }));
+              const now = { ...chosen, [question.id]: to };
+              setChosen(now);
+              begun.set(request.request_id, now);
             }}
           />
         ))}
