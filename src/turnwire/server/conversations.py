@@ -166,7 +166,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await service.store.change(talk.id, archived=wanted.archived)
         if wanted.archived:
             service.cut(talk.id)
-            await service.engine.end(talk.id)
+            await service.engine.end(talk.id, reason="archived")
         service.news.tell(talk.id)
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
