@@ -233,3 +233,7 @@ class TestTheEnd:
         )
         gone = p.Interrupted("agent_lost", 1)
         assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")
+        closed = p.Interrupted("archived", 1)
+        assert receipt(closed).plain == "■ Interrupted: the conversation was archived."
+        newer = p.Interrupted("eclipse", 1)
+        assert receipt(newer).plain == "■ Interrupted: eclipse."

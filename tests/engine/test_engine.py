@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.watching import Watcher, engine_on, talk_with
+from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.dialects.v2 import frames as f
 
@@ -170,6 +171,48 @@ def test_an_interrupt_ends_the_turn_with_a_receipt(path: Path) -> None:
                 assert complete.payload.interrupted
                 await seen.state("interrupted")
                 assert (await talk.interrupt(1)).ack.outcome == "already_ended"
+
+    run(scene())
+
+
+@pytest.mark.parametrize("queue", [[], ["next"]])
+def test_a_conversation_that_is_archived_says_so_and_can_be_woken(
+    path: Path, queue: list[str]
+) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            rules = Options(on_disconnect="continue")
+            talk = await engine.create("demo", options={"delay": 0.01}, rules=rules)
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                for words in queue:
+                    await talk.send(words)
+                await engine.end(talk.id, reason="archived")
+                assert (await seen.until(f.ConversationInterrupted)).payload.reason == "archived"
+                end = (await seen.until(f.AssistantComplete)).payload
+                assert end.error
+                assert end.error.message == "The conversation was archived."
+                await seen.state("interrupted")
+            async with Watcher(talk) as back:
+                await talk.send("and now")
+                for _ in [*queue, "and now"]:
+                    assert not (await back.until(f.AssistantComplete)).payload.is_error
+
+    run(scene())
+
+
+def test_the_audit_trail_says_that_a_turn_ended_because_it_was_deleted(path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await engine.create("demo", options={"delay": 0.01})
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+            await engine.remove(talk.id, by="ann")
+            trail = await engine.store.audit(conversation_id=talk.id)
+            (stopped,) = [row.data for row in trail if row.action == "interrupted"]
+            assert stopped["reason"] == "deleted"
 
     run(scene())
 

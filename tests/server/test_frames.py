@@ -11,6 +11,7 @@ import pytest
 from tests.server.raw import upgrade
 from tests.server.scenes import Able, Away, Broken, play, refused
 from tests.server.serving import Serving
+from turnwire.core.status import TurnError
 
 # --- accepted ------------------------------------------------------------------------------------
 
@@ -358,7 +359,9 @@ def test_a_conversation_that_is_closed_under_its_clients(tmp_path: Path, how: st
             if how == "archived":
                 await http.patch(f"/api/conversations/{name}", json={"archived": False})
                 async with server.client(name) as back:
-                    assert back.view().turns[0].end.interrupted
+                    end = back.view().turns[0].end
+                    assert end.interrupted
+                    assert end.error == TurnError("archived", "The conversation was archived.")
 
     play(tmp_path, scene)
 

@@ -314,6 +314,25 @@ def test_the_inbox_is_answered_without_a_page(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_the_inbox_has_nothing_of_an_archived_conversation(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            await client.say("question", "m-1")
+            await client.state("waiting_input")
+        [item] = (await http.get("/api/inbox")).json()["items"]
+        await http.patch(f"/api/conversations/{name}", json={"archived": True})
+        assert (await http.get("/api/inbox")).json()["items"] == []
+        answer = f"/api/inbox/{item['inbox_item_id']}/answer"
+        refused = await http.post(answer, json={"answer": "Blue"})
+        assert refused.json()["error"]["code"] == "CONVERSATION_CLOSED"
+        await http.patch(f"/api/conversations/{name}", json={"archived": False})
+        assert (await http.get("/api/inbox")).json()["items"] == [item]
+        assert (await http.post(answer, json={"answer": "Blue"})).status_code == 200
+
+    play(tmp_path, scene)
+
+
 def test_agents_and_what_they_can_do(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         [agent] = (await http.get("/api/agents")).json()["agents"]

@@ -122,6 +122,33 @@ def test_who_listens_hears_of_their_own_conversations_alone(tmp_path: Path) -> N
     play(tmp_path, scene)
 
 
+def test_who_listens_hears_that_one_was_archived_before_its_agent_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        heard = asyncio.Event()
+        end = server.service.engine.end
+
+        async def slowly(conversation_id: str, *, reason: str) -> None:
+            await heard.wait()
+            await end(conversation_id, reason=reason)
+
+        monkeypatch.setattr(server.service.engine, "end", slowly)
+        name = await server.begin()
+        async with http.stream("GET", "/api/changes", timeout=PATIENCE) as stream:
+            lines = stream.aiter_lines()
+            assert await told(lines) is None
+            address = f"/api/conversations/{name}"
+            archives = asyncio.create_task(http.patch(address, json={"archived": True}))
+            assert await told(lines) == [name]
+            heard.set()
+            assert (await archives).json()["archived"]
+            await http.patch(address, json={"archived": False})
+            assert await told(lines) == [name], "also that it was taken back"
+
+    play(tmp_path, scene)
+
+
 def test_who_listens_has_a_place_and_has_to_go_like_all_who_are_connected(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         secret, token = await server.service.keys.make("test", "ann")

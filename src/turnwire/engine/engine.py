@@ -206,15 +206,18 @@ class Engine:
         )
         return Talk(self, row)
 
-    async def end(self, conversation_id: str) -> None:
-        """End what runs in a conversation, as if the server stopped; it can be woken again."""
+    async def end(self, conversation_id: str, *, reason: str = "server_stopped") -> None:
+        """End what runs in a conversation, as if the server stopped; it can be woken again.
+
+        `reason`: what the log says of it. `archived` is another.
+        """
         live = self.alive.get(conversation_id)
         if live is not None:
-            await live.stop()
+            await live.stop(reason)
 
     async def remove(self, conversation_id: str, *, by: str | None = None) -> None:
         """End what runs in it, and delete it. Raises Refused with CONVERSATION_NOT_FOUND."""
-        await self.end(conversation_id)
+        await self.end(conversation_id, reason="deleted")
         await self._conversations.delete(conversation_id, by=by)
 
     # --- agents -------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ class Live:
         self._controls = Controls()
         self._stopping = asyncio.Event()
         self._try_again = asyncio.Event()
-        self.dead = False  # the server stops, or another owner has taken over
+        self.dead = False  # it was stopped, or another owner has taken over
 
     @property
     def is_idle(self) -> bool:
@@ -151,8 +151,8 @@ class Live:
         while self._task is not None:
             await asyncio.shield(self._task)
 
-    async def stop(self) -> None:
-        """The server stops: the agent ends, and the log says so."""
+    async def stop(self, reason: str = "server_stopped") -> None:
+        """The server stops, or the conversation is closed: the agent ends, and the log says why."""
         self._stopping.set()
         self._try_again.set()
         await self._runner.close()
@@ -161,7 +161,7 @@ class Live:
             cancel()
         self._timers.clear()
         if not self.dead:
-            self.post(i.Recovered(at=self._clock.now(), reason="server_stopped", stopping=True))
+            self.post(i.Recovered(at=self._clock.now(), reason=reason, stopping=True))
             await self.settle()
 
     # --- the loop -----------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Live:
                 item = self._inbox.popleft()
                 await self._handle(item)
                 if isinstance(item, i.Recovered) and item.stopping:
-                    self.dead = True  # whatever comes now finds the server stopped
+                    self.dead = True  # whatever comes now finds it over
                 if self.channel.is_waited_for:
                     await asyncio.sleep(0)  # who comes gets their moment, however fast it goes on
         except Fenced:

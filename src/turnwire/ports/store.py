@@ -125,9 +125,13 @@ class Store(Protocol):
         self, conversation_id: str, user: str, client_message_id: str
     ) -> Receipt | None: ...
     async def request(self, conversation_id: str, request_id: str) -> RequestRow | None: ...
-    async def inbox(
-        self, *, user: str | None = None, open_only: bool = True
-    ) -> list[InboxItem]: ...
+    async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
+        """What waits for a person; `open_only=False`: what is closed or archived, too.
+
+        In an archived conversation nothing can be answered, so it is not listed until it is taken
+        out of the archive.
+        """
+
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         """One of them, open or not. It costs the same however many there are."""
 

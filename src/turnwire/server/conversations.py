@@ -164,10 +164,10 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
+        service.news.tell(talk.id)  # at once: an agent may take its time to end
         if wanted.archived:
             service.cut(talk.id)
-            await service.engine.end(talk.id)
-        service.news.tell(talk.id)
+            await service.engine.end(talk.id, reason="archived")
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
     return json_answer(conversation_json(service, changed.row))

@@ -129,6 +129,22 @@ async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
     expect("conversation:c:permission:p-1" in sources, "a permission has an item of its own")
 
 
+async def what_is_asked_in_an_archived_conversation_waits_for_nobody(store: Store) -> None:
+    talk = await begin(store, user="ann")
+    await begin(store, "other", user="ann")
+    await talk.commit(talk.prepare(OpenRequestRow(a_request())))
+    await store.change("other", archived=True)
+    (item,) = await store.inbox()
+    expect(item.conversation_id == "c", "another that is archived changes nothing")
+    await store.change("c", archived=True)
+    expect(await store.inbox() == [], "of an archived one nothing is in the inbox")
+    expect(await store.inbox(user="ann") == [], "nor in its owner's")
+    expect(await store.inbox(open_only=False) == [item], "its item is still known")
+    expect(await store.inbox_item("inbox-1") == item, "and found by its id")
+    await store.change("c", archived=False)
+    expect(await store.inbox() == [item], "it waits again when it is taken back")
+
+
 async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
     talk = await begin(store)
     await store.release((await begin(store, "idle")).claim)
@@ -383,6 +399,7 @@ OTHER_CHECKS = [
     the_agents_own_message_is_kept_with_its_entry,
     a_receipt_is_kept_with_what_it_is_for,
     a_request_ends_once,
+    what_is_asked_in_an_archived_conversation_waits_for_nobody,
     a_question_that_is_asked_again_reuses_its_item,
     what_is_left_open_is_found_after_a_crash,
     what_an_owner_has_left_is_found_when_its_lease_is_over,

@@ -12,7 +12,7 @@ from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.state import OpenTool, needs_recovery
-from turnwire.core.status import BackgroundTask
+from turnwire.core.status import BackgroundTask, TurnError
 from turnwire.dialects.v2 import frames as f
 
 # --- a turn -------------------------------------------------------------------------------------
@@ -221,6 +221,21 @@ def test_when_the_server_stops_nothing_is_started() -> None:
     assert talk.commands == []
     assert needs_recovery(talk.state)
     assert talk.restart().commands == ["prompt 2: Next"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("server_restart", "The server stopped."),
+        ("server_stopped", "The server stopped."),
+        ("archived", "The conversation was archived."),
+        ("deleted", "The conversation was deleted."),
+    ],
+)
+def test_a_turn_that_was_ended_says_what_has_ended_it(reason: str, said: str) -> None:
+    talk = running().forget().restart(reason=reason, stopping=True)
+    assert talk.told == [f"stopped: {reason}", f"turn 1 failed: {reason}"]
+    assert talk.last_end().error == TurnError(reason, said)
 
 
 def test_when_the_server_stops_an_answer_waits_for_its_return() -> None:

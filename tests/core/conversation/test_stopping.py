@@ -311,7 +311,10 @@ def test_the_reasons_that_the_page_names_are_those_that_there_are() -> None:
         running().ends(interrupted=True),
         running().lose_agent(),
         running().restart(),
-        running().restart(reason="server_stopped", stopping=True),
+        *(
+            running().restart(reason=reason, stopping=True)
+            for reason in ("server_stopped", "archived", "deleted")
+        ),
     ]
     reasons = [talk.frame(f.ConversationInterrupted).reason for talk in ways]
     assert ", ".join(f"`{reason}`" for reason in reasons) == _described("Interrupted", "reason")

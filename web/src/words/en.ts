@@ -157,6 +157,8 @@ export const en = {
     agent_lost: "Stopped: the agent's process ended",
     server_restart: "Stopped: the server was restarted",
     server_stopped: "Stopped: the server was stopped",
+    archived: "Stopped: the conversation was archived",
+    deleted: "Stopped: the conversation was deleted",
   } as Record<string, string>,
   obeyed: "the agent obeyed",
   byForce: (n: number) => (n === 1 ? "ended by force, 1 process" : `ended by force, ${n} processes`),

@@ -134,6 +134,8 @@ export const zh: Words = {
     agent_lost: "已停止：智能体进程已结束",
     server_restart: "已停止：服务器已重启",
     server_stopped: "已停止：服务器已停止",
+    archived: "已停止：对话已归档",
+    deleted: "已停止：对话已删除",
   },
   obeyed: "智能体已响应",
   byForce: (n) => `强制结束，${n} 个进程`,

@@ -443,7 +443,7 @@ export interface InterruptAck {
 
 /** A turn was stopped: what was asked for, and what came of it. */
 export interface Interrupted {
-  /** `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped` */
+  /** `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`, `archived`, `deleted` */
   reason: string;
   message_sequence: number;
   /** the agent said that it stopped */

@@ -16,6 +16,8 @@ _REASONS = {
     "disconnect": "nobody was there",
     "server_restart": "the process that ran it was killed",
     "server_stopped": "the program ended",
+    "archived": "the conversation was archived",
+    "deleted": "the conversation was deleted",
     "agent_lost": "the agent is gone",
     "agent": "the agent stopped by itself",
 }

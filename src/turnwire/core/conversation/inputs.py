@@ -177,7 +177,7 @@ class GraceOver(_Input, frozen=True, kw_only=True):
 class Recovered(_Input, frozen=True, kw_only=True):
     """The server starts again and finds the conversation as it was left."""
 
-    reason: str = "server_restart"
+    reason: str = "server_restart"  # or server_stopped, archived, deleted
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
 
 

@@ -21,6 +21,12 @@ from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_lost", "recovered"]
 
+# Why a turn has ended, where it was not the server that stopped.
+_CLOSED = {
+    "archived": "The conversation was archived.",
+    "deleted": "The conversation was deleted.",
+}
+
 
 def agent_lost(d: Draft, gone: i.AgentLost) -> None:
     """Its turn ends truthfully. A question stays open, because it can still be answered, and an
@@ -94,7 +100,8 @@ def recovered(d: Draft, back: i.Recovered) -> None:
         if _goes_on(turn) and (questions_of_turn(d) or _own(d, turn)):
             suspend_turn(d, back.reason)
         else:
-            finish_turn(d, _end(turn, back.reason, "The server stopped."), gone=back.reason)
+            said = _CLOSED.get(back.reason, "The server stopped.")
+            finish_turn(d, _end(turn, back.reason, said), gone=back.reason)
             # That the turn failed is no reason to wait here: a restart has its own rule.
             held = d.held if turn.stopping else held
     unheard = d.turn is not None and d.turn.unheard

@@ -15,7 +15,8 @@ from turnwire.dialects.v2.check_content import same_content
 
 __all__ = ["QueueCheck", "Waiting"]
 
-_FALLS = ("server_restart", "server_stopped")  # what waits may go on by itself after these
+# What waits may go on by itself after these.
+_FALLS = ("server_restart", "server_stopped", "archived", "deleted")
 
 
 class Waiting(Struct, frozen=True, gc=False):

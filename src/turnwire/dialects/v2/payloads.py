@@ -316,7 +316,7 @@ class Process(_Payload, frozen=True):
 class Interrupted(_Payload, frozen=True):
     """A turn was stopped: what was asked for, and what came of it."""
 
-    reason: str  # `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`
+    reason: str  # `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`, `archived`, `deleted`
     message_sequence: int
     by: str | None = None  # the user who stopped it
     requested_at: str | None = None  # ISO 8601, UTC

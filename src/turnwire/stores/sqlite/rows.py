@@ -216,10 +216,11 @@ JOIN conversations c USING (conversation_id)
 
 
 def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[InboxItem]:
-    """What waits for a person, the oldest first."""
+    """What waits for a person, the oldest first. What is archived waits for nobody."""
     found: list[Any] = db.execute(
         f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1)"
-        f" {'AND i.closed_at IS NULL' if open_only else ''} ORDER BY i.created_at, i.rowid",
+        f" {'AND i.closed_at IS NULL AND NOT c.archived' if open_only else ''}"
+        " ORDER BY i.created_at, i.rowid",
         (clean(user),),
     ).fetchall()
     return [_inbox_item(*row) for row in found]
