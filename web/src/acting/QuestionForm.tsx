@@ -1,6 +1,6 @@
 // A question of the agent's, as a form.
 import type { OpenRequest, Question } from "@turnwire/client";
-import { useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
@@ -13,6 +13,7 @@ interface Props {
   request: OpenRequest;
   /** A `group` where there are several: landmarks have to be told apart. */
   role?: "group";
+  /** Undefined if it was refused. */
   answer: (answer: Answer) => Promise<unknown>;
 }
 
@@ -29,6 +30,9 @@ export function QuestionForm({ request, role, answer }: Props) {
   const questions = questionsOf(request);
   const isRequired = request.required !== false;
   const [chosen, setChosen] = useState(() => begun.get(request.request_id) ?? {});
+  useEffect(() => {
+    if (Object.keys(chosen).length) begun.set(request.request_id, chosen);
+  }, [request.request_id, chosen]);
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
   const chosenFor = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
@@ -40,8 +44,7 @@ export function QuestionForm({ request, role, answer }: Props) {
   const submit = async (given: Answer) => {
     setBusy(true);
     try {
-      await answer(given);
-      begun.delete(request.request_id);
+      if ((await answer(given)) !== undefined) begun.delete(request.request_id);
     } finally {
       setBusy(false);
     }
@@ -72,9 +75,7 @@ export function QuestionForm({ request, role, answer }: Props) {
             chosen={chosenFor(question)}
             choose={(to) => {
               setMissing(false);
-              const now = { ...chosen, [question.id]: to };
-              setChosen(now);
-              begun.set(request.request_id, now);
+              setChosen((now) => ({ ...now, [question.id]: to }));
             }}
           />
         ))}

@@ -1,7 +1,7 @@
 // Messages that wait for their turn.
 import type { Content, QueueChange, QueueItem, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
-import { isTouch, toComposer } from "../app/focus";
+import { isTouch, toComposer, toComposerIfLost } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
@@ -82,7 +82,7 @@ export function Queue({ id, status, change }: Props) {
               before={queue[at - 1]}
               after={queue[at + 2]}
               isLast={at === queue.length - 1}
-              change={(how) => void change(how).then(afterwards)}
+              change={(how) => void change(how).then(toComposerIfLost)}
               edit={(text) => setEdited({ queue_id: item.queue_id, before: text, text })}
             />
           ),
@@ -90,11 +90,6 @@ export function Queue({ id, status, change }: Props) {
       </ol>
     </section>
   );
-}
-
-/** The button that was pressed may be gone. */
-function afterwards(): void {
-  requestAnimationFrame(() => document.activeElement === document.body && toComposer());
 }
 
 interface EditingProps {

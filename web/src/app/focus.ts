@@ -13,6 +13,11 @@ export function toComposer(): void {
   if (!isTouch()) composer()?.focus();
 }
 
+/** The same a moment later, if nothing has the keyboard then: what had it is gone. */
+export function toComposerIfLost(): void {
+  requestAnimationFrame(() => document.activeElement === document.body && toComposer());
+}
+
 /** A field that is ready to write in as soon as it is there, unless somebody walks by with the keys. */
 export function useReady(field: RefObject<HTMLElement | null>): void {
   useEffect(() => {
@@ -31,10 +36,6 @@ export function useTurnOf(element: RefObject<HTMLElement | null>, request: strin
     const isFree = activeElement === document.body || (activeElement === composer() && !composer()?.value);
     if (isFree)
       (element.current?.querySelector<HTMLElement>(".option input, .own") ?? element.current)?.focus();
-    return () => {
-      requestAnimationFrame(() => {
-        if (document.activeElement === document.body) composer()?.focus();
-      });
-    };
+    return toComposerIfLost;
   }, [element, request]);
 }

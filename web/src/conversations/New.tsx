@@ -4,7 +4,7 @@ import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useRef, useState } from "react";
 import { AttachButton, Attachments, takePasted, useGiven } from "../acting/Attachments";
 import { pictureOf, useAttached } from "../acting/attached";
-import { draftOf, giveBack } from "../acting/drafts";
+import { draftOf, giveBack, useDraft } from "../acting/drafts";
 import { post } from "../acting/outbox";
 import { tellChange } from "../app/changes";
 import { isTouch, useReady } from "../app/focus";
@@ -23,8 +23,6 @@ interface Agent {
   capabilities: Capabilities;
 }
 
-const DRAFT = draftOf();
-
 export function New() {
   const words = useWords();
   const isHome = usePlace().name === "home";
@@ -36,7 +34,7 @@ export function New() {
   const [model, setModel] = useState("");
   const [mode, setMode] = useState("");
   const [cwd, setCwd] = useState("");
-  const [first, setFirst] = useState(() => kept(DRAFT) ?? "");
+  const { text: first, latest, write } = useDraft(draftOf());
   const [isBusy, setBusy] = useState(false);
   const attached = useAttached(client, undefined, say);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -51,7 +49,6 @@ export function New() {
       isGone.current = true;
     };
   }, [client, trying]);
-  useEffect(() => keep(DRAFT, first || null), [first]);
   const ready = agents?.filter((each) => each.ready) ?? [];
   const agent = ready.find((each) => each.name === name) ?? ready.find((each) => each.default) ?? ready[0];
 
@@ -76,7 +73,7 @@ export function New() {
     if (id === undefined) return;
     const text = written.trim();
     // Not what was begun to be written while an idea was chosen, or since.
-    if (kept(DRAFT) === written) keep(DRAFT, null);
+    if (latest.current === written) write("", "now");
     if (!pictures)
       giveBack(id, text); // one was refused: the words wait for another
     else if (text || pictures.length) {
@@ -107,7 +104,7 @@ export function New() {
             rows={4}
             value={first}
             placeholder={words.placeholder}
-            onChange={(event) => setFirst(event.target.value)}
+            onChange={(event) => write(event.target.value)}
             onPaste={(event) => takePasted(event, take, mayAttach)}
             onKeyDown={(event) => {
               if (event.key !== "Enter" || event.shiftKey || isTouch() || event.nativeEvent.isComposing)

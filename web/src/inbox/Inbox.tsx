@@ -46,8 +46,9 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
   const info = useInfo(item.conversation_id);
   const about = [info?.agent, item.created_at && ago(item.created_at, words)];
   const done = async (work: Promise<unknown>) => {
-    await trying(work);
+    const told = await trying(work);
     tellChange();
+    return told;
   };
   return (
     <>

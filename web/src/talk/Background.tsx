@@ -1,6 +1,6 @@
 import type { BackgroundTask } from "@turnwire/client";
 import { useState } from "react";
-import { toComposer } from "../app/focus";
+import { toComposerIfLost } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
@@ -21,7 +21,7 @@ export function Background({ tasks, stop }: Props) {
     setStopping((now) => new Set([...now, taskId]));
     const done = await stop?.(taskId);
     if (done === undefined) setStopping((now) => new Set([...now].filter((each) => each !== taskId)));
-    else if (document.activeElement === document.body) toComposer(); // its button is gone
+    else toComposerIfLost(); // its button is gone
   };
   return (
     <ul className="strip background" aria-label={words.background}>
