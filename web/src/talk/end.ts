@@ -20,6 +20,7 @@ interface End {
 export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boolean): End {
   const isStuck = useRef(isStuckFirst);
   const isPressed = useRef(false); // somebody holds the scroll bar
+  const isOpened = useRef(false); // somebody has opened or closed something, and not scrolled since
   const seen = useRef({ top: 0, height: 0 });
   const [isAway, setAway] = useState(false);
   const look = useCallback(() => {
@@ -37,6 +38,7 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
   }, [section]);
   const letGo = useCallback(() => {
     isStuck.current = false;
+    isOpened.current = false;
   }, []);
   // Not the list's own way, which goes there again and again for a while, whoever scrolls meanwhile.
   const stick = useCallback(() => {
@@ -55,7 +57,8 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     if (!scroller) return;
     const observer = new ResizeObserver(() => {
       if (isStuck.current) return stick();
-      if (leftIn(scroller) <= 2) isStuck.current = true; // what was opened by hand left it in sight
+      if (!isOpened.current) return;
+      if (leftIn(scroller) <= 2) isStuck.current = true; // the end is still in sight
       look();
     });
     for (const each of [scroller, ...scroller.children]) observer.observe(each);
@@ -79,7 +82,11 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
       else down();
     };
     // What somebody opens or closes stays under their hand.
-    const open = ({ target }: MouseEvent) => (target as Element).closest(OPENS) && letGo();
+    const open = ({ target }: MouseEvent) => {
+      if (!(target as Element).closest(OPENS)) return;
+      letGo();
+      isOpened.current = true;
+    };
     const key = ({ key, shiftKey }: KeyboardEvent) => (UP.has(key) || (key === " " && shiftKey)) && up();
     const press = ({ target }: PointerEvent) => {
       isPressed.current = target === scroller; // not one of its rows
