@@ -40,7 +40,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz fix bench bench-claude bench-core \
+.PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
 	schema docs requirements clean
 
 help: ## list the targets
@@ -105,17 +105,22 @@ soak: .venv/test.stamp ## the same with 5,000 kills at any moment, then fuzz; ta
 fuzz: .venv/test.stamp ## send nonsense to a server, for ten minutes (SECONDS=60)
 	@TURNWIRE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/pytest tests/server/test_fuzz.py
 
+mutate: .venv/test.stamp ## put small faults into the code and count those that the tests notice (ARGS=server/gate: only there)
+	@$(IN_MEMORY) $(BIN)/python -m tools.mutate --at-least 90 $(ARGS)
+
 fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
 	@$(call with-node,repairs of the page,npm run --silent fix,web)
 
-bench: .venv/base.stamp ## measure the store, the engine, recovery and the server (ARGS=replay: only that)
+bench: .venv/base.stamp ## measure the store, the engine, recovery, the server and hostile input (ARGS=replay: only that)
 	@$(BIN)/python -m benchmarks.store $(ARGS)
 	@$(BIN)/python -m benchmarks.engine $(ARGS)
 	@$(BIN)/python -m benchmarks.recovery $(ARGS)
 	@$(BIN)/python -m benchmarks.server $(ARGS)
+	@$(BIN)/python -m benchmarks.others $(ARGS)
+	@$(BIN)/python -m benchmarks.hostile $(ARGS)
 	@$(MAKE) --no-print-directory bench-web
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code

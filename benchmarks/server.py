@@ -62,6 +62,7 @@ class Serving:
         self.token = token
         self.engine = service.engine
         self.hub = service.hub
+        self.service = service
 
     def address(self, conversation_id: str) -> str:
         """Where a conversation is followed."""
@@ -446,7 +447,7 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
         told = await process.stdout.readline()
         if stalled:
             assert told == b"stalled\n"
-            await asyncio.to_thread(_until_there_are, 1, server)
+            await asyncio.to_thread(until_there_are, 1, server)
             _shrink(server)
             process.stdin.write(b"\n")
             told = await process.stdout.readline()
@@ -454,15 +455,15 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
         await talk.send("go")
         late, pieces = (await process.stdout.readline()).split()
         assert int(pieces) == count * _PIECES, "nothing is lost"
-        await asyncio.to_thread(_until_there_are, count, server)  # and nobody else is cut
+        await asyncio.to_thread(until_there_are, count, server)  # and nobody else is cut
         return float(late)
     finally:
         process.kill()
         await process.wait()
-        await asyncio.to_thread(_until_there_are, 0, server)
+        await asyncio.to_thread(until_there_are, 0, server)
 
 
-def _until_there_are(count: int, server: Serving) -> None:
+def until_there_are(count: int, server: Serving) -> None:
     """Raises TimeoutError. Whoever is cut off is given a moment to hear why."""
     latest = time.monotonic() + 10
     while len(server.hub) != count:
@@ -501,7 +502,7 @@ async def bare(frames: list[str]) -> float:
 async def storm(folder: Path) -> bool:
     """1,000 clients come back, 100 at once."""
     ours, floor = [], []
-    async with serving(folder, {"demo": DemoAgent(delay=0)}) as server:
+    async with serving(folder, {"demo": DemoAgent(delay=0)}, connects_at_once=3 * STORM) as server:
         talk = await server.engine.create("demo")
         while (await server.engine.open(talk.id)).row.head < MESSAGES:
             await turn_of(talk, "hello")

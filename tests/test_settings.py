@@ -109,6 +109,9 @@ def test_what_agents_are_made_with_is_a_table_or_json(tmp_path: Path) -> None:
         ("roots", ["~nobody-of-this-name"], "cannot be looked at"),
         ("max_frame_bytes", 0, "cannot be less than 1024"),
         ("max_connections", 0, "cannot be less than 1"),
+        ("max_items", 255, "cannot be less than 256"),
+        ("slow_loop_seconds", -0.1, "cannot be less than 0"),
+        ("slow_loop_seconds", 0.001, "Choose 0.005 or more, or 0 for none"),
         ("port", "80", "Expected `int`"),
         ("on_disconnect", "stop", "Invalid enum value"),
     ],
@@ -141,7 +144,7 @@ def test_what_can_be_meant_is_not_refused(tmp_path: Path) -> None:
 
 
 def test_no_address_of_ours_can_be_hidden_by_the_path_of_a_proxy() -> None:
-    ours = [path for path, *_ in API] + [path for path, _ in OPEN] + ["/ws/rpc"]
+    ours = [path for path, *_ in API] + [path for path, *_ in OPEN] + ["/ws/rpc"]
     for first in {path.split("/")[1] for path in ours} - {""}:
         with pytest.raises(BadSetting, match="addresses of its own"):
             check_settings(Settings(public_url=f"https://chat.example/{first}"))

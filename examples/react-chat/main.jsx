@@ -6,9 +6,7 @@ import { createRoot } from "react-dom/client";
 function Chat({ id }) {
   const { view, connection, error, unanswered, send, interrupt, answer, decide } = useConversation(id);
   const { items } = useInbox();
-  const say = (form) => {
-    send(form.get("words")).catch((refused) => alert(refused.message));
-  };
+  const say = (form) => void send(form.get("words")).catch((refused) => alert(refused.message));
   return (
     <>
       <header>
@@ -90,6 +88,8 @@ function Choice({ text, disabled, choose }) {
 }
 
 const client = new Client();
+const link = new URL(location).searchParams.get("link");
+if (link) await client.enter(link).catch(() => {});
 location.hash ||= await client.create();
 createRoot(document.getElementById("root")).render(
   <TurnwireProvider client={client}>

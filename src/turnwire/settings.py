@@ -59,6 +59,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
     agent_options: dict[str, dict[str, Any]] = {}  # by agent: what it is made with
     roots: list[str] = []  # agents may be told to work below these directories
+    # How agents are kept away from the data directory: see `agents.isolation`.
+    agent_isolation: Literal["auto", "require", "namespaces", "landlock", "off"] = "auto"
+    agent_user: str = ""  # a user of this machine, as whom agents run; needs a server of root's
     on_disconnect: Literal["converge", "continue"] = "converge"  # when the last client leaves
     disconnect_grace: float = 30.0  # seconds until then
     max_queue: int = 16  # messages that may wait in a conversation
@@ -72,20 +75,41 @@ class Settings(Struct, frozen=True, kw_only=True):
     # How much is too much.
     max_frame_bytes: int = 1 << 20  # of a client's frame
     max_depth: int = 64  # of the objects and lists in one another in it
+    max_items: int = 20_000  # objects, lists, and what is in them, of a frame or an HTTP request
     max_body_bytes: int = 1 << 20  # of an HTTP request; a blob may be larger
     max_blob_bytes: int = 10_000_000
-    max_user_blob_bytes: int = 1_000_000_000  # of all blobs of one user; the owner has no limit
+    # Of all that one user has stored: blobs, and conversations with all that was said in them.
+    max_user_blob_bytes: int = 1_000_000_000  # the owner of the data has no limit
     buffer_bytes: int = 1 << 20  # that may wait for a slow client
-    frames_per_second: float = 50.0  # of one client, in the long run
+    max_buffered_bytes: int = 64 << 20  # that may wait for all clients together
+    frames_per_second: float = 50.0  # of one user, in the long run; of the owner: of one client
     frames_at_once: int = 200  # and in a burst
     requests_per_second: float = 50.0  # over HTTP, of one user, in the long run
     requests_at_once: int = 200  # and in a burst
     max_connections: int = 10_000
     max_connections_per_user: int = 2_000
+    connects_per_second: float = 20.0  # WebSockets that one user opens, in the long run
+    connects_at_once: int = 2_000  # and in a burst
+    # Of strangers. A connection waits while no request is carried out on it: see `tcp_connections`.
+    max_waiting_connections: int = 4_000
+    max_waiting_connections_per_address: int = 2_000
+    header_seconds: float = 15.0  # until the headers of a request are there
+    body_seconds: float = 30.0  # until its body is there, and one more for each 16 KiB of it
+    # What one user may take, over all connections. The owner of the data has no such limit.
+    bytes_per_second: float = 2_000_000.0  # of frames and bodies, in the long run
+    bytes_at_once: int = 64_000_000  # and in a burst
+    work_per_second: float = 0.25  # seconds of the event loop's time, in the long run
+    work_at_once: float = 5.0  # and in a burst
+    costly_at_once: int = 2  # searches, exports and forks that are under way
+    max_streams_per_user: int = 32  # of changes (server-sent events)
+    max_agents_per_user: int = 16  # that run at once
+    max_conversations_per_user: int = 10_000
     # Signs of life.
     heartbeat_seconds: int = 15  # of silence until the server says something
     ping_seconds: float = 10.0  # between pings on a WebSocket
     pong_seconds: float = 10.0  # until an unanswered ping ends it
+    # What is watched.
+    slow_loop_seconds: float = 0.05  # a longer pause of the event loop is logged; 0: none is
     # For programs only.
     authenticate: Authenticate | None = None  # an embedding application's own users
     made_agents: Mapping[str, Agent] | None = None  # agents that are made already
@@ -113,12 +137,25 @@ _RANGES: dict[str, tuple[float, float]] = {
     "budget_usd_per_conversation": (0.000001, math.inf),
     "max_frame_bytes": (1024, math.inf),  # less, and hardly a word could be said
     "max_depth": (8, math.inf),  # as deep as our own frames are
+    "max_items": (256, math.inf),
     "max_body_bytes": (1024, math.inf),
     "buffer_bytes": (1024, math.inf),
+    "max_buffered_bytes": (1024, math.inf),
     "frames_at_once": (1, math.inf),
     "requests_at_once": (1, math.inf),
     "max_connections": (1, math.inf),
     "max_connections_per_user": (1, math.inf),
+    "connects_at_once": (1, math.inf),
+    "max_waiting_connections": (1, math.inf),
+    "max_waiting_connections_per_address": (1, math.inf),
+    "header_seconds": (0.1, math.inf),
+    "body_seconds": (0.1, math.inf),
+    "bytes_at_once": (1024, math.inf),
+    "work_at_once": (0.001, math.inf),
+    "costly_at_once": (1, math.inf),
+    "max_streams_per_user": (1, math.inf),
+    "max_agents_per_user": (1, math.inf),
+    "max_conversations_per_user": (1, math.inf),
     "heartbeat_seconds": (1, math.inf),
     "ping_seconds": (0.1, math.inf),
     "pong_seconds": (0.1, math.inf),

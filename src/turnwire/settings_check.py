@@ -128,6 +128,14 @@ def _roots(roots: list[str]) -> str | None:
     return None
 
 
+def _slow_loop_seconds(seconds: float) -> str | None:
+    if 0 < seconds < 0.005:
+        return (
+            "to watch so closely would keep the server busy. Choose 0.005 or more, or 0 for none."
+        )
+    return None
+
+
 def _split(address: str) -> SplitResult | None:
     try:
         parts = urlsplit(address)
@@ -143,4 +151,5 @@ _RULES: Mapping[str, Callable[[Any], str | None]] = {
     "origins": _origins,
     "public_url": _public_url,
     "roots": _roots,
+    "slow_loop_seconds": _slow_loop_seconds,
 }

@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from tests.agents.processes import (
     FAMILY,
@@ -413,3 +415,39 @@ async def test_output_is_handed_over_to_whoever_listens() -> None:
     assert int(b"".join(heard)) > 0
     await process.end()
     await process.silence()
+
+
+# --- what is gone already -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+@pytest.mark.parametrize("command", ["cat", "yes"])
+def test_what_is_asked_of_a_process_that_is_gone_does_no_harm(
+    loop: Callable[[], asyncio.AbstractEventLoop], command: str
+) -> None:
+    async def run() -> None:
+        process = await GuardedProcess.start([command])
+        if command == "yes":  # so much that reading is paused
+            await process.read()
+            async with asyncio.timeout(SECONDS):
+                while not process._pipes.paused:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        os.kill(process.guard_pid, signal.SIGKILL)
+        async with asyncio.timeout(SECONDS):
+            await process.wait()
+            assert process._guard is not None
+            process._hold(SECONDS)  # nobody hears this sign of life, and so the way is closed
+            while not process._guard.is_closing():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # uvloop closes a handle a turn of the loop later
+        for _ in range(2):
+            process.pause()
+            process.resume()
+            process.hang_up()
+            with pytest.raises(AgentGone):
+                process.write(b"too late\n")
+            await process.end()
+        assert not process.is_running
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(run())

@@ -156,9 +156,9 @@ class TestAsking:
     def test_a_permission_is_given_for_good(self, home: Path) -> None:
         with server(home), chat(home) as person:
             say(person, "permission")
-            person.wait_for("a: always (Bash(rm -r build))")
+            person.wait_for("a: always (Bash(rm -r build) for this session)")
             say(person, "a")
-            person.wait_for("→ allowed for good")
+            person.wait_for("→ allowed for this session")
             person.wait_for("Done. I ran rm -r build")
 
     def test_somebody_else_answers(self, home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import stat
 import sys
@@ -20,10 +21,11 @@ from turnwire.cli.home import Home, default_path
 from turnwire.cli.restore import Restorer
 from turnwire.core.conversation import Conversation
 from turnwire.core.error_codes import Refused
+from turnwire.core.message import BlobRef, ImagePart, ImagePayload, TextPart, TextPayload, to_json
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.frames import AssistantComplete, AssistantRequestInput, UnknownFrame
 from turnwire.engine.record import HeadLine, lines_of
-from turnwire.ports import NewConversation
+from turnwire.ports import AgentCapabilities, NewConversation
 from turnwire.stores.sqlite import SqliteStore
 
 
@@ -251,6 +253,12 @@ def test_words_that_nobody_said(talked: str, tell: Tell) -> None:
     assert tell("search", "?!").exit_code == 2
 
 
+def test_a_search_for_too_much_says_how_much_it_may_be(talked: str, tell: Tell) -> None:
+    refused = tell("search", *(f"w{number}" for number in range(51)))
+    assert refused.exit_code == 2
+    assert "it may have 50. Search for those that matter most." in refused.stderr
+
+
 # --- export, import, backup ---------------------------------------------------------------------------
 
 
@@ -263,11 +271,13 @@ def test_what_was_exported_is_imported_the_same(talked: str, tell: Tell, tmp_pat
     exported = tell("export", talked, "--to", "jsonl", "--out", file)
     assert exported.stdout == f"{file}\n"
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["one.jsonl"]
-    imported = tell("import", file)
+    imported = tell("import", file, "--cwd", ".")
     copy = imported.stdout.split()[0]
     assert copy != talked
     again = tell("export", copy, "--to", "jsonl").stdout
-    assert without_names(again, copy) == without_names(file.read_text(), talked)
+    told, *rest = without_names(file.read_text(), talked)
+    assert (told.pop("model"), told.pop("permission_mode")) == ("demo", "default")  # not kept
+    assert without_names(again, copy) == [told, *rest]
     shown, other = (tell("show", name).stdout for name in (talked, copy))
     assert shown.replace(talked, copy) == other
     assert len(lines(tell("search", "helper counted", "--json"))) == 2
@@ -283,12 +293,14 @@ async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None
     assert row is not None
     first, *rest = [line async for line in lines_of(store, row)]
     assert isinstance(first, HeadLine)
-    copy = await Restorer.begin(store, "copy", first)
+    copy = await Restorer.begin(store, "copy", first, AgentCapabilities())
     for line in rest:
         await copy.take(line)
     there = await store.conversation("copy")
     assert there is not None
-    assert {name: getattr(there.state, name) for name in chosen} == chosen
+    # How much is asked, and what it costs, is for the importer to choose.
+    kept = {**chosen, "model": None, "permission_mode": None}
+    assert {name: getattr(there.state, name) for name in chosen} == kept
     assert there.state.mcp_off == ["files"]
     await store.close()
 
@@ -309,7 +321,7 @@ def test_a_late_answer_is_told_in_the_copy_that_it_is_late(home: Path, tell: Tel
             assert row is not None
             first, *rest = [line async for line in lines_of(engine.store, row)]
             assert isinstance(first, HeadLine)
-            copy = await Restorer.begin(engine.store, "copy", first)
+            copy = await Restorer.begin(engine.store, "copy", first, AgentCapabilities())
             for line in rest:
                 await copy.take(line)
             there = await engine.open("copy")
@@ -580,3 +592,40 @@ def test_a_place_in_the_middle_is_refused_with_the_nearest(talked: str, tell: Te
     refused = tell("fork", talked, "--at", "2")
     assert refused.exit_code == 2
     assert "cannot be forked at 2: it was not whole there. Fork it at 0 or " in refused.stderr
+
+
+def test_an_import_refers_to_the_blobs_of_its_file_as_they_are(tell: Tell, home: Path) -> None:
+    """Whatever the file says of them; and what it lacks is lost, even if the store has such a blob."""
+    png = b"\x89PNG\r\n\x1a\n" + bytes(50)
+    tell("run", "--agent", QUICK, "hello")
+    (conversation,) = lines(tell("list", "--json"))
+    name = conversation["conversation_id"]
+
+    async def keep() -> None:
+        store = await SqliteStore.open(home / "turnwire.db")
+        await store.put_blob("others", b"secret", "text/plain", at="2999-01-01T00:00:00.000Z")
+        await store.close()
+
+    asyncio.run(keep())
+    exported = tell("export", name, "--to", "jsonl").stdout.splitlines()
+    head, entry, *rest = (json.loads(line) for line in exported)
+    blob = {"kind": "blob", "blob_id": "b-1", "mime_type": "image/*"}
+    blob["data"] = base64.b64encode(png).decode()
+    lie = ImagePart(ImagePayload("image/*", None, None, BlobRef("b-1", "image/*", 0)))
+    stolen = TextPart(TextPayload("the beginning", blob=BlobRef("others", "text/plain", 6)))
+    entry["message"]["parts"] = to_json([lie, stolen])
+    file = home.parent / "lying.jsonl"
+    told = [head, blob, entry, *rest]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in told))
+    (imported,) = lines(tell("import", "--json", str(file)))
+
+    async def look() -> None:
+        store = await SqliteStore.open(home / "turnwire.db")
+        shown, words = (await store.entries(imported["conversation_id"]))[0].entry.parts
+        true = BlobRef("b-1", "image/png", len(png))
+        assert shown == ImagePart(ImagePayload("image/png", None, None, true))
+        assert words == TextPart(TextPayload("the beginning\n[The rest of this was lost.]"))
+        await store.close()
+
+    asyncio.run(look())
+    assert tell("fsck").exit_code == 0

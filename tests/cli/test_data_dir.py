@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import shlex
 import sqlite3
+import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +16,9 @@ import pytest
 from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell
 from tests.rights import like_everybody
+from turnwire.errors import TurnwireError
+from turnwire.server.service import Service
+from turnwire.settings import Settings
 
 WAY_OUT = "Name another directory, which you may write to: --data-dir DIR, or TURNWIRE_DATA_DIR.\n"
 COMMANDS = [
@@ -86,6 +95,104 @@ class TestADataDirectory:
         (line,) = told.stderr.splitlines(keepends=True)
         assert "Permission denied" in line or "readonly database" in line
         assert line.endswith(WAY_OUT)
+
+
+def spoil(home: Path, what: str) -> tuple[str, str]:
+    """Let others at it in one way. Returns what is said of it, and the command that mends it."""
+    match what:
+        case "group" | "everybody":
+            home.chmod(0o720 if what == "group" else 0o702)
+            return f"{home} may be written by other users", f"chmod go-w {home}"
+        case "above":
+            home.parent.chmod(0o777)
+            return f"everybody may replace what is in {home.parent}", f"chmod o-w {home.parent}"
+        case _:
+            file = home / what
+            file.touch()
+            file.chmod(0o606)
+            home.chmod(0o711)
+            return f"{file} may be written by other users", f"chmod go-w {file}"
+
+
+EXPOSED = ["group", "everybody", "above", "turnwire.db", "turnwire.db-wal", "owner-token"]
+WAYS_IN = [*COMMANDS, ("audit",), ("token", "list"), ("token", "create", "--name", "x")]
+
+
+class TestADataDirectoryThatOthersMayWrite:
+    @pytest.mark.parametrize("command", WAYS_IN, ids=" ".join)
+    def test_is_used_by_no_command(self, command: tuple[str, ...], tell: Tell, home: Path) -> None:
+        tell("run", "--agent", QUICK, "x")
+        said, mends = spoil(home, "everybody")
+        told = tell(*command)
+        assert told.exit_code == 2
+        (line,) = told.stderr.splitlines(keepends=True)
+        assert line.startswith(f"turnwire: {said}")
+        assert f"Run: {mends}. " in line
+        assert line.endswith(WAY_OUT)
+
+    @pytest.mark.parametrize("what", EXPOSED)
+    def test_is_told_with_the_command_that_mends_it(
+        self, what: str, tell: Tell, home: Path
+    ) -> None:
+        tell("run", "--agent", QUICK, "x")
+        said, mends = spoil(home, what)
+        told = tell("list")
+        assert told.exit_code == 2
+        assert said in told.stderr
+        doctor = tell("doctor", "--data-dir", home)
+        assert doctor.exit_code == 1
+        assert said in " ".join(doctor.stdout.split())
+        subprocess.run(shlex.split(mends), check=True)
+        assert tell("list").exit_code == 0
+
+    @pytest.mark.parametrize("what", EXPOSED)
+    def test_is_served_by_no_server(self, what: str, home: Path) -> None:
+        home.mkdir(mode=0o700)
+        said, _ = spoil(home, what)
+
+        with pytest.raises(TurnwireError, match=re.escape(said)):
+            asyncio.run(Service.open(Settings(data_dir=str(home))))
+        assert not (home / "owner-token").exists() or not (home / "owner-token").read_bytes()
+
+    def test_is_not_asked_for_a_server_or_its_token(self, tell: Tell, home: Path) -> None:
+        """Whoever writes there could name a server of their own, which is then sent the token."""
+        tell("run", "--agent", QUICK, "x")
+        (home / "owner-token").write_text("tw_secret")
+        said, _ = spoil(home, "everybody")
+        for far in ((), ("--server", "http://127.0.0.1:9")):
+            told = tell("chat", *far)
+            assert told.exit_code == 2
+            assert said in told.stderr
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+    @pytest.mark.parametrize("what", [".", "turnwire.db", "owner-token"])
+    def test_or_that_belongs_to_another_user_is_told(
+        self, what: str, tell: Tell, home: Path
+    ) -> None:
+        tell("run", "--agent", QUICK, "x")
+        (home / "owner-token").touch(0o600)
+        os.chown(home / what, 12345, -1)
+        told = tell("list")
+        assert told.exit_code == 2
+        assert f"{(home / what).resolve()} belongs to another user (number 12345)" in told.stderr
+        assert f"Run: chown 0 {(home / what).resolve()}. " in told.stderr
+
+
+def test_files_that_others_could_read_are_closed_to_them(tell: Tell, home: Path) -> None:
+    tell("run", "--agent", QUICK, "x")
+    home.chmod(0o755)
+    for name in ("turnwire.db", "owner-token"):
+        (home / name).touch()
+        (home / name).chmod(0o644)
+    assert tell("list").exit_code == 0
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in home.iterdir()}
+    assert {modes["turnwire.db"], modes["owner-token"]} == {0o600}
+
+
+def test_a_directory_in_a_shared_one_with_a_sticky_bit_is_fine(tell: Tell, home: Path) -> None:
+    """As in /tmp: there nobody can rename what is another's."""
+    home.parent.chmod(0o1777)
+    assert tell("run", "--agent", QUICK, "x").exit_code == 0
 
 
 def test_a_working_directory_that_is_gone_is_told(

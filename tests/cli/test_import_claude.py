@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -25,7 +26,7 @@ from turnwire.core.conversation.effects import Audit
 from turnwire.core.conversation.state import Waiting
 from turnwire.core.status import QueueItem
 from turnwire.ports import Commit
-from turnwire.stores.sqlite import fsck
+from turnwire.stores.sqlite import SqliteStore, fsck
 
 SESSION = "5e55-0001"
 
@@ -123,6 +124,24 @@ def test_without_a_history_it_says_what_to_do(tell: Tell, history: History) -> N
     history.write({"type": "queue-operation"})
     told = tell("import", "--from", "claude")
     assert (told.exit_code, told.stdout) == (0, "Nothing was said in any session.\n")
+
+
+def test_an_imported_session_is_not_the_conversations_own(
+    tell: Tell, home: Path, history: History
+) -> None:
+    """A person began it: it is not removed when the conversation is deleted."""
+    history.write(*HELLO)
+    [brought] = bring(tell, home)["conversations"]
+
+    async def look() -> None:
+        store = await SqliteStore.open(home / "turnwire.db")
+        row = await store.conversation(brought["conversation_id"])
+        assert row is not None
+        assert row.native_session_id == brought["session_id"]
+        assert not row.owns_session
+        await store.close()
+
+    asyncio.run(look())
 
 
 def test_a_project_without_sessions_says_what_to_do(tell: Tell, history: History) -> None:
@@ -507,3 +526,20 @@ def test_a_person_sees_how_far_it_is(history: History, home: Path) -> None:
         assert terminal.end() == 0
         assert terminal.drew("Importing")
         assert terminal.drew("100%")
+
+
+def test_a_directory_in_the_lines_is_kept_only_if_the_folder_is_named_after_it(
+    history: History, tell: Tell
+) -> None:
+    """A file may name any directory; Claude Code finds a session only where its folder says."""
+    history.write(*({**record, "cwd": "/etc"} for record in HELLO))
+    told = tell("import", "--from", "claude")
+    [row] = lines(tell("list", "--json"))
+    assert row["cwd"] is None
+    assert f"{row['conversation_id']}  reset: cwd: " in told.stderr
+    history.write(*HELLO, session="another")
+    (imported,) = lines(tell("import", "--from", "claude", "--json"))
+    assert {each["session_id"]: each["reset"] for each in imported["conversations"]} == {
+        SESSION: [],  # it was there before
+        "another": [],
+    }

@@ -131,7 +131,7 @@ class TestAQuestion:
 class TestAPermission:
     def test_is_not_decided_by_whoever_leaves_with_control_d(self, home: Path) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
-            terminal.wait_for("e: edit  Ctrl-D: stop")
+            terminal.wait_for("Ctrl-D: stop")
             terminal.type("\x04")
             assert terminal.end() == 3
             said = " ".join(terminal.screen.lines)
@@ -153,7 +153,7 @@ class TestAPermission:
 
     def test_runs_something_else_if_the_input_is_changed(self, home: Path) -> None:
         with Terminal("run", "--agent", QUICK, "permission", home=home) as terminal:
-            terminal.wait_for("a: always (Bash(rm -r build))")
+            terminal.wait_for("a: always (Bash(rm -r build) for this session)")
             terminal.type("e\n")
             terminal.wait_for('> {"command":"rm -r build"')
             terminal.type('\x15{"command": "rmdir build"\n')

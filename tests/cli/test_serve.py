@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -64,18 +65,50 @@ def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> 
     assert "MEND" in tell("doctor", TURNWIRE_ORIGINS="app.example").output
 
 
+def _announce_and_stop(server: Server) -> None:
+    async def announce() -> None:
+        await server._app.start()
+        assert server._announce is not None
+        await server._announce()
+        await server._app.stop()
+
+    asyncio.run(announce())
+
+
 def test_where_people_open_it_is_told(tell: Tell, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop_at_once(server: Server) -> None:
-        async def announce() -> None:
-            await server._app.start()
-            assert server._announce is not None
-            await server._announce()
-            await server._app.stop()
-
-        asyncio.run(announce())
-
-    monkeypatch.setattr(Server, "run", stop_at_once)
+    monkeypatch.setattr(Server, "run", _announce_and_stop)
     words = ["--no-open", "--port", "0", "--public-url", "https://chat.example/turnwire/"]
     said = tell("serve", *words).stdout
     assert "Turnwire is at http://127.0.0.1:" in said
     assert "  Open   https://chat.example/turnwire/enter?link=" in said
+
+
+def test_users_who_are_not_isolated_from_the_owner_are_told_of(
+    tell: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said_by(*words: str, **environ: str) -> str:
+        chosen = {"ANTHROPIC_API_KEY": "sk-test", "TURNWIRE_AGENT_ISOLATION": "off", **environ}
+        return " ".join(tell(*words, **chosen).output.split())
+
+    monkeypatch.setattr(Server, "run", _announce_and_stop)
+    serve = ("serve", "--no-open", "--port", "0", "--agent", "claude")
+    warning = "Users are not isolated from the owner: commands that they have claude run"
+    assert warning not in said_by(*serve), "there is only the owner"
+    doctor = said_by("doctor")
+    assert warning not in doctor
+    assert "note agents are not kept away from the data directory: agent_isolation is off" in doctor
+    created = said_by("token", "create", "--name", "laptop", "--user", "ann")
+    assert f"turnwire: {warning}" in created
+    assert f"Mind {warning}" in said_by(*serve)
+    assert f"MEND {warning}" in said_by("doctor")
+    enforced = said_by("doctor", TURNWIRE_AGENT_ISOLATION="auto")
+    if os.geteuid() == 0:
+        assert "MEND Users are not isolated from the owner" in enforced
+        assert "are run by root" in enforced
+    elif "this machine offers no way" not in enforced:
+        assert "ok the data directory is hidden from agents" in enforced
+        assert warning not in enforced
+    unknown = said_by("doctor", TURNWIRE_AGENT_USER="no-such-user")
+    assert "MEND agent_user is 'no-such-user', but this machine has no such user." in unknown
+    wrong = said_by("doctor", TURNWIRE_AGENT_ISOLATION="perhaps")
+    assert "agent_isolation is 'perhaps' (TURNWIRE_AGENT_ISOLATION)" in wrong

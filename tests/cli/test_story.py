@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.cost import LINEAR, cost_ratio
 from turnwire.cli.live.ending import figures, next_step, receipt
 from turnwire.cli.live.plain import PlainPainter
-from turnwire.cli.live.story import Story
+from turnwire.cli.live.story import AGENT, Story
 from turnwire.core.status import Status, TurnEnd, TurnError
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import frames as f
@@ -237,3 +238,14 @@ class TestTheEnd:
         assert receipt(closed).plain == "■ Interrupted: the conversation was archived."
         newer = p.Interrupted("eclipse", 1)
         assert receipt(newer).plain == "■ Interrupted: eclipse."
+
+
+@pytest.mark.parametrize("piece", ["word ", "\n"])
+def test_a_line_that_never_ends_costs_as_much_as_it_is_long(piece: str) -> None:
+    def grow(pieces: int) -> None:
+        painter = PlainPainter(io.StringIO())
+        for _ in range(pieces):
+            painter.grow("b", AGENT, "text", piece)
+        painter.finish("b", AGENT, "text", piece * pieces)
+
+    assert cost_ratio(lambda: grow(10_000), lambda: grow(40_000)) < LINEAR

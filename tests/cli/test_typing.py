@@ -15,10 +15,12 @@ from turnwire.cli.live.requests import (
     answer_of,
     read_answer,
     read_given,
+    resolved_line,
     rules_of,
 )
 from turnwire.cli.visible import printed, safe, visible
 from turnwire.core.events import Question, QuestionOption
+from turnwire.dialects.v2.payloads import RequestResolved
 
 COLOURS = [QuestionOption("Red"), QuestionOption("Green"), QuestionOption("2")]
 
@@ -134,6 +136,22 @@ def test_a_rule_is_told_in_few_words() -> None:
     rules = [{"toolName": "Bash", "ruleContent": "ls"}, {"toolName": "Read"}, {"x": 1}]
     suggestions = [{"rules": rules}, {"type": "setMode", "mode": "acceptEdits"}, {"y": 2}]
     assert rules_of(suggestions) == 'Bash(ls), Read, {"x":1}, mode acceptEdits, {"y":2}'
+    placed = [
+        {"rules": rules[:2], "destination": "session"},
+        {"type": "setMode", "mode": "plan", "destination": "session"},
+        {"rules": rules[1:2], "destination": "localSettings"},
+    ]
+    said = "Bash(ls), Read, mode plan for this session; Read in this directory"
+    assert rules_of(placed) == said
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("session", "for this session"), ("localSettings", "for good")]
+)
+def test_the_end_of_a_permission_says_how_long_it_holds(place: str, words: str) -> None:
+    rule = {"type": "addRules", "rules": [], "destination": place}
+    ended = RequestResolved("p", "answered", 1, decision="allow", remembered=[rule])
+    assert str(resolved_line(ended)) == f"→ allowed {words}"
 
 
 class TestForeignText:

@@ -1,4 +1,7 @@
-"""A server in a process of its own whose agent costs half a dollar a turn: one message, then its end."""
+"""A server in a process of its own whose agent costs half a dollar a turn: one message, then its end.
+
+With `hang` behind the path the turn begins and never ends: the process says so, and waits.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,23 @@ async def play(agent: ScriptedAgent) -> None:
         session.ends()
 
 
+async def hang(path: str) -> None:
+    store = await SqliteStore.open(path)
+    agent = ScriptedAgent()
+    settings = EngineSettings(lease=1.0, budget_usd_per_user=1.0, budget_period="ever")
+    async with Engine(store, {"demo": agent}, settings=settings) as engine:
+        talk = await conversation(engine)
+        async with aclosing(talk.follow(tail=0)) as frames:
+            await talk.send("Hello", user="ann")
+            (await agent.opened()).begins()
+            async for frame in frames:
+                match frame:
+                    case f.SessionState(payload=now) if now.state == "streaming":
+                        break
+        print("in the midst of a turn", flush=True)
+        await asyncio.Event().wait()
+
+
 async def spend(path: str) -> None:
     store = await SqliteStore.open(path)
     agent = ScriptedAgent()
@@ -50,4 +70,4 @@ async def spend(path: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(spend(sys.argv[1]))
+    asyncio.run((hang if sys.argv[2:] == ["hang"] else spend)(sys.argv[1]))

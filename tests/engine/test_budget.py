@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.spender import EACH
-from tests.engine.watching import Watcher, engine_on
+from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.cli.restore import Restorer
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
@@ -188,7 +188,7 @@ def test_a_fork_and_an_import_spend_nothing_again(path: Path) -> None:
             row = (await engine.open(talk.id)).row
             first, *rest = [line async for line in lines_of(engine.store, row)]
             assert isinstance(first, HeadLine)
-            restorer = await Restorer.begin(engine.store, "copy", first)
+            restorer = await Restorer.begin(engine.store, "copy", first, AgentCapabilities())
             for line in rest:
                 await restorer.take(line)
             assert (await (await engine.open("copy")).status()).budget == Budget(0.5, 0.8)
@@ -243,3 +243,131 @@ def _check_ledger(path: Path) -> int:
         ended = db.execute("SELECT turn_id FROM turns WHERE cost_usd > 0 ORDER BY turn_id")
         assert paid == [(turn_id, EACH, "ann") for (turn_id,) in ended.fetchall()]
     return len(paid)
+
+
+# --- turns at once ------------------------------------------------------------------------------
+
+
+class _KeepsBudget(ScriptedAgent):
+    """Stops by itself when it has spent what it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.capabilities = AgentCapabilities(keeps_budget=True)
+
+
+async def _spend_at_once(engine: Engine, agent: ScriptedAgent, number: int) -> float:
+    """What turns of so many conversations of one user cost that are begun together."""
+    talks = [await engine.create("demo", user="ann") for _ in range(number)]
+    cost = agent.cost
+    assert cost is not None
+    async with AsyncExitStack() as watching:
+        seen = [await watching.enter_async_context(Watcher(talk)) for talk in talks]
+        await asyncio.gather(*(talk.send("spend") for talk in talks))
+        async with asyncio.timeout(PATIENCE):
+            while sum(len(each.of(f.AssistantComplete)) for each in seen) < number:
+                await asyncio.sleep(0.05)  # whoever may begin has begun by then
+                for session, start in zip(agent.sessions, agent.starts, strict=True):
+                    if session.waits:
+                        most = start.max_budget_usd
+                        assert most is not None
+                        keeps = agent.capabilities.keeps_budget
+                        agent.cost = min(cost, most) if keeps else cost
+                        session.begins()
+                        session.ends()
+    return await engine.store.spent("ann")
+
+
+@pytest.mark.parametrize("agent", [_KeepsBudget(), ScriptedAgent()], ids=["stops", "cannot stop"])
+@pytest.mark.parametrize("cost", [0.01, 0.02])
+def test_thirty_turns_at_once_spend_no_more_than_there_is(
+    path: Path, agent: ScriptedAgent, cost: float
+) -> None:
+    async def scene() -> None:
+        agent.cost = cost
+        agent.sessions.clear()
+        agent.starts.clear()
+        settings = EngineSettings(budget_usd_per_user=0.05, budget_period="ever")
+        async with engine_on(path, agent=agent, settings=settings) as engine:
+            spent = await _spend_at_once(engine, agent, 30)
+        # What an agent spends that cannot stop is known only when its turn is over.
+        above = 0.0 if agent.capabilities.keeps_budget else cost
+        assert 0.05 - cost <= spent < 0.05 + above + 1e-9
+
+    asyncio.run(scene())
+
+
+def test_a_turn_leaves_something_for_another_that_begins_meanwhile(path: Path) -> None:
+    async def scene() -> None:
+        agent = _KeepsBudget()
+        async with engine_on(path, agent=agent, settings=PER_USER) as engine:
+            for _ in range(3):
+                await (await engine.create("demo", user="ann")).send("work")
+            async with asyncio.timeout(PATIENCE):
+                while len(agent.starts) < 3:  # noqa: ASYNC110  # nothing tells
+                    await asyncio.sleep(0.01)
+            given = [start.max_budget_usd or 0.0 for start in agent.starts]
+            assert sorted(given, reverse=True) == [0.5, 0.25, 0.125]
+
+    asyncio.run(scene())
+
+
+def test_a_session_goes_on_while_enough_of_what_it_was_given_is_left(path: Path) -> None:
+    async def scene() -> None:
+        agent = _KeepsBudget()
+        agent.cost = 0.1
+        async with engine_on(path, agent=agent, settings=PER_USER) as engine:
+            talk = await engine.create("demo", user="ann")
+            await says(talk, agent, "one", "two", "three", "four")
+            assert [start.max_budget_usd for start in agent.starts] == [0.5]
+            await says(talk, agent, "five")
+            assert agent.starts[-1].max_budget_usd == pytest.approx(0.3), "half of what is left"
+
+    asyncio.run(scene())
+
+
+def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) -> None:
+    async def scene() -> None:
+        async with (
+            playing(path, 0.4, settings=PER_USER) as (one, first),
+            playing(path, 0.4, settings=PER_USER) as (other, second),
+        ):
+            talk = await one.create("demo", user="ann")
+            async with Watcher(talk) as seen:
+                await talk.send("one")
+                async with asyncio.timeout(PATIENCE):
+                    session = await first.opened()
+                await (await other.create("demo", user="ann")).send("two")
+                async with asyncio.timeout(PATIENCE):
+                    while not other._purses._waiting:  # noqa: ASYNC110  # nothing tells
+                        await asyncio.sleep(0.01)
+                assert not second.sessions, "all is reserved for the first"
+                session.begins()
+                session.ends()
+                await seen.until(f.AssistantComplete)
+            async with asyncio.timeout(PATIENCE):
+                await second.opened()
+            assert second.starts[0].max_budget_usd == pytest.approx(0.6)
+
+    asyncio.run(scene())
+
+
+def test_what_was_reserved_for_a_turn_is_free_again_when_its_server_was_killed(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.engine.spender", str(path), "hang"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        try:
+            assert server.stdout.readline() == b"in the midst of a turn\n"
+        finally:
+            server.kill()
+    reserved = "SELECT conversation_id, user, amount_usd FROM reservations"
+    with sqlite3.connect(path) as db:
+        assert db.execute(reserved).fetchall() == [("talk", "ann", 1.0)]
+
+    async def scene() -> None:
+        settings = EngineSettings(lease=1.0, budget_usd_per_user=1.0, budget_period="ever")
+        async with playing(path, 0.4, settings=settings) as (engine, agent):
+            await says(await engine.create("demo", user="ann"), agent, "go on")
+            assert agent.starts[-1].max_budget_usd == pytest.approx(1.0)
+
+    asyncio.run(scene())

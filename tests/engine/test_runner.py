@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -18,7 +19,7 @@ from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Options
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import EngineSettings, Talk
-from turnwire.ports import AgentSession, SessionStart
+from turnwire.ports import AgentSession, Reserved, SessionStart
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
@@ -183,21 +184,19 @@ def test_a_message_that_comes_while_the_agent_is_on_its_way_out_goes_to_the_next
 
 @contextmanager
 def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """What a user has spent is looked up when something is said, and once more when it is handed
-    over: then it takes as long as a test wants.
+    """A part of the user's budget is reserved before a turn is handed over: that takes as long as a
+    test wants.
     """
     asked, go_on = asyncio.Event(), asyncio.Event()
-    real, said = SqliteStore.spent, asyncio.Event()
+    real = SqliteStore.reserve
 
-    async def spent(self: SqliteStore, user: str | None, *, since: str | None = None) -> float:
-        if said.is_set():
-            asked.set()
-            await go_on.wait()
-        said.set()
-        return await real(self, user, since=since)
+    async def reserve(self: SqliteStore, *given: Any, **more: Any) -> Reserved:
+        asked.set()
+        await go_on.wait()
+        return await real(self, *given, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteStore, "spent", spent)
+        patch.setattr(SqliteStore, "reserve", reserve)
         yield asked, go_on
 
 

@@ -158,7 +158,11 @@ def lets_processes_live() -> None:
     text = Path(str(guard.__file__)).read_text(encoding="utf-8")
     weak = Path(sys.argv[1], "weak_guard.py")
     weak.write_text(text.replace("left = self._end_all()", "left = []"), encoding="utf-8")
-    process._GUARD[-1] = str(weak)
+    confine = Path(str(guard.__file__)).with_name(
+        "confine.py"
+    )  # which the guard loads from beside it
+    Path(sys.argv[1], "confine.py").write_bytes(confine.read_bytes())
+    process.GUARD[-1] = str(weak)
 
 
 def leaves_calls_open() -> None:

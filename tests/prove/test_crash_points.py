@@ -20,7 +20,6 @@ from turnwire.ports import Agent, AgentSession, Store
 ROOT = Path(turnwire.__file__).parent
 # These run in the agent's own processes, which never know the variable.
 ELSEWHERE = {"agents/guard.py", "agents/run_child.py"}
-ELSEWHERE |= {"server/news.py"}  # a bus itself: the points stand where it is told something
 MODULES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
     for path in sorted(ROOT.rglob("*.py"))
@@ -56,11 +55,20 @@ READS = {
         "receipt",
         "request",
     ),
-    *("inbox", "inbox_item", "raw_event", "fork_place", "spent"),
+    *("inbox", "inbox_item", "raw_event", "fork_place", "spent", "stored", "users_of_session"),
     *("audit", "search", "get_blob", "blob", "token", "tokens", "connections"),
 }
 BESIDE = {"change", "delete", "note", "put_blob", "backup", "close", "connected", "disconnected"}
-BESIDE |= {"add_token", "revoke_token", "forget_tokens", "add_ticket", "take_ticket"}
+BESIDE |= {
+    "check_writable",
+    "reserve",
+    "add_token",
+    "revoke_token",
+    "forget_tokens",
+    "add_ticket",
+    "take_ticket",
+    "void_tickets",
+}
 OF_A_STORE = methods_of(Store) - READS - BESIDE
 OF_AN_AGENT = methods_of(Agent, AgentSession)
 

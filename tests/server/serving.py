@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from turnwire.server.app import App, create_app
 from turnwire.server.keys import Who, owner_file
 from turnwire.server.listen import Server, address_of, bind
 from turnwire.server.service import Service
+from turnwire.server.tcp_connections import TcpConnections
 from turnwire.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent
@@ -33,7 +34,8 @@ ROOT = Path(__file__).parent.parent.parent
 class Serving:
     """A server in this process, listening on a real socket."""
 
-    def __init__(self, app: App, url: str, service: Service) -> None:
+    def __init__(self, app: App, url: str, service: Service, connections: TcpConnections) -> None:
+        self.connections = connections
         self.app = app
         self.url = url
         self.service = service
@@ -98,7 +100,7 @@ async def serving(
         waiting.cancel()
         running.result()
     try:
-        yield Serving(app, address_of(listener), await app.start())
+        yield Serving(app, address_of(listener), await app.start(), server.connections)
     finally:
         server.should_exit = True
         await running
@@ -151,11 +153,17 @@ def free_port() -> int:
 
 
 @contextmanager
-def process(path: Path, *, port: int = 0, first: str = "", **environ: str) -> Iterator[Process]:
-    """`turnwire serve`, gone when the block is left. `first`: Python that it runs before."""
+def process(
+    path: Path, *, port: int = 0, first: str = "", under: Sequence[str] = (), **environ: str
+) -> Iterator[Process]:
+    """`turnwire serve`, gone when the block is left. `first`: Python that it runs before.
+
+    `under` is a command that becomes the server, as `nice` does.
+    """
     code = f"{first}\nfrom turnwire.cli.main import main; main()"
     popen = subprocess.Popen(
         [
+            *under,
             sys.executable,
             "-c",
             code,

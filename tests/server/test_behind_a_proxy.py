@@ -44,8 +44,10 @@ def test_below_a_part_of_a_proxys_addresses_everything_works(tmp_path: Path, str
                 assert (await direct.get("/tw/api/agents")).status_code == 200
 
     async def look(browser: httpx.AsyncClient, link: str) -> None:
-        entered = await browser.get("/tw/enter", params={"link": link})
-        assert (entered.status_code, entered.headers["location"]) == (303, "/tw/")
+        assert '<base href="/tw/"' in (await browser.get("/tw/enter", params={"link": link})).text
+        entered = await browser.post("/tw/enter", json={"link": link})
+        assert entered.status_code == 201
+        browser.headers["X-Turnwire-Page"] = entered.json()["page_key"]
         assert "; Path=/tw/;" in entered.headers["set-cookie"]
         page = await browser.get("/tw/")
         assert '<base href="/tw/"' in page.text
@@ -74,8 +76,8 @@ def test_the_names_of_the_proxy_are_known_and_its_cookies_are_for_https(tmp_path
         ):
             link = await server.service.keys.link(server.owner)
             there = {"Host": "chat.example"}
-            entered = await http.get("/enter", params={"link": link}, headers=there)
-            assert entered.headers["location"] == "/a/tw/"
+            entered = await http.post("/enter", json={"link": link}, headers=there)
+            assert "; Path=/a/tw/;" in entered.headers["set-cookie"]
             assert "; Secure" in entered.headers["set-cookie"]
             # A proxy that calls the server by its address: its page is still ours.
             page = {"Origin": "https://chat.example"}

@@ -180,7 +180,7 @@ def test_a_heartbeat(tmp_path: Path) -> None:
         ('{"type": 1}', "INVALID_FORMAT"),
         (b"\x00\xff", "INVALID_FORMAT"),
         (b'{"type": "session.heartbeat"}', "INVALID_FORMAT"),
-        ("[" * 100_000, "INVALID_FORMAT"),
+        ("[" * 100_000, "INVALID_PAYLOAD"),  # before anybody sees that it has no end
         ('{"type": "user.shout"}', "UNKNOWN_MESSAGE_TYPE"),
         ('{"type": "user.message"}', "INVALID_PAYLOAD"),
         ('{"type": "user.message", "payload": {"content": ""}}', "INVALID_PAYLOAD"),
@@ -239,6 +239,58 @@ def test_a_refusal_names_the_frame_that_it_answers(tmp_path: Path) -> None:
         await client.leave()
 
     play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("end", ["]}}", ""])
+def test_a_frame_of_too_many_values_is_refused_before_it_is_decoded(
+    tmp_path: Path, end: str
+) -> None:
+    """Where its end is missing it is no JSON: a decoder would say so."""
+
+    async def scene(server: Serving) -> None:
+        client = await server.client(await server.begin()).come()
+        start = '{"type": "user.message", "client_message_id": "m-1", "payload": {"content": ['
+        await client.send_raw(start + ",".join(["[]"] * 10_001) + end)
+        error = (await client.until("session.error"))["payload"]
+        assert error["code"] == "INVALID_PAYLOAD"
+        assert "No more than 20000 objects, lists and entries" in error["message"]
+        assert error.get("client_message_id") == ("m-1" if end else None)
+        await client.leave()
+
+    play(tmp_path, scene)
+
+
+def test_a_long_text_may_hold_any_brackets(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.client(await server.begin()) as client:
+            code = '[{"a": [1, 2, "b"]}, ' * 25_000
+            await client.say(code, "m-1")
+            assert (await client.answer("m-1"))["type"] == "user.message.ack"
+            await client.end_of(1)
+            assert client.view().messages[0].blocks[0].text == code  # type: ignore[union-attr]
+
+    play(tmp_path, scene)
+
+
+def test_paths_are_bounded_each_and_together(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        talk = await server.service.engine.create("demo", cwd=str(tmp_path), options={"delay": 0})
+        async with server.client(talk.id) as client:
+            for paths, said in (
+                (["a/" * 2049], "A path has no more than 4096 characters."),
+                (["a/" * 2000] * 17, "no more than 65536 characters in all"),
+            ):
+                content = [{"type": "file_ref", "path": each} for each in paths]
+                await client.send("user.message", "m-1", content=content)
+                error = (await client.answer("m-1"))["payload"]
+                assert error["code"] == "INVALID_PAYLOAD"
+                assert said in error["message"]
+            content = [{"type": "file_ref", "path": "a/b"}] * 100
+            await client.send("user.message", "m-2", content=content)
+            assert (await client.answer("m-2"))["type"] == "user.message.ack"
+            await client.end_of(1)
+
+    play(tmp_path, scene, roots=[str(tmp_path)])
 
 
 @pytest.mark.parametrize("letter", ["a", "ä", "漢"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 import socket
+import string
 import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,14 +20,17 @@ from msgspec import structs
 
 from tests.server.scenes import Broken
 from tests.server.serving import Serving, serving
+from tests.stores.test_full_disk import no_file_may_grow_beyond
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
 from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.ports import AgentCapabilities
+from turnwire.server import service
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
 from turnwire.server.problems import STATUS, error_body
+from turnwire.stores.sqlite import ballast
 
 Scene = Callable[[Serving, httpx.AsyncClient], Awaitable[None]]
 QUICK = {"delay": 0}
@@ -594,10 +599,54 @@ def test_no_body_is_deeper_than_a_frame_may_be(
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize("end", [b"]}}", b""])
+def test_a_body_of_too_many_values_is_refused_before_it_is_decoded(
+    tmp_path: Path, end: bytes
+) -> None:
+    """Where its end is missing it is no JSON: a decoder would say so."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.post(
+            "/api/conversations",
+            content=b'{"options": {"a": [' + b",".join([b"[]"] * 10_001) + end,
+            headers={"Content-Type": "application/json"},
+        )
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "INVALID_PAYLOAD")
+        assert "No more than 20000 objects, lists and entries" in error["message"]
+
+    play(tmp_path, scene)
+
+
+def test_an_address_of_too_many_parameters_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        many = "&".join(["a=1"] * 100)
+        assert (await http.get(f"/api/audit?{many}")).status_code == 200
+        for path in ("/api/audit", "/enter", "/healthz", "/nowhere"):
+            answer = await http.get(f"{path}?{many}&a=1")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_PAYLOAD")
+
+    play(tmp_path, scene)
+
+
+def test_a_path_that_is_too_long_is_not_followed(tmp_path: Path) -> None:
+    """To follow one of a megabyte took minutes: the system refuses each of its names, one by one."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        answer = await http.post("/api/conversations", json={"cwd": "/a" * 2049})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, "INVALID_PAYLOAD")
+        assert "more than 4096 characters" in error["message"]
+
+    play(tmp_path, scene, roots=[str(tmp_path)])
+
+
 def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         http.headers.pop("Authorization")
-        assert (await http.get("/healthz")).json() == {"status": "ok"}
+        healthy = (await http.get("/healthz")).json()
+        assert healthy.pop("longest_pause_ms") >= 0
+        assert healthy == {"status": "ok"}
         assert (await http.get("/readyz")).json() == {"status": "ready"}
         assert "Turnwire" in (await http.get("/")).text
         assert (await http.get("/nowhere")).status_code == 404
@@ -608,19 +657,83 @@ def test_anybody_may_ask_whether_it_is_there(tmp_path: Path) -> None:
 def test_asking_whether_it_is_ready_costs_the_store_nothing(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         store, asked = server.service.store, 0
-        take = store.take_ticket
+        check = store.check_writable
 
-        async def count(*given: Any, **more: Any) -> Any:
+        async def count() -> None:
             nonlocal asked
             asked += 1
-            return await take(*given, **more)
+            await check()
 
-        store.take_ticket = count  # type: ignore[method-assign]
+        store.check_writable = count  # type: ignore[method-assign]
         began = asyncio.get_running_loop().time()
         answers = await asyncio.gather(*(http.get("/readyz") for _ in range(50)))
         took = asyncio.get_running_loop().time() - began
         assert {answer.status_code for answer in answers} == {200}
         assert 1 <= asked <= 1 + took
+
+    play(tmp_path, scene)
+
+
+def test_what_was_deleted_is_in_no_file_of_the_server(tmp_path: Path) -> None:
+    planted = {
+        kind: "".join(random.choices(string.ascii_lowercase, k=24))
+        for kind in ("message", "later", "title", "blob", "answer")
+    }
+
+    def found() -> set[str]:
+        out = set()
+        for path in tmp_path.rglob("turnwire.db*"):
+            data = b"" if path.name.endswith("-ballast") else path.read_bytes()
+            out |= {kind for kind, word in planted.items() if word[-14:].encode() in data}
+        return out
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin(delay=0)
+        text = {"Content-Type": "text/plain"}
+        address = f"/api/blobs?conversation={name}"
+        await http.post(address, content=planted["blob"].encode(), headers=text)
+        async with server.client(name) as client:
+            await client.say(f"question {planted['message']}", "m-1")
+            asked = await client.until("assistant.request_input")
+            await client.say(planted["later"], "m-2")
+            await client.answer("m-2")
+            question = asked["payload"]["question_id"]
+            answer = {"question_id": question, "answer": planted["answer"]}
+            await client.send("user.input_response", "m-3", **answer)
+            await client.end_of(2)
+        where = f"/api/conversations/{name}"
+        assert (await http.patch(where, json={"title": planted["title"]})).is_success
+        assert found() == set(planted)
+        assert (await http.delete(where)).status_code == 204
+        async with asyncio.timeout(60):
+            while found():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        actions = {row.action for row in await server.service.store.audit(conversation_id=name)}
+        assert {"said", "asked", "renamed", "deleted"} <= actions, "the trail stays"
+
+    play(tmp_path, scene)
+
+
+def test_a_server_that_cannot_write_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a real error of the operating system, and on a disk that has no room left."""
+
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        monkeypatch.setattr(service, "_TRY_SECONDS", 0.0)
+        assert (await http.get("/readyz")).status_code == 200
+        with no_file_may_grow_beyond(1000):
+            refused = await http.get("/readyz")
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "STORAGE_UNAVAILABLE"
+        assert (await http.get("/readyz")).status_code == 200
+        monkeypatch.setattr(ballast, "free_bytes", lambda folder: 4096)
+        full = await http.get("/readyz")
+        assert full.status_code == 503
+        assert "Make room" in full.json()["error"]["message"]
+        monkeypatch.undo()
+        monkeypatch.setattr(service, "_TRY_SECONDS", 0.0)
+        assert (await http.get("/readyz")).status_code == 200
 
     play(tmp_path, scene)
 
@@ -722,5 +835,21 @@ def test_the_words_of_a_hit_are_marked(tmp_path: Path) -> None:
             await client.end_of(1)
         hits = (await http.get("/api/search?q=fox")).json()["hits"]
         assert any("\x02fox\x03" in hit["snippet"] for hit in hits)
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"), [("a.b " * 4000, "1000"), (" ".join(f"w{n}" for n in range(51)), "50")]
+)
+def test_a_search_for_too_much_is_refused_with_its_limit(
+    tmp_path: Path, words: str, limit: str
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        refused = await http.get("/api/search", params={"q": words})
+        assert refused.status_code == 400
+        error = refused.json()["error"]
+        assert error["code"] == "INVALID_PAYLOAD"
+        assert f"it may have {limit}." in error["message"]
 
     play(tmp_path, scene)

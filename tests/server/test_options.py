@@ -126,7 +126,8 @@ async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_p
     beans = {"beans": 3}
     async with ModelApi(Say([ToolUse("StructuredOutput", beans, id="form_1")])) as api:
         agent = ClaudeAgent(env=claude_environment(api.url, tmp_path / "home"))
-        async with serving(tmp_path, agents={"claude": agent}, roots=[str(tmp_path)]) as server:
+        data, agents = tmp_path / "data", {"claude": agent}
+        async with serving(data, agents=agents, roots=[str(tmp_path)]) as server:
             async with server.rpc() as rpc:
                 name = (await rpc.join(provider="claude", options=form))["conversation"]
                 said = [frame["data"] for frame in await rpc.query("count")]
@@ -139,3 +140,19 @@ async def test_a_result_of_a_certain_form_is_chosen_and_told_at_every_door(tmp_p
             async with server.client(name) as client:
                 [turn] = client.view().turns
                 assert turn.end.structured_output == beans
+
+
+async def test_a_file_is_named_from_where_the_agent_works(tmp_path: Path) -> None:
+    """A conversation without a directory, as an imported one, works in the first of the roots."""
+    work = tmp_path / "work"
+    work.mkdir()
+    expected = [("notes.txt", "user.message.ack"), ("../notes.txt", "session.error")]
+    async with (
+        serving(tmp_path / "data", roots=[str(work)]) as server,
+        server.client(await server.begin()) as client,
+    ):
+        for number, (path, answer) in enumerate(expected):
+            content = [{"type": "file_ref", "path": path}]
+            await client.send("user.message", f"m-{number}", content=content)
+            assert (await client.answer(f"m-{number}"))["type"] == answer, path
+        await client.end_of(1)

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.server.serving import ROOT, Process, process
 from turnwire.client import Client
 from turnwire.core.error_codes import ERRORS
@@ -20,9 +18,10 @@ from turnwire.settings import _NAMES, Settings
 DOCS = ROOT / "docs"
 
 
-def rows(page: str) -> list[list[str]]:
-    """Every row of every table."""
-    lines = (DOCS / page).read_text().splitlines()
+def rows(page: str, until: str = "") -> list[list[str]]:
+    """Every row of every table, up to a heading."""
+    text = (DOCS / page).read_text()
+    lines = (text.partition(until)[0] if until else text).splitlines()
     return [[cell.strip() for cell in line[1:-1].split("|")] for line in lines if line[:1] == "|"]
 
 
@@ -33,7 +32,10 @@ def test_every_setting_is_on_the_page_with_its_default() -> None:
         default = getattr(Settings(), name)
         if default and name != "protocol_v2":
             words = told[name].split(";")[0].strip("`").replace(",", "")
-            assert words == f"{default:g}" if isinstance(default, float) else str(default), name
+            if isinstance(default, float):
+                assert float(words) == default, name
+            else:
+                assert words == str(default), name
 
 
 def test_every_address_is_on_the_page() -> None:
@@ -49,13 +51,20 @@ def test_every_code_has_a_status_and_what_the_page_says_of_it_is_true() -> None:
                 assert STATUS.get(code, 404) == int(row[0]), code
 
 
-@pytest.mark.parametrize("row", [row for row in rows("security.md") if "CVE-" in row[1]])
-def test_every_control_has_its_test(row: list[str]) -> None:
-    tests = "".join(path.read_text() for path in (ROOT / "tests" / "server").glob("test_*.py"))
-    names = re.findall(r"`(test_\w+)`", row[2])
-    assert names
-    for name in names:
-        assert f"def {name}(" in tests
+def test_every_threat_has_a_test_or_says_that_nothing_stops_it() -> None:
+    threats = [row for row in rows("security.md", "## Who comes in") if row[2] != "shown by"]
+    assert len(threats) > 30, "the tables were found"
+    for row in threats:
+        if row[0] == "---":
+            continue
+        assert re.search(r"`(?:test_|Test)\w+`", row[2]) or "**nothing**" in row[1], row[0]
+
+
+def test_every_test_that_the_page_about_security_names_is_there() -> None:
+    named = set(re.findall(r"`((?:test_|Test)\w+)`", (DOCS / "security.md").read_text()))
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    there = set(re.findall(r"^ *(?:async )?(?:def|class) (\w+)", tests, re.MULTILINE))
+    assert named <= there, named - there
 
 
 def say(server: Process, name: str, *prompts: str) -> str:

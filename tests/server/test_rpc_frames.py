@@ -16,7 +16,7 @@ from tests.server.raw import Headers, upgrade
 from tests.server.rpc_clients import RpcClient, check_error
 from tests.server.scenes import play
 from tests.server.serving import Process, Serving
-from tests.server.test_who_may import cookie_of, host_of
+from tests.server.test_who_may import host_of, page_of
 from turnwire.dialects.rpc.methods import METHODS
 
 SECONDS = float(os.environ.get("TURNWIRE_FUZZ_SECONDS", "5"))
@@ -72,7 +72,7 @@ def test_an_error_names_what_to_mend(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_a_frame_that_is_too_large_too_deep_or_too_soon(tmp_path: Path) -> None:
+def test_a_frame_that_is_too_large_too_deep_too_full_or_too_soon(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         async with server.rpc() as client:
             error = await client.refused("query", prompt="x" * 20_000)
@@ -81,12 +81,17 @@ def test_a_frame_that_is_too_large_too_deep_or_too_soon(tmp_path: Path) -> None:
             for _ in range(100):
                 deep = [deep]
             check_error(await client.refused("connect", options={"a": deep}), "INVALID_PAYLOAD")
+            many: Any = {"a": [[]] * 200}
+            error = await client.refused("connect", options=many)
+            check_error(error, "INVALID_PAYLOAD")
+            assert "No more than 300 objects, lists and entries" in error["message"]
             calls = [await client.call("getCapabilities") for _ in range(12)]
             answers = [await client.answer(call) for call in calls]
             check_error(answers[-1]["error"], "RATE_LIMITED")
             assert answers[-1]["error"]["data"]["retry_after"] > 0
 
-    play(tmp_path, scene, max_frame_bytes=10_000, frames_at_once=8, frames_per_second=1)
+    settings = {"max_frame_bytes": 10_000, "max_items": 300}
+    play(tmp_path, scene, **settings, frames_at_once=8, frames_per_second=1)
 
 
 def test_who_makes_no_sense_again_and_again_has_to_go(tmp_path: Path) -> None:
@@ -156,14 +161,14 @@ async def knock(server: Serving, headers: Headers) -> tuple[str, str]:
 def test_the_door_opens_only_to_the_right_person(tmp_path: Path) -> None:
     async def scene(server: Serving) -> None:
         token = ("Authorization", f"Bearer {server.token}")
-        cookie = ("Cookie", await cookie_of(server))
+        cookie = await page_of(server, "turnwire.rpc")
         here, there = ("Origin", server.url), ("Origin", "https://evil.example")
         assert (await knock(server, [token]))[0] == "in"
-        assert (await knock(server, [cookie, here]))[0] == "in"
+        assert (await knock(server, [*cookie, here]))[0] == "in"
         assert (await knock(server, []))[0] == "UNAUTHORIZED"
         assert (await knock(server, [("Authorization", "Bearer x")]))[0] == "UNAUTHORIZED"
-        assert (await knock(server, [cookie]))[0] == "FORBIDDEN"
-        assert (await knock(server, [cookie, there]))[0] == "FORBIDDEN"
+        assert (await knock(server, [*cookie]))[0] == "FORBIDDEN"
+        assert (await knock(server, [*cookie, there]))[0] == "FORBIDDEN"
         assert (await knock(server, [token, there]))[0] == "FORBIDDEN"
         for name in ("turnwire.rpc", "turnwire.v2"):
             async with server.http() as http:

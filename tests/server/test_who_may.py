@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.ports import Token
-from turnwire.server.auth import cookie_name
+from turnwire.server.auth import cookie_in, cookie_name
 from turnwire.server.gate import Gate
-from turnwire.server.keys import Keys, owner_file
+from turnwire.server.hub import Seat
+from turnwire.server.keys import Keys, Who, digest_of, owner_file
 from turnwire.server.news import Listener
+from turnwire.server.public import Public
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing import ManualClock
 
@@ -41,23 +44,20 @@ async def connect(server: Serving, name: str, headers: Headers) -> str:
     return str(error["payload"]["code"])
 
 
-async def cookie_of(server: Serving) -> str:
-    """A browser's cookie, had with a one-time link."""
+async def page_of(server: Serving, protocol: str = "turnwire.v2") -> Headers:
+    """What a page sends, had with a one-time link: with a request, and with a WebSocket."""
     link = await server.service.keys.link(server.owner)
-    headers = [("Host", host_of(server))]
-    status, told, _ = await request(server.url, "GET", f"/enter?link={link}", headers)
-    assert (status, told["location"]) == (303, "/")
-    assert "httponly" in told["set-cookie"]
-    assert "samesite=strict" in told["set-cookie"]
-    return await _exact_cookie(server)
-
-
-async def _exact_cookie(server: Serving) -> str:
-    """The headers above are in small letters, a cookie is not: a second one, as it is."""
-    link = await server.service.keys.link(server.owner)
-    entered = await server.service.keys.enter(link)
-    assert entered is not None
-    return f"{cookie_name(host_of(server))}={entered[0]}"
+    async with server.http() as http:
+        entered = await http.post("/enter", json={"link": link})
+    assert entered.status_code == 201
+    told, key = entered.headers["set-cookie"], entered.json()["page_key"]
+    assert "HttpOnly" in told
+    assert "SameSite=strict" in told
+    return [
+        ("Cookie", told.partition(";")[0]),
+        ("X-Turnwire-Page", key),
+        ("Sec-WebSocket-Protocol", f"{protocol}, page.{key}"),
+    ]
 
 
 # --- CVE-2025-52882, CVE-2026-44211, CVE-2023-26114, CVE-2025-24010: pages from elsewhere ---------
@@ -67,7 +67,7 @@ async def _exact_cookie(server: Serving) -> str:
     ("origin", "bearer", "cookie"),
     [
         ("same", "in", "in"),
-        ("https://same", "in", "in"),
+        ("https://same", "FORBIDDEN", "FORBIDDEN"),
         (None, "in", "FORBIDDEN"),
         ("null", "in", "FORBIDDEN"),
         ("http://evil.example", "FORBIDDEN", "FORBIDDEN"),
@@ -91,16 +91,67 @@ def test_a_page_from_elsewhere_is_refused(
                 given.append(("Origin", said.get(origin, origin)))
             token = ("Authorization", f"Bearer {server.token}")
             assert await connect(server, name, [*given, token]) == bearer
-            page = ("Cookie", await cookie_of(server))
-            assert await connect(server, name, [*given, page]) == cookie
+            page = await page_of(server)
+            assert await connect(server, name, [*given, *page]) == cookie
             status, _, _ = await request(
                 server.url,
                 "POST",
                 "/api/conversations",
-                [*given, page, ("Content-Type", "application/json")],
+                [*given, *page, ("Content-Type", "application/json")],
                 b"{}",
             )
             assert status == (201 if cookie == "in" else 403)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("public_url", "scheme", "host", "origin", "is_allowed"),
+    [
+        ("", "http", "localhost:7410", "http://localhost:7410", True),
+        ("", "http", "localhost:7410", "https://localhost:7410", False),
+        ("", "ws", "localhost:7410", "http://localhost:7410", True),
+        ("", "ws", "localhost:7410", "https://localhost:7410", False),
+        ("", "https", "localhost", "https://localhost", True),  # as a trusted proxy has said
+        ("", "https", "localhost", "http://localhost", False),
+        ("", "wss", "localhost", "https://localhost", True),
+        ("", "wss", "localhost", "http://localhost", False),
+        ("https://chat.example", "http", "chat.example", "https://chat.example", True),
+        ("https://chat.example", "http", "chat.example", "http://chat.example", False),
+        ("https://chat.example", "ws", "chat.example", "http://chat.example", False),
+        ("https://chat.example", "https", "chat.example", "http://chat.example", False),
+        ("https://chat.example", "http", "localhost:7410", "http://localhost:7410", True),
+        ("https://chat.example", "http", "localhost:7410", "https://chat.example", True),
+        ("http://chat.example", "http", "chat.example", "http://chat.example", True),
+        ("http://chat.example", "http", "chat.example", "https://chat.example", False),
+    ],
+)
+def test_a_page_has_to_be_from_the_scheme_of_the_server(
+    public_url: str, scheme: str, host: str, origin: str, is_allowed: bool
+) -> None:
+    public = Public(public_url)
+    gate = Gate(
+        address="127.0.0.1", hosts=public.hosts, origins=public.origins, is_secure=public.is_secure
+    )
+    scope = {"scheme": scheme, "headers": [(b"origin", origin.encode())]}
+    if is_allowed:
+        gate.origin(scope, host, without=False)
+    else:
+        with pytest.raises(Refused):
+            gate.origin(scope, host, without=True)
+
+
+def test_an_http_page_of_an_https_address_is_refused_everywhere(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, public_url="https://chat.example") as server:
+            name = await server.begin()
+            token = ("Authorization", f"Bearer {server.token}")
+            given = [("Host", "chat.example"), token]
+            for scheme, told, status in (("https", "in", 200), ("http", "FORBIDDEN", 403)):
+                page = ("Origin", f"{scheme}://chat.example")
+                assert await connect(server, name, [*given, page]) == told
+                got, _, _ = await request(server.url, "GET", "/api/agents", [*given, page])
+                assert got == status
 
     asyncio.run(run())
 
@@ -129,7 +180,7 @@ def test_a_page_reads_only_where_it_is_from(tmp_path: Path, site: str | None, st
 
     async def run() -> None:
         async with serving(tmp_path) as server:
-            given = [("Host", host_of(server)), ("Cookie", await cookie_of(server))]
+            given = [("Host", host_of(server)), *await page_of(server)]
             given += [("Sec-Fetch-Site", site)] if site else []
             got, _, _ = await request(server.url, "GET", "/api/conversations", given)
             assert got == status
@@ -254,21 +305,71 @@ def test_only_its_owner_can_read_the_token(tmp_path: Path) -> None:
 
 def test_a_link_lets_one_browser_in_once(tmp_path: Path) -> None:
     async def run() -> None:
-        async with serving(tmp_path) as server:
+        async with serving(tmp_path) as server, server.http() as http:
+            wish = {"link": await server.service.keys.link(server.owner)}
+            entered = await http.post("/enter", json=wish)
+            assert entered.status_code == 201
+            assert re.match(r"turnwire_\d+=tw_", entered.headers["set-cookie"])
+            again = await http.post("/enter", json=wish)
+            assert (again.status_code, again.json()["error"]["code"]) == (403, "FORBIDDEN")
+            assert "turnwire token link" in again.json()["error"]["message"]
+            assert "set-cookie" not in again.headers
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
+def test_only_a_page_uses_a_link_up(tmp_path: Path, method: str) -> None:
+    """What looks at a link without being asked, to show what is there or to be quick, does not."""
+
+    async def run() -> None:
+        async with serving(tmp_path) as server, server.http() as http:
             link = await server.service.keys.link(server.owner)
-            given = [("Host", host_of(server))]
-            path = f"/enter?link={link}"
-            status, told, _ = await request(server.url, "GET", path, given)
-            assert status == 303
-            assert re.search(r"turnwire_\d+=tw_", told["set-cookie"])
-            status, told, body = await request(server.url, "GET", path, given)
-            assert status == 403
-            assert b"turnwire token link" in body
-            assert b"stylesheet" in body
-            assert "set-cookie" not in told
-            known = [*given, ("Cookie", await cookie_of(server))]
-            status, told, _ = await request(server.url, "GET", path, known)
-            assert (status, told["location"]) == (303, "/"), "who is in already goes on"
+            looked = await http.request(method, "/enter", params={"link": link})
+            assert looked.status_code == (200 if method in ("GET", "HEAD") else 405)
+            assert "set-cookie" not in looked.headers
+            page = {"Origin": "http://evil.example"}
+            assert (await http.post("/enter", json={"link": link}, headers=page)).status_code == 403
+            assert (await http.post("/enter", json={"link": link})).status_code == 201
+
+    asyncio.run(run())
+
+
+def test_a_cookie_alone_opens_nothing(tmp_path: Path) -> None:
+    """A browser sends it to every port of the host: to servers of others, too."""
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            name, host = await server.begin(), host_of(server)
+            here = [("Host", host), ("Origin", f"http://{host}")]
+            cookie, key, protocol = await page_of(server)
+            _, others_key, others_protocol = await page_of(server)
+            for given, in_socket, status in (
+                ([cookie, key, protocol], "in", 200),
+                ([cookie], "UNAUTHORIZED", 401),
+                ([key, protocol], "UNAUTHORIZED", 401),
+                ([cookie, others_key, others_protocol], "UNAUTHORIZED", 401),
+            ):
+                assert await connect(server, name, [*here, *given]) == in_socket
+                for path in ("/api/conversations", f"/api/conversations/{name}/export"):
+                    got, _, _ = await request(server.url, "GET", path, [*here, *given])
+                    assert got == status, (given, path)
+
+    asyncio.run(run())
+
+
+def test_a_cookie_of_before_page_keys_opens_nothing(tmp_path: Path) -> None:
+    """It was the whole token. A page that has one is told to open a new link: 401."""
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            token = Token("old", "browser", "page", None, iso(0), None)
+            await server.service.store.add_token(token, digest_of("tw_old"))
+            host = host_of(server)
+            for more in ([], [("X-Turnwire-Page", "")], [("X-Turnwire-Page", "tw_old")]):
+                given = [("Host", host), ("Cookie", f"{cookie_name(host)}=tw_old"), *more]
+                got, _, _ = await request(server.url, "GET", "/api/agents", given)
+                assert got == 401
 
     asyncio.run(run())
 
@@ -435,7 +536,7 @@ def test_a_defect_ends_neither_signs_of_life_nor_revoking(
 
             store.tokens = fail  # type: ignore[method-assign]
             defective = Defective(server.owner)
-            hub.add(defective)
+            hub.add(defective, Seat(server.owner))
             secret, token = await server.service.keys.make("laptop", "ann")
             client = await server.client(await server.begin(user="ann"), secret).come()
             await failed.wait()
@@ -648,3 +749,90 @@ def test_an_application_can_cut_a_user_off(tmp_path: Path) -> None:
                 await other.leave()
 
     asyncio.run(run())
+
+
+def test_a_ticket_from_before_a_sign_out_opens_nothing(tmp_path: Path) -> None:
+    async def authenticate(scope: Any) -> str | None:
+        given = dict(scope["headers"]).get(b"authorization", b"").decode()
+        return given.removeprefix("Bearer user-") if "user-" in given else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            name, host = await server.begin(user="carl"), host_of(server)
+            here = [("Host", host), ("Origin", f"http://{host}")]
+
+            async def ticket(user: str) -> tuple[str, str]:
+                async with server.http(f"user-{user}") as http:
+                    given = (await http.post("/api/tickets")).json()["ticket"]
+                return ("Sec-WebSocket-Protocol", f"turnwire.v2, ticket.{given}")
+
+            before, other = await ticket("carl"), await ticket("dora")
+            link = await server.service.keys.link(Who("carl", "user:carl"))
+            server.app.disconnect("carl")
+            assert await connect(server, name, [*here, before]) == "UNAUTHORIZED"
+            assert await server.service.keys.enter(link) is None
+            doras = await server.begin(user="dora")
+            assert await connect(server, doras, [*here, other]) == "in", "others keep theirs"
+            again = await ticket("carl")
+            assert await connect(server, name, [*here, again]) == "in", "who signs in again may"
+
+    asyncio.run(run())
+
+
+def test_tickets_of_a_sign_out_are_void_for_another_server_too(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            keys = server.service.keys
+            ticket, _ = await keys.ticket(Who("carl", "user:carl"))
+            server.app.disconnect("carl")
+            await asyncio.gather(*server.service._beside)
+            other = Keys(server.service.store, server.service.engine.clock)
+            assert await other.take_ticket(ticket) is None
+
+    asyncio.run(run())
+
+
+def test_a_user_who_is_just_being_let_in_is_cut_off_too(tmp_path: Path) -> None:
+    """They are known already, but not connected yet: their conversation is still looked up."""
+
+    async def authenticate(scope: Any) -> str | None:
+        return "carl" if (b"x-user", b"carl") in scope["headers"] else None
+
+    async def run() -> None:
+        async with serving(tmp_path, authenticate=authenticate) as server:
+            name, look_up = await server.begin(user="carl"), server.service.talk
+
+            async def late(*args: Any, **more: Any) -> Any:
+                server.app.disconnect("carl")
+                return await look_up(*args, **more)
+
+            server.service.talk = late  # type: ignore[method-assign]
+            path = f"/ws/conversations/{name}?protocol=v2"
+            given = [("Host", host_of(server)), ("X-User", "carl")]
+            frames, code, _ = await upgrade(server.url, path, given)
+            assert (frames[-1]["payload"]["code"], code) == ("UNAUTHORIZED", 4502)
+
+    asyncio.run(run())
+
+
+# --- cookies --------------------------------------------------------------------------------------
+
+
+def cookie_from(*lines: str) -> str | None:
+    headers = [(b"cookie", line.encode("latin-1")) for line in lines]
+    return cookie_in({"type": "http", "headers": headers}, "turnwire_1")
+
+
+def test_a_long_cookie_costs_what_its_length_says() -> None:
+    """Anybody can send one, and the standard library's parser takes the square of its length."""
+
+    def cost(length: int) -> float:
+        line = 'turnwire_1="' + "\\a" * length + '"'
+        began = time.process_time()
+        for _ in range(3):
+            cookie_from(line)
+        return time.process_time() - began
+
+    pairs = [(cost(1_000), cost(16_000)) for _ in range(3)]
+    short, long = (min(each) for each in zip(*pairs, strict=True))
+    assert long < max(short, 0.0005) * 80

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 
 from turnwire.core.conversation.effects import Audit
@@ -47,8 +48,17 @@ async def hold(path: str) -> None:
     await store.close()
 
 
+async def delete(path: str) -> None:
+    """Delete a conversation, and die at once."""
+    store = await SqliteStore.open(path)
+    await store.delete("c")
+    os._exit(9)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "hold":
         asyncio.run(hold(sys.argv[2]))
+    elif sys.argv[1] == "delete":
+        asyncio.run(delete(sys.argv[2]))
     else:
         asyncio.run(speak(sys.argv[2], sys.argv[3], int(sys.argv[4])))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,33 @@ def test_a_file_that_was_vacuumed_is_still_the_same(path: Path) -> None:
         assert size_of(path) < before
         await talk.say("two")
         assert len(await store.entries("c")) == 2
+
+    in_store(path, scene)
+
+
+def test_a_file_that_was_replaced_while_something_is_erased_is_told_of_too(
+    path: Path, tmp_path: Path
+) -> None:
+    """The thread that writes looks at the file for itself; what comes next must still be told."""
+
+    async def scene(store: SqliteStore) -> None:
+        talk = await begin(store)
+        await begin(store, "deleted")
+        await talk.say("one")
+        await store.backup(str(tmp_path / "copy.db"))
+        file = store._writer._file
+        with closing(sqlite3.connect(path)) as reader:
+            reader.execute("BEGIN")
+            reader.execute(
+                "SELECT * FROM messages"
+            ).fetchall()  # it keeps the log from being erased
+            await store.delete("deleted")
+            move(tmp_path / "copy.db", path)
+            async with asyncio.timeout(PATIENCE):
+                while file.generation == 0:
+                    await asyncio.to_thread(int)
+        with pytest.raises(StorageUnavailable, match="was replaced"):
+            await talk.say("two")
 
     in_store(path, scene)
 

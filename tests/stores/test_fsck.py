@@ -319,7 +319,7 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
     ),
     "a blob of another size": (
         ["UPDATE blobs SET data = x'61', sha256 = NULL"],
-        {"blob_missing"},
+        {"blob_ref_wrong"},
     ),
     "a blob that nobody needs": (
         [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from msgspec import structs
 
 from tests.engine.watching import Watcher, engine_on
 from tests.rights import like_everybody
@@ -15,13 +16,29 @@ from tests.stores.files import rows_of
 from tests.stores.logs import broken_rules_of_replay, make_log
 from tests.stores.test_fsck import entries_of, harm, kinds, look, now, repair
 from turnwire.agents.demo import DemoAgent
-from turnwire.core.message import Message, TextPart, ToolCallPart, ToolResultPart, known_meta
+from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
+from turnwire.core.conversation.state import Conversation
+from turnwire.core.message import (
+    BlobRef,
+    ImagePart,
+    ImagePayload,
+    Message,
+    TextPart,
+    TextPayload,
+    ToolCallPart,
+    ToolResultPart,
+    known_meta,
+    meta_of,
+    to_json,
+)
+from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
-from turnwire.ports import StorageUnavailable
+from turnwire.ports import NewConversation, StorageUnavailable
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.connection import connect
 from turnwire.stores.sqlite.fsck import check
 from turnwire.stores.sqlite.schema import NEWEST, migrate
+from turnwire.testing.store_samples import TRACE, at, begin
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +160,135 @@ def test_what_was_large_keeps_its_beginning(path: Path) -> None:
     assert isinstance(part, TextPart)
     assert part.payload.text == "word word\n[The rest of this was lost.]"
     assert part.payload.blob is None
+
+
+PNG = b"\x89PNG\r\n\x1a\n and the rest of it"
+
+
+async def _add_picture(path: Path, ref: BlobRef, mime_type: str, *, fork: bool = False) -> None:
+    """A conversation with a picture, whose entry says this of it."""
+    store = await SqliteStore.open(path)
+    talk = await begin(store, "pictured")
+    await store.put_blob(ref.blob_id, PNG, "image/png", at=at())
+    entry = Message(
+        "pictured:1",
+        "user",
+        [ImagePart(ImagePayload(mime_type, None, None, ref))],
+        at(),
+        meta_of("pictured:1"),
+    )
+    end = TurnEnd(False, False, after_sequence=1)
+    writes: list[Write] = [AddEntry(1, entry, 1, TRACE), EndTurn(1, TRACE, end)]
+    state = structs.replace(talk.state, turns=1, last_turn=end, last_turn_id=1)
+    await talk.commit(talk.prepare(*writes, state=state))
+    await store.release(talk.claim)
+    if fork:
+        state = Conversation("fork", head=1, turns=1, last_turn=end, last_turn_id=1)
+        new = NewConversation("fork", "demo", at(), state=state, parent_id="pictured", forked_at=1)
+        await store.fork(new)
+    await store.close()
+
+
+def _picture(path: Path, name: str = "pictured") -> ImagePart:
+    [part] = entries_of(path, name)[0].entry.parts
+    assert isinstance(part, ImagePart)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "told", "size"),
+    [("image/*", "image/*", 0), ("image/png", "image/png", 7), ("text/html", "text/html", 1 << 40)],
+)
+def test_a_picture_survives_a_repair_whatever_its_reference_says(
+    path: Path, mime_type: str, told: str, size: int
+) -> None:
+    asyncio.run(_add_picture(path, BlobRef("p-1", told, size), mime_type, fork=True))
+    assert kinds(look(path)) == {"blob_ref_wrong"}
+    assert not repair(path).left
+    for name in ("pictured", "fork"):
+        shown = _picture(path, name).payload
+        assert shown.mime_type == "image/png"
+        assert shown.blob == BlobRef("p-1", "image/png", len(PNG))
+    assert rows_of(path, "SELECT data FROM blobs WHERE blob_id = 'p-1'") == [(PNG,)]
+    [(parent,)] = rows_of(
+        path, "SELECT parent_id FROM conversations WHERE conversation_id = 'fork'"
+    )
+    assert parent == "pictured"
+    assert not look(path).findings
+
+
+def test_the_bytes_of_a_damaged_picture_are_kept(path: Path) -> None:
+    asyncio.run(_add_picture(path, BlobRef("p-1", "image/png", len(PNG)), "image/png"))
+    harm(path, "UPDATE blobs SET data = x'00ff' WHERE blob_id = 'p-1'")
+    assert not repair(path).left
+    [part] = entries_of(path, "pictured")[0].entry.parts
+    assert part == TextPart(TextPayload("[A picture was lost.]"))
+    kept = rows_of(path, "SELECT data FROM blobs WHERE blob_id = 'p-1'")
+    assert kept == [(b"\0\xff",)]
+    harm(path, "UPDATE blobs SET created_at = '2000-01-01T00:00:00.000Z'")
+    harm(path, "UPDATE conversations SET head = 0 WHERE conversation_id = 'pictured'")
+    assert not repair(path).left  # another repair does not take it for unused
+    assert rows_of(path, "SELECT data FROM blobs WHERE blob_id = 'p-1'") == kept
+
+
+@pytest.mark.parametrize(
+    ("statement", "place", "content"),
+    [
+        (
+            "UPDATE messages SET message_json = '{\"half' WHERE conversation_id = 'talk'"
+            " AND sequence_num = 4",
+            "entry 4",
+            '{"half',
+        ),
+        (
+            "UPDATE conversations SET state_json = '{\"queue\": [precious' WHERE"
+            " conversation_id = 'talk'",
+            "state",
+            '{"queue": [precious',
+        ),
+        (
+            "UPDATE turns SET end_json = '{precious' WHERE conversation_id = 'talk'"
+            " AND turn_id = 2",
+            "turn 2",
+            "{precious",
+        ),
+    ],
+    ids=["entry", "state", "turn"],
+)
+def test_what_cannot_be_read_is_set_aside(
+    path: Path, statement: str, place: str, content: str
+) -> None:
+    harm(path, statement)
+    assert not repair(path).left
+    kept = rows_of(path, "SELECT conversation_id, place, content FROM set_aside")
+    assert kept == [("talk", place, content)]
+
+
+def test_what_leaves_the_queue_is_set_aside(path: Path) -> None:
+    harm(
+        path,
+        "UPDATE conversations SET state_json = json_insert(state_json, '$.queue[#]',"
+        " json_set(state_json -> '$.queue[0]', '$.item.content[0].text', 'precious'))"
+        " WHERE conversation_id = 'asks'",
+    )
+    assert kinds(look(path)) == {"queue_wrong"}
+    assert not repair(path).left
+    [(content,)] = rows_of(path, "SELECT content FROM set_aside")
+    assert "precious" in content
+
+
+def test_an_entry_of_another_turn_is_kept_in_a_note(path: Path) -> None:
+    harm(
+        path,
+        "UPDATE messages SET message_json = (SELECT message_json FROM messages WHERE"
+        " conversation_id = 'talk' AND sequence_num = 4) WHERE conversation_id = 'talk'"
+        " AND sequence_num = 35",
+    )
+    moved = to_json(entries_of(path)[3].entry)
+    assert not repair(path).left
+    told = entries_of(path)[34].entry.meta["data"]
+    assert told["subtype"] == "entry_misplaced"
+    assert told["entry"] == moved
 
 
 def test_an_acknowledged_message_that_was_lost_can_be_sent_again(path: Path) -> None:

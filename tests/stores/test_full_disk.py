@@ -93,3 +93,21 @@ def test_an_error_of_the_disk_leaves_nothing_half_written(tmp_path: Path) -> Non
 
     asyncio.run(run())
     assert rows_of(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_looking_whether_it_can_be_written_makes_the_file_no_larger(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+
+    async def run() -> None:
+        store = await SqliteStore.open(path)
+        await (await begin(store)).say("hello")
+        await store.check_writable()
+        [(pages,)] = rows_of(path, "PRAGMA page_count")
+        for _ in range(1500):
+            await store.check_writable()
+        assert rows_of(path, "PRAGMA page_count") == [(pages,)]
+        log = (tmp_path / "log.db-wal").stat().st_size
+        assert log < 1500 * 4096  # it is begun again now and then
+        await store.close()
+
+    asyncio.run(run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tests.stores.files import rows_of
@@ -133,3 +134,17 @@ def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
 async def _opened(path: Path) -> None:
     store = await SqliteStore.open(path)
     await store.close()
+
+
+def test_the_audit_trail_of_an_older_file_quotes_no_titles(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    old = connect(str(path), busy_ms=0, writes=True)
+    migrate(old, to=8)
+    for action, data in (("renamed", '{"title":"secret"}'), ("said", '{"queue_id":"q"}')):
+        old.execute("INSERT INTO audit (at, action, data_json) VALUES ('', ?, ?)", (action, data))
+    old.close()
+    asyncio.run(_opened(path))
+    kept = rows_of(path, "SELECT action, data_json FROM audit ORDER BY number")
+    assert kept == [("renamed", "{}"), ("said", '{"queue_id":"q"}')]
+    with pytest.raises(apsw.ConstraintError, match="append-only"):
+        rows_of(path, "UPDATE audit SET data_json = '{}'")

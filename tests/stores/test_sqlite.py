@@ -421,3 +421,20 @@ def test_an_item_of_the_inbox_is_looked_up_and_not_looked_for(tmp_path: Path) ->
     db.close()
     assert plan[0].startswith("SEARCH i USING INDEX inbox_items_by_id")
     assert all(step.startswith("SEARCH") for step in plan), plan
+
+
+def test_a_search_reads_no_more_than_a_bounded_amount_for_its_snippets(tmp_path: Path) -> None:
+    text = "needle " + "x" * 60_000
+
+    async def look(store: SqliteStore) -> None:
+        talk = await begin(store)
+        for _ in range(4):
+            await talk.say(*[text] * 20)
+        hits = await store.search("needle", limit=100)
+        assert [hit.sequence for hit in hits] == list(range(80, 0, -1))
+        shown = [bool(hit.snippet) for hit in hits]
+        assert shown == sorted(shown, reverse=True)  # the newest ones
+        assert 4_000_000 < sum(shown) * len(text) < 4_400_000
+        assert all(hit.timestamp for hit in hits)
+
+    in_store(tmp_path / "log.db", look)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import apsw
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cost import LINEAR, cost_ratio, growth
+from turnwire.core.error_codes import Refused
 from turnwire.core.message import (
     ImagePart,
     ImagePayload,
@@ -24,21 +27,17 @@ from turnwire.core.message import (
     ToolResultPayload,
     UnknownPart,
 )
-from turnwire.stores.words import (
-    RESULT_LIMIT,
-    TEXT_LIMIT,
-    indexed,
-    match_expression,
-    snippet,
-    text_of,
-)
+from turnwire.stores.query import Query
+from turnwire.stores.snippet import _FOLDED
+from turnwire.stores.snippet import snippet as snippet_of
+from turnwire.stores.words import RESULT_LIMIT, TEXT_LIMIT, indexed, normalized, text_of
 
 TABLE = "CREATE VIRTUAL TABLE s USING fts5 (w, tokenize = 'unicode61 remove_diacritics 2')"
 
 
 def found(text: str, words: str) -> bool:
     """Whether SQLite finds the words in the text."""
-    expression = match_expression(words)
+    expression = Query(words).expression
     if expression is None:
         return False
     connection = apsw.Connection(":memory:")
@@ -47,6 +46,10 @@ def found(text: str, words: str) -> bool:
     count = connection.execute("SELECT count(*) FROM s WHERE s MATCH ?", (expression,)).get
     connection.close()
     return bool(count)
+
+
+def snippet(text: str, words: str) -> str:
+    return snippet_of(text, Query(words).terms)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,8 @@ def test_it_is_not_found(text: str, words: str) -> None:
 @given(st.text(), st.text())
 def test_whatever_is_typed_is_only_words(text: str, words: str) -> None:
     found(text.encode(errors="replace").decode(), words.encode(errors="replace").decode())
-    snippet(text, words)
+    shown = snippet(text, words)
+    assert shown.count("\x02") == shown.count("\x03")
 
 
 @given(st.text(alphabet="会议你好世界abc ,。", min_size=1), st.data())
@@ -126,6 +130,108 @@ def test_a_snippet_marks_the_words_and_shows_what_is_around_them() -> None:
     assert long.endswith("…")
     assert "\x02needle\x03" in long
     assert len(long) < 170
+
+
+def test_a_snippet_shows_the_longest_word_and_marks_whole_words() -> None:
+    far = "of " * 100 + "deployments of foo -- bar"
+    assert "\x02deployments\x03 \x02of\x03 foo" in snippet(far, "of deploy")
+    assert snippet(far, "foo_bar").endswith(" of \x02foo -- bar\x03")
+    assert snippet("请用API调用", "api") == "请用\x02API\x03调用"
+    assert snippet("请用" * 100 + "API调用", "api").endswith("请用\x02API\x03调用")
+    assert snippet("foo foo_bar", "foo_bar foo") == "\x02foo\x03 \x02foo_bar\x03"
+    assert snippet("foo 会 bar", "foo.bar") == "foo 会 bar"
+    assert (
+        snippet("한서 하세요", "하세") == "한서 \x02하세\x03요"
+    )  # other syllables, same first letters
+    assert snippet("会议室", "议室 会") == "\x02会\x03\x02议室\x03"
+    # A snippet may begin inside a word: the rest of it is no word of its own.
+    cut = "x" * 15 + "ab" + "c" * 39 + " needle"
+    assert snippet(cut, "needle cccc").startswith("…" + "c" * 39 + " \x02needle\x03")
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [("x" * 1001, 1000), ("会" * 16_000, 1000), (" ".join(f"w{n}" for n in range(51)), 50)],
+)
+def test_a_search_for_too_much_is_refused(words: str, limit: int) -> None:
+    with pytest.raises(Refused, match=str(limit)) as refused:
+        Query(words)
+    assert refused.value.code == "INVALID_PAYLOAD"
+    assert limit in refused.value.data.values()
+
+
+def test_a_word_that_is_said_again_counts_once() -> None:
+    assert Query("a " * 400).expression == '"a"*'
+    assert Query("x" * 1000).expression == f'"{"x" * 1000}"*'
+    assert found(" ".join(f"w{n}" for n in range(99)), " ".join(f"w{n}" for n in range(50)))
+
+
+# Searches that are as long as they may be.
+LONG = {
+    "one word of many pieces": "a." * 499 + "b",
+    "many words": " ".join(f"w{n}" for n in range(50)),
+    "many words of many pieces": " ".join(f"{'a.' * 8}b{n}" for n in range(50))[:1000],
+    "Chinese": "会议" * 500,
+    "many Chinese words": " ".join(chr(0x4E00 + n) * 9 for n in range(50)),
+}
+
+
+@pytest.mark.parametrize("words", LONG.values(), ids=LONG.keys())
+@pytest.mark.parametrize("piece", ["a.", "ab cd ", "会议", "用a", "a  "])
+def test_a_snippet_costs_about_the_same_for_a_long_search_as_for_a_short_one(
+    words: str, piece: str
+) -> None:
+    text = piece * (TEXT_LIMIT // len(piece)) + "é"
+    short, long = Query("needle").terms, Query(words).terms
+    assert cost_ratio(lambda: snippet_of(text, short), lambda: snippet_of(text, long)) < 6
+
+
+# --- normal form ----------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_ordinary_text_is_indexed_in_nfkc(text: str) -> None:
+    assert normalized(text) == unicodedata.normalize("NFKC", text)
+
+
+@pytest.mark.parametrize("piece", ["e\u0301", "\u1112\u1161\u11ab", "ﬁ ", "会，", "हिन्दी ", "ｶﾞ"])
+def test_long_text_is_indexed_in_nfkc_as_well(piece: str) -> None:
+    """It is normalized in slices, and what belongs together may lie on both sides of a cut."""
+    for before in range(4):
+        text = "x" * before + "".join(f"{piece * 20} " for _ in range(2000 // len(piece)))
+        assert len(text) > 20_000
+        assert normalized(text) == unicodedata.normalize("NFKC", text)
+
+
+MARKS = {  # each combines with the character before it, and some change places in NFKC
+    "accents": "\u0301\u0316",
+    "voiced sound marks": "\uff9e\u0301",
+    "Tibetan": "\u0f73\u0301",
+    "of one kind": "\u0301",
+}
+
+
+@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS.keys())
+def test_indexing_costs_as_much_as_the_text_is_long(marks: str) -> None:
+    assert growth(indexed, lambda size: ("a" + marks * size)[:size], 16_000) < LINEAR
+    assert growth(Query, lambda size: ("a" + marks * size)[:size], 250) < LINEAR
+
+
+@pytest.mark.parametrize("one", ["\ufdfa", "\u3316", "…"])
+def test_a_text_that_grows_in_normal_form_is_cut(one: str) -> None:
+    assert len(normalized(one * TEXT_LIMIT)) <= TEXT_LIMIT * 1.25
+
+
+def test_a_run_of_marks_is_cut_after_thirty() -> None:
+    assert normalized("a" + "\u0316" * 30 + "b") == "a" + "\u0316" * 30 + "b"
+    assert normalized("a" + "\u0316" * 3000 + "b") == "a" + "\u0316" * 30 + "b"
+    assert found("cafe" + "\u0316" * 3000 + " there", "cafe" + "\u0316" * 900)
+
+
+def test_no_more_characters_are_remembered_than_there_are_places() -> None:
+    every = "".join(map(chr, [*range(0x3400, 0xD000), *range(0x20000, 0x2A000)]))
+    assert snippet(every, chr(0x29000)).count("\x02") <= 1
+    assert len(_FOLDED) <= 20_000
 
 
 def _entry(role: Any, *parts: MessagePart) -> Message:

@@ -55,7 +55,7 @@ test("commands are offered, files are put back, and the agent says how it is", a
   expect(await list.count()).toBe(0);
 
   // Files are as they were before what was said.
-  const notes = `${server.dataDir}/notes.txt`;
+  const notes = `${server.workDir}/notes.txt`;
   await say(page, "Write it");
   await page.getByText("It is written.").waitFor();
   await state(page, "Ready");

@@ -56,9 +56,16 @@ export class Person {
     return person;
   }
 
-  /** Has the cookie that a link is exchanged for. */
+  /** Has what a link is exchanged for. */
   async beKnown(): Promise<void> {
-    await this.context.addCookies(await this.server.cookies());
+    const { cookies, pageKey } = await this.server.entered();
+    await this.context.addCookies(cookies);
+    await this.context.addInitScript(
+      ([origin, key]) => {
+        if (location.origin === origin) localStorage.setItem("turnwire:page:/", key);
+      },
+      [this.server.url, pageKey] as const,
+    );
   }
 
   async goHome(link = `${this.server.url}/`): Promise<void> {

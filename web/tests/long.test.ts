@@ -7,6 +7,7 @@ const { here, test } = stage(async () => {
   const server = await Server.start();
   server.python("seed", "long", "10000");
   server.python("seed", "hostile");
+  server.python("seed", "classes");
   server.python("seed", "many", "560");
   return server;
 });
@@ -157,6 +158,23 @@ test("a hostile transcript does nothing", async ({ person, expect }) => {
   expect(
     await page.locator("main a[href^=javascript], main a[href^=data], main a[href^=vbscript]").count(),
   ).toBe(0);
+});
+
+test("no word of an agent becomes a class, or a key of what every object has", async ({ person, expect }) => {
+  const { page } = person;
+  await page.goto(`${here.server.url}/c/classes`);
+  const todos = page.locator(".todos li");
+  await todos.filter({ hasText: "To do: toString (toString)" }).waitFor();
+  expect(await todos.evaluateAll((all) => all.map((each) => each.className))).toEqual(["", "", "", "", ""]);
+  const cards = page.locator("details.tool.raw");
+  await expect.poll(() => cards.count()).toBe(5);
+  const classes = await page
+    .locator("main *")
+    .evaluateAll((all) => [...new Set(all.flatMap((each) => [...each.classList]))]);
+  expect(classes.filter((each) => !/^[a-z][a-z0-9_-]*$/.test(each))).toEqual([]);
+  expect(classes).not.toContain("broken");
+  expect(classes).not.toContain("veil");
+  await page.getByText("&constructor; &valueOf;").last().waitFor();
 });
 
 test("a hostile request shows all that it asks for", async ({ alone: person, expect }) => {

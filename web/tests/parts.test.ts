@@ -5,6 +5,7 @@ import { meant, written } from "../src/acting/changing";
 import { fitting } from "../src/acting/commands";
 import { rulesIn } from "../src/acting/rules";
 import { wantedOf } from "../src/acting/wanted";
+import { known } from "../src/app/lookup";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
 import { safeAddress } from "../src/markdown/links";
@@ -349,6 +350,18 @@ test("an entry is shown in the row of its block, in the card of its call, or in 
   expect(rowNear([], { number: 8, ids: [] })).toBeUndefined();
 });
 
+test("words that every object knows are no words of our tables", () => {
+  for (const word of ["constructor", "__proto__", "toString", "valueOf", "hasOwnProperty"]) {
+    expect(kindOf(word)).toBe("raw");
+    expect(known<unknown>({ a: 1 }, word)).toBeUndefined();
+    const rule = { type: "setMode", mode: "plan", destination: word };
+    expect(rulesIn([rule], en)).toEqual(["all that the permission mode plan allows"]);
+  }
+  expect(decoded("&valueOf;&amp;")).toBe("&valueOf;&");
+  expect(known({ a: 1 }, "a")).toBe(1);
+  expect(known({ a: 1 }, undefined)).toBeUndefined();
+});
+
 test("what is allowed for ever is said in words", () => {
   const rule = (toolName: string, ruleContent?: string) => ({
     toolName,
@@ -365,7 +378,7 @@ test("what is allowed for ever is said in words", () => {
     en,
   );
   expect(said.slice(0, 3)).toEqual([
-    "Bash: rm -r build, Read, whatever it does · in this conversation",
+    "Bash: rm -r build, Read, whatever it does · in this conversation, while its agent runs",
     "all that the permission mode acceptEdits allows · in all conversations on this machine",
     "to work in /tmp",
   ]);

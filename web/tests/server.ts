@@ -16,10 +16,16 @@ interface Cookie {
   url: string;
 }
 
+/** What a browser keeps of a link: a cookie, and the page key. */
+interface Entered {
+  cookies: Cookie[];
+  pageKey: string;
+}
+
 export class Server extends ServerProcess {
   /** The model of an agent, which outlives the server. */
   private model: ChildProcess | undefined;
-  private entered: Promise<Cookie[]> | undefined;
+  private entering: Promise<Entered> | undefined;
 
   /** `turnwire serve` with a data directory of its own, on a free port; it works in `cwd`. */
   static async start(environment: Record<string, string> = {}, cwd?: string): Promise<Server> {
@@ -32,7 +38,7 @@ export class Server extends ServerProcess {
   static async withClaude(script: "talk" | "beside"): Promise<Server> {
     const environment: Record<string, string> = {};
     const server = new Server({ agent: "claude", environment });
-    const args = [`${HELPERS}/claude.py`, server.dataDir, script];
+    const args = [`${HELPERS}/claude.py`, server.workDir, script];
     const model = spawn(`${BIN}python`, args, { stdio: ["ignore", "pipe", "inherit"] });
     server.model = model;
     for await (const line of createInterface({ input: model.stdout })) {
@@ -72,14 +78,22 @@ export class Server extends ServerProcess {
     }).toString();
   }
 
-  /** The cookie that a one-time link is exchanged for: once is enough for all browsers of a test. */
-  cookies(): Promise<Cookie[]> {
-    this.entered ??= fetch(this.link || this.newLink(), { redirect: "manual" }).then((answer) => {
-      const [cookie = ""] = answer.headers.getSetCookie();
-      const [name = "", value = ""] = cookie.split(";")[0]?.split("=") ?? [];
-      return [{ name, value, url: this.url }];
+  /** What a one-time link is exchanged for: once is enough for all browsers of a test. */
+  entered(): Promise<Entered> {
+    this.entering ??= this.enter(new URL(this.link || this.newLink()));
+    return this.entering;
+  }
+
+  private async enter(link: URL): Promise<Entered> {
+    const answer = await fetch(link.origin + link.pathname, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ link: link.searchParams.get("link") }),
     });
-    return this.entered;
+    const [cookie = ""] = answer.headers.getSetCookie();
+    const [name = "", value = ""] = cookie.split(";")[0]?.split("=") ?? [];
+    const told = (await answer.json()) as { page_key: string };
+    return { cookies: [{ name, value, url: this.url }], pageKey: told.page_key };
   }
 
   override abandon(): void {

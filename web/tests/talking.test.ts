@@ -30,11 +30,26 @@ test("the link lets a browser in once, and leaves no secret in it", async ({ exp
   await page.goto(link);
   await page.getByRole("heading", { name: "Talk to an agent" }).waitFor();
   expect(page.url()).toBe(`${server.url}/`);
-  expect(
-    await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie),
-  ).toBe("{}");
+  // The page key, which opens nothing without the cookie, and the cookie, which no script can read.
+  const found = await page.evaluate(() => ({ ...localStorage, ...sessionStorage }));
+  expect(Object.keys(found)).toEqual(["turnwire:page:/"]);
+  expect(await page.evaluate(() => document.cookie)).toBe("");
+  const key = { "X-Turnwire-Page": found["turnwire:page:/"] as string };
+  const cookie = (await other.cookies()).map((each) => `${each.name}=${each.value}`).join("; ");
+  for (const half of [key, { Cookie: cookie }])
+    expect((await fetch(`${server.url}/api/agents`, { headers: half })).status).toBe(401);
+  const both = { ...key, Cookie: cookie };
+  expect((await fetch(`${server.url}/api/agents`, { headers: both })).status).toBe(200);
   await page.goto(link); // who is in already goes on
   await page.getByRole("heading", { name: "Talk to an agent" }).waitFor();
+  const second = await other.newPage(); // another tab, and one that is loaded again
+  await second.goto(`${server.url}/inbox`);
+  await second.reload();
+  await second.locator("nav.sidebar").waitFor();
+  await page.evaluate(() => localStorage.clear()); // a cookie of before there were page keys
+  await page.goto(server.url);
+  await page.getByRole("heading", { name: "Who is there?" }).waitFor();
+  await page.getByText("turnwire token link").waitFor();
   await other.clearCookies();
   await page.goto(link);
   await page.getByText("This link was used").waitFor();
@@ -240,7 +255,7 @@ test("what is always allowed is said, and not asked again", async ({ person, exp
   const { page } = person;
   await person.quick("delete something");
   const always = page.getByRole("button", { name: "Always" });
-  const rule = page.getByText("Bash: rm -r build · in this conversation");
+  const rule = page.getByText("Bash: rm -r build · in this conversation, while its agent runs");
   await rule.waitFor();
   const about = await always.getAttribute("aria-describedby");
   expect(await page.locator(`[id="${about}"]`, { has: rule }).count()).toBe(1);

@@ -3,6 +3,7 @@ import { type ConversationInfo, type Credentials, Http, type NewConversation } f
 import { Inbox } from "./inbox.js";
 import type { OpenTalks } from "./line/talk.js";
 import type { Transport } from "./line/transport.js";
+import { keepPageKey } from "./page_key.js";
 import { type RpcOptions, RpcSession } from "./rpc/session.js";
 import { Conversation, type ConversationOptions } from "./v2/conversation.js";
 
@@ -62,6 +63,12 @@ export class BaseClient {
   /** Anything else of the HTTP interface: its JSON. Rejects with Refused. */
   request<T>(method: string, path: string, body?: unknown): Promise<T> {
     return this.http.request<T>(method, path, body);
+  }
+
+  /** Exchanges a link, once, for a cookie and a page key, which the browser keeps. Rejects with Refused. */
+  async enter(link: string): Promise<void> {
+    const told = await this.http.request<{ page_key: string }>("POST", "/enter", { link });
+    keepPageKey(this.http.url, told.page_key);
   }
 
   /** Closes every conversation. */

@@ -4,6 +4,7 @@ export { Closed, Refused, TurnwireError } from "./errors.js";
 export type * from "./generated/types.js";
 export type { ConversationInfo, InboxItem, NewConversation } from "./http.js";
 export type { Inbox, InboxSnapshot } from "./inbox.js";
+export { pageHeaders } from "./page_key.js";
 export type { RpcOptions, RpcResults, RpcSession, RpcSnapshot } from "./rpc/session.js";
 export { readRpcMessage, Transcript } from "./rpc/transcript.js";
 export type { RpcTurn } from "./rpc/turn.js";

@@ -2,6 +2,7 @@
 import { Refused, TurnwireError } from "./errors.js";
 import type { ErrorPayload, OpenRequest, Status } from "./generated/types.js";
 import { object } from "./lenient.js";
+import { pageHeaders } from "./page_key.js";
 
 /** A conversation, as the server lists it. */
 export interface ConversationInfo {
@@ -58,7 +59,7 @@ export class Http {
   /** Who this is, for whoever can send headers. */
   get headers(): Record<string, string> {
     const { token } = this.credentials;
-    return token ? { Authorization: `Bearer ${token}` } : {};
+    return token ? { Authorization: `Bearer ${token}` } : pageHeaders(this.url);
   }
 
   /** Anything of the interface: its JSON. Rejects with Refused, or with TurnwireError. */

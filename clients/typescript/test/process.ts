@@ -1,7 +1,7 @@
 // A real Turnwire server in a process that can be killed. The tests of the page start theirs with it too.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,14 +13,16 @@ export const BIN = `${ROOT}.venv/bin/`;
 export interface Wishes {
   agent?: string;
   environment?: Record<string, string>;
-  /** Where it works: in its data directory, unless told otherwise. */
+  /** Where it works: in `workDir`, unless told otherwise. */
   cwd?: string | undefined;
   /** A Python program that serves instead of `turnwire serve`; it is given the data directory. */
   program?: string;
 }
 
 export class ServerProcess {
-  readonly dataDir = mkdtempSync(join(tmpdir(), "turnwire-"));
+  readonly #top = mkdtempSync(join(tmpdir(), "turnwire-"));
+  readonly dataDir = this.#make("data");
+  readonly workDir = this.#make("work");
   url = "";
   link = "";
   #child: ChildProcess | undefined;
@@ -60,11 +62,11 @@ export class ServerProcess {
   /** Whatever it does. */
   abandon(): void {
     this.#child?.kill("SIGKILL");
-    rmSync(this.dataDir, { recursive: true, force: true });
+    rmSync(this.#top, { recursive: true, force: true });
   }
 
   async serve(port = 0): Promise<void> {
-    const { agent = "demo", environment, cwd = this.dataDir, program } = this.#wishes;
+    const { agent = "demo", environment, cwd = this.workDir, program } = this.#wishes;
     const options = ["--agent", agent, "--port", `${port}`, "--data-dir", this.dataDir, "--no-open"];
     const [command, args] = program
       ? [`${BIN}python`, [program, this.dataDir]]
@@ -82,6 +84,12 @@ export class ServerProcess {
     }
     child.stdout.resume();
     if (child.exitCode !== null) throw new Error("the server did not start");
+  }
+
+  #make(name: string): string {
+    const path = join(this.#top, name);
+    mkdirSync(path, { mode: 0o700 });
+    return path;
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {

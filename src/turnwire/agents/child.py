@@ -8,13 +8,14 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from turnwire.agents import wire
-from turnwire.agents.process import GuardedProcess
+from turnwire.agents.process import GuardedProcess, plain_environment
 from turnwire.agents.registry import make
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
@@ -27,7 +28,16 @@ from turnwire.core.events import (
     TurnFailed,
     TurnStarted,
 )
-from turnwire.ports import Agent, AgentCapabilities, AgentGone, AgentSession, SessionStart
+from turnwire.ports import (
+    Agent,
+    AgentCapabilities,
+    AgentGone,
+    AgentSession,
+    ForgetsSessions,
+    Isolation,
+    RunsCommands,
+    SessionStart,
+)
 
 __all__ = ["ChildAgent"]
 
@@ -57,6 +67,18 @@ class ChildAgent:
         self._options = options
         self._agent: Agent = make(agent, **options)  # for what it says about itself
         self.name = self._agent.name
+        # Of an agent that is not Turnwire's own nothing is known, so it is taken to run commands.
+        is_foreign = ":" in agent and not isinstance(self._agent, RunsCommands)
+        self.runs_commands = is_foreign or getattr(self._agent, "runs_commands", False)
+        self._isolation: Isolation | None = None
+
+    def isolate(self, isolation: Isolation | None) -> None:
+        """Start every process in this isolation from now on."""
+        self._isolation = isolation
+
+    def exposed_credential(self) -> str | None:
+        """What the agent itself says."""
+        return self._agent.exposed_credential() if isinstance(self._agent, RunsCommands) else None
 
     @property
     def capabilities(self) -> AgentCapabilities:
@@ -67,12 +89,24 @@ class ChildAgent:
         """Why the agent itself cannot be used."""
         return self._agent.unavailable()
 
+    async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
+        """Remove what the agent itself has kept of a session."""
+        if isinstance(self._agent, ForgetsSessions):
+            await self._agent.forget(conversation_id, native_session_id)
+
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the process, and the agent in it."""
         # -P: nothing in the conversation's folder may take the place of a module.
         command = [sys.executable, "-P", "-m", "turnwire.agents.run_child"]
+        plain = plain_environment(self._isolation)
         process = await GuardedProcess.start(
-            command, cwd=start.cwd, env=self._env, grace=self._grace, lease=self._lease
+            command,
+            cwd=start.cwd,
+            env=plain if self._env is None else self._env,
+            grace=self._grace,
+            lease=self._lease,
+            isolation=self._isolation,
+            keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
         session = ChildSession(process)
         try:

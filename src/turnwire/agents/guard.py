@@ -1,6 +1,8 @@
 """A small process between a server and an agent. Whatever the agent starts, this ends.
 
-    python guard.py --control FD [--grace SECONDS] [--memory BYTES] [--processes N] -- command ...
+    python guard.py --control FD [--grace SECONDS] [--memory BYTES] [--processes N]
+                    [--confine JSON] -- command ...
+    python guard.py --probe JSON
 
 The command gets this process's standard input, output and error. It ends, with every process that
 it or its children started and in whatever session those are, when the server asks for it over the
@@ -16,6 +18,9 @@ ended; {"over": why} when it uses too much; at last {"ended": [{pid, name, signa
 
 On Linux it is a child subreaper, so no descendant can get away. Elsewhere it remembers what it has
 seen: a process that leaves its parent and its group between two looks is lost.
+
+With `--confine` the command cannot reach certain directories: see confine.py, which reads that JSON.
+`--probe` only says whether that is possible here: it prints what is in the way, or nothing.
 
 It is run as a file and imports only what it needs, so that an agent starts without delay.
 """
@@ -132,8 +137,10 @@ class Guard:
         subreaper: bool,
         memory: int | None = None,
         processes: int | None = None,
+        confinement: dict[str, Any] | None = None,
     ) -> None:
         self._control = control  # a socket
+        self._confinement = confinement
         self._memory = memory
         self._processes = processes
         self._looked = time.monotonic()
@@ -158,9 +165,9 @@ class Guard:
     def run(self, command: list[str]) -> int:
         """From the command's start to the end of its last descendant."""
         try:
-            self._child = _start(command)
+            self._child = _start(command, self._confinement)
         except OSError as error:
-            self._tell({"failed": f"{command[0]}: {error.strerror}"})
+            self._tell({"failed": error.strerror})
             return 1
         self._tell({"started": self._child, "subreaper": self._subreaper})
         _let_go_of_stdio()
@@ -367,32 +374,77 @@ def _watch_parent() -> int | None:
         return None
 
 
-def _start(command: list[str]) -> int:
-    """The command, in a session of its own. Raises OSError if there is no such program."""
+_MAPS = b"maps"  # what the command's process says when it needs `confine.write_maps`
+
+
+def _start(command: list[str], confinement: dict[str, Any] | None = None) -> int:
+    """Starts the command in a session of its own. Raises OSError with the reason if that fails."""
+    confine = None if confinement is None else _confine()
     readable, writable = os.pipe()  # closes by itself if the program starts
+    proceed, allow = os.pipe()
     me = os.getpid()
     pid = os.fork()
     if pid == 0:
+        doing = "The agent's process cannot be isolated"
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
             for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 signal.signal(each, signal.SIG_DFL)
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.close(allow)
+            if confine is not None:
+                confine.apply(confinement, lambda: _ask_for_maps(writable, proceed))
+            doing = command[0]
             _prctl(_DEATH_SIGNAL, signal.SIGKILL)  # should somebody kill the guard itself
             if os.getppid() == me:
                 os.execvp(command[0], command)
-        except OSError as error:
-            os.write(writable, str(error.errno).encode())
+        except Exception as error:
+            why = getattr(error, "strerror", None) or error
+            os.write(writable, f"{doing}: {why}".encode())
         finally:
             os._exit(127)
     os.close(writable)
-    with os.fdopen(readable, "rb") as answer:
-        problem = answer.read()
+    os.close(proceed)
+    problem = b""
+    try:
+        while said := os.read(readable, 4096):
+            if said == _MAPS and confine is not None:
+                confine.write_maps(pid)
+                os.write(allow, b".")
+            else:
+                problem = said
+    except OSError as error:
+        os.kill(pid, signal.SIGKILL)
+        problem = (
+            f"The agent's process cannot be isolated: user namespaces: {error.strerror}".encode()
+        )
+    finally:
+        os.close(readable)
+        os.close(allow)
     if problem:
         os.waitpid(pid, 0)
-        raise OSError(int(problem), os.strerror(int(problem)))
+        raise OSError(0, problem.decode(errors="replace"))
     return pid
+
+
+def _ask_for_maps(writable: int, proceed: int) -> None:
+    os.write(writable, _MAPS)
+    if not os.read(proceed, 1):
+        os._exit(127)  # the guard has failed at it, and says so itself
+
+
+def _confine() -> Any:
+    """The module beside this file, which is not on the path: this is run as a file, isolated."""
+    from importlib import import_module
+
+    if __package__:
+        return import_module(f"{__package__}.confine")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
+    try:
+        return import_module("confine")
+    finally:
+        del sys.path[0]
 
 
 def _let_go_of_stdio() -> None:
@@ -406,8 +458,11 @@ def _let_go_of_stdio() -> None:
 
 def main(arguments: list[str]) -> int:
     """See the top of this file."""
+    import json
     import socket
 
+    if arguments[0] == "--probe":
+        return _probe(json.loads(arguments[1]))
     at = arguments.index("--")
     given, command = arguments[:at], arguments[at + 1 :]
     options = dict(zip(given[::2], given[1::2], strict=True))
@@ -418,6 +473,9 @@ def main(arguments: list[str]) -> int:
         control = socket.socket(socket.AF_UNIX)
         control.connect(where)
     control.set_inheritable(False)
+    confinement = json.loads(options.get("--confine", "null"))
+    if confinement is not None:
+        _confine().close_to_others()  # only root may look into the guard itself
     grace = float(options.get("--grace", _GRACE))
     memory, processes = options.get("--memory"), options.get("--processes")
     guard = Guard(
@@ -426,8 +484,20 @@ def main(arguments: list[str]) -> int:
         subreaper=options.get("--subreaper") != "no",
         memory=int(memory) if memory else None,
         processes=int(processes) if processes else None,
+        confinement=confinement,
     )
     return guard.run(command)
+
+
+def _probe(confinement: dict[str, Any]) -> int:
+    """Confines a process that ends at once, and prints why that is impossible."""
+    try:
+        _, status = os.waitpid(_start(["true"], confinement), 0)
+        problem = "" if status == 0 else f"a test process ended with {_how(status)}"
+    except OSError as error:
+        problem = str(error.strerror)
+    sys.stdout.write(problem)
+    return 1 if problem else 0
 
 
 if __name__ == "__main__":

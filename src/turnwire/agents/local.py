@@ -40,6 +40,7 @@ class LocalSession:
                 if not self._is_over:
                     self._ready.clear()
                 yield batch
+                del batch  # it may be large, and the next may come much later
             elif self._died is not None:
                 raise AgentGone(self._died)
             elif self._closed:

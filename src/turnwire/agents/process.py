@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -20,9 +21,9 @@ from msgspec import Struct
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.ports import AgentGone
+from turnwire.ports import AgentGone, Isolation
 
-__all__ = ["GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
+__all__ = ["GUARD", "GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _log = logging.getLogger("turnwire")
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
@@ -33,14 +34,21 @@ _PLAIN = (
     *("HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL"),
     *("TERM", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV"),
 )
+_MOST_PATH = 4096  # characters of a directory's path
+GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # starts in no time
 
 
-_GUARD = [sys.executable, "-I", "-S", str(Path(guard.__file__).resolve())]  # starts in no time
+def plain_environment(isolation: Isolation | None = None) -> dict[str, str]:
+    """What any program may know of this machine: no key, no token, no address.
 
-
-def plain_environment() -> dict[str, str]:
-    """What any program may know of this machine: no key, no token, no address."""
-    return {name: os.environ[name] for name in _PLAIN if name in os.environ}
+    An agent that runs as another user gets that user's home, and not the server's own directory for
+    temporary files, which may be closed to it.
+    """
+    plain = {name: os.environ[name] for name in _PLAIN if name in os.environ}
+    if isolation is None or isolation.user is None:
+        return plain
+    plain.pop("TMPDIR", None)
+    return {**plain, **isolation.user.environment}
 
 
 class Limits(Struct, frozen=True):
@@ -52,6 +60,8 @@ class Limits(Struct, frozen=True):
 
 def allowed_directory(wanted: str | None, roots: Sequence[Path | str] | None) -> str:
     """Where an agent may work: below one of the roots, links followed. Raises AgentGone."""
+    if wanted is not None and len(wanted) > _MOST_PATH:  # to resolve it would take minutes
+        raise AgentGone(f"The agent cannot work there: more than {_MOST_PATH} characters.")
     path = Path(wanted) if wanted is not None else Path(roots[0]) if roots else Path.cwd()
     try:
         found = path.resolve(strict=True)
@@ -101,7 +111,7 @@ class _Pipes(asyncio.SubprocessProtocol):
 
     def pause(self) -> None:
         """Let the command wait with what it has to say."""
-        if not self.paused and not self.over.is_set():
+        if not self.paused and not self.over.is_set() and not self._stdout.is_closing():
             self._stdout.pause_reading()
             self.paused = True
 
@@ -109,7 +119,8 @@ class _Pipes(asyncio.SubprocessProtocol):
         """Let it go on."""
         if self.paused:
             self.paused = False
-            self._stdout.resume_reading()
+            if not self._stdout.is_closing():  # uvloop raises where asyncio does nothing
+                self._stdout.resume_reading()
 
     def take(self) -> bytes:
         """All that has come."""
@@ -165,12 +176,16 @@ class GuardedProcess:
         lease: float = _LEASE,
         limits: Limits | None = None,
         files: Sequence[int] = (),
+        isolation: Isolation | None = None,
+        keep: Sequence[Path | str] = (),
     ) -> Self:
         """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
 
         `files` are open ones that it has, too, under the same numbers.
         If this process stands still for `lease` seconds, all of it is ended.
+        `keep` are files and directories that it needs, even if they are in a hidden directory.
         """
+        confined = [] if isolation is None else _confined(isolation, command[0], cwd, keep)
         ours, theirs = socket.socketpair()
         token = secrets.token_hex(16)
         environment = dict(plain_environment() if env is None else env)
@@ -179,9 +194,10 @@ class GuardedProcess:
             with theirs:
                 await self._spawn(
                     [
-                        *(*_GUARD, "--control", str(theirs.fileno()), "--grace", str(grace)),
+                        *(*GUARD, "--control", str(theirs.fileno()), "--grace", str(grace)),
                         *("--subreaper", "yes" if subreaper else "no"),
                         *_flags(limits or Limits()),
+                        *confined,
                         *("--", *command),
                     ],
                     cwd=cwd,
@@ -210,11 +226,17 @@ class GuardedProcess:
 
     def _hold(self, lease: float) -> None:
         """Tell the guard that its server is alive, and soon again."""
-        assert self._guard is not None
-        if not self._guard.is_closing():
-            self._guard.write(msgspec.json.encode({"lease": lease}) + b"\n")
+        if self._tell_guard({"lease": lease}):
             again = asyncio.get_running_loop().call_later
             self._holding = again(lease / 3, self._hold, lease)
+
+    def _tell_guard(self, said: Mapping[str, Any]) -> bool:
+        """Sends a line to the guard. Returns False if the guard has closed its side."""
+        assert self._guard is not None
+        if self._guard.is_closing():  # asyncio would drop the line, uvloop would raise
+            return False
+        self._guard.write(msgspec.json.encode(said) + b"\n")
+        return True
 
     # --- talking ------------------------------------------------------------------------------
 
@@ -254,6 +276,11 @@ class GuardedProcess:
         pipe = self._transport and self._transport.get_pipe_transport(0)
         if pipe is not None:
             pipe.close()
+
+    def when_over(self, done: Callable[[], None]) -> None:
+        """Have this called, once, when the guard has said its last word."""
+        assert self._listener is not None
+        self._listener.add_done_callback(lambda _: done())
 
     @property
     def guard_pid(self) -> int:
@@ -309,12 +336,13 @@ class GuardedProcess:
             self._holding.cancel()
         if self._transport is not None and self._guard is not None:
             how = {"leave": leave} if grace is None else {"leave": leave, "grace": grace}
-            self._guard.write(msgspec.json.encode({"end": how}) + b"\n")
+            self._tell_guard({"end": how})
             with suppress(TimeoutError):
                 async with asyncio.timeout(leave + (grace or 10.0) + 10.0):
                     await self.wait()
             if not self._pipes.exited.is_set():
-                self._transport.kill()  # the guard itself is stuck; its command dies with it
+                with suppress(ProcessLookupError):  # it has ended in this very moment
+                    self._transport.kill()  # the guard itself is stuck; its command dies with it
                 await self.wait()
             self._transport.close()
         if self._guard is not None:
@@ -364,6 +392,36 @@ def _flags(limits: Limits) -> list[str]:
     if limits.processes is not None:
         flags += ["--processes", str(limits.processes)]
     return flags
+
+
+def _confined(
+    isolation: Isolation, program: str, cwd: str | None, keep: Sequence[Path | str]
+) -> list[str]:
+    """For the guard's command line. Raises AgentGone if the command could not work in it."""
+    user = isolation.user
+    if isolation.by == "none":
+        return []
+    if user is not None:
+        spec = {"by": "user", "name": user.name, "uid": user.uid, "gid": user.gid}
+        return ["--confine", msgspec.json.encode({**spec, "groups": user.groups}).decode()]
+    hidden = [Path(each) for each in isolation.hide]
+    here = Path(cwd or Path.cwd()).resolve()
+    if any(here.is_relative_to(each) for each in hidden):
+        raise AgentGone(
+            f"The agent may not work in {here}: the server keeps its own data there. "
+            "Choose another directory."
+        )
+    found = shutil.which(program)
+    needed = [Path(each).resolve() for each in (*keep, *([found] if found else []))]
+    kept = [each for each in needed if any(each.is_relative_to(top) for top in hidden)]
+    if any(each in hidden for each in kept):
+        raise AgentGone(
+            f"The agent keeps files of its own in {kept[0]}, where the server keeps its data. "
+            "Choose another directory for one of them."
+        )
+    spec = {"by": isolation.by, "hide": isolation.hide}
+    there = [str(each) for each in dict.fromkeys(kept) if each.exists()]
+    return ["--confine", msgspec.json.encode({**spec, "keep": there}).decode()]
 
 
 def _sweep(token: str) -> list[EndedProcess]:

@@ -60,7 +60,7 @@ def find(name: str, known: Sequence[str] = ()) -> Agent:
     for where in known:
         if ":" in where and (agent := make(where)).name == name:
             return agent
-    if ":" not in name and name not in _AGENTS:
+    if name not in _AGENTS:  # also `module:attribute`: a stored name never imports a module
         raise UnknownAgent(
             f"This conversation is with {name!r}, which is none of Turnwire's own agents. Say where "
             "it is: TURNWIRE_AGENT=module:attribute."

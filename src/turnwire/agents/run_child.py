@@ -8,6 +8,7 @@ import sys
 import traceback
 
 from turnwire.agents import wire
+from turnwire.agents.confine import close_to_others
 from turnwire.agents.registry import make
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
@@ -129,6 +130,7 @@ async def _main() -> None:
 
 def main() -> None:
     """Run the agent that the first line names."""
+    close_to_others()  # the agent's options and environment may hold secrets
     wire.mark_child()
     asyncio.run(_main())
 

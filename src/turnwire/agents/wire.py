@@ -141,7 +141,7 @@ def read_to_agent(line: bytes) -> ToAgent:
     return _to_agent.decode(line)
 
 
-def read_from_agent(line: bytes) -> FromAgent:
+def read_from_agent(line: bytes | bytearray) -> FromAgent:
     """What the agent says. Raises msgspec.DecodeError."""
     return _from_agent.decode(line)
 
@@ -151,24 +151,25 @@ class LineSplitter:
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
-        self._pieces: list[bytes] = []  # of a line that is not complete yet
-        self._length = 0
+        self._begun = bytearray()  # a line that is not complete yet
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> list[bytes | bytearray]:
         """The lines that are complete now, without their ends.
 
-        Raises AgentGone at one that is too long: to leave it out would leave a hole in the story.
+        A long line grows in one buffer, which is handed out itself: no copy of it is made. Raises
+        AgentGone at one that is too long: to leave it out would leave a hole in the story.
         """
         first, *others = data.split(b"\n")
-        self._pieces.append(first)
-        self._length += len(first)
-        if self._length > self._longest:
+        if len(self._begun) + len(first) > self._longest:
             raise AgentGone(f"The agent wrote a line of more than {self._longest >> 20} MB.")
         if not others:
+            self._begun += first
             return []
-        lines = [b"".join(self._pieces), *others]
-        self._pieces = [lines.pop()]
-        self._length = len(self._pieces[0])
+        lines: list[bytes | bytearray] = [first, *others]
+        if self._begun:
+            self._begun += first
+            lines[0] = self._begun
+        self._begun = bytearray(lines.pop())
         return lines
 
 

@@ -6,17 +6,19 @@ import errno
 import os
 import platform
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from turnwire import __version__
-from turnwire.cli.home import Home
+from turnwire.cli.home import Home, run_async
 from turnwire.cli.serve import cannot_listen, settings_of
 from turnwire.cli.words import counted
 
 if TYPE_CHECKING:
+    from turnwire.ports import Agent
     from turnwire.server.place import ServerPlace
     from turnwire.settings import Settings, Sourced
 
@@ -66,8 +68,9 @@ class _Report:
 def command(ctx: click.Context, *, data_dir: str | None) -> None:
     """Check this machine, and show every setting.
 
-    The agents, the data directory, the server and its port, with what to do where something is
-    missing; then every setting that `turnwire serve` would have here, and who chose it.
+    The agents, the data directory and how agents are kept away from it, the server and its port,
+    with what to do where something is missing; then every setting that `turnwire serve` would have
+    here, and who chose it.
 
     Exit code: 1 if something has to be mended.
     """
@@ -75,8 +78,9 @@ def command(ctx: click.Context, *, data_dir: str | None) -> None:
     home = Home(Path(data_dir) if data_dir else None)
     report = _Report()
     report.head(f"Turnwire {__version__}, Python {platform.python_version()}")
-    _agents(report, settings)
+    agents = _agents(report, settings)
     _data(report, settings.data_path)
+    _isolation(report, settings, home, agents)
     place = _server(report, settings, home)
     _settings(report, told, settings, place)
     if report.broken:
@@ -86,7 +90,7 @@ def command(ctx: click.Context, *, data_dir: str | None) -> None:
     ctx.exit(1 if report.broken else 0)
 
 
-def _agents(report: _Report, settings: Settings) -> None:
+def _agents(report: _Report, settings: Settings) -> dict[str, Agent]:
     from turnwire.agents import registry
 
     report.head("Agents")
@@ -94,7 +98,7 @@ def _agents(report: _Report, settings: Settings) -> None:
         agents, usual = registry.chosen(settings.agents, settings.agent, settings.agent_options)
     except registry.UnknownAgent as unknown:
         report.bad(unknown.message)
-        return
+        return {}
     for name, agent in agents.items():
         why = agent.unavailable()
         if why is None:
@@ -109,9 +113,46 @@ def _agents(report: _Report, settings: Settings) -> None:
             f"{usual}, which new conversations are with: there is no such agent. "
             f"Choose another (see `agent` below): {known}"
         )
+    return agents
+
+
+def _isolation(
+    report: _Report, settings: Settings, home: Home, agents: Mapping[str, Agent]
+) -> None:
+    """How agents are kept away from the data, and whether that protects the owner from users."""
+    from turnwire.errors import TurnwireError
+    from turnwire.server.isolating import describe, exposed, isolate, risks
+
+    if not settings.data_path.is_dir():
+        return  # nothing to keep them away from yet
+    report.head("Isolation")
+    try:
+        chosen = run_async(isolate(settings, agents))
+        others = run_async(_has_other_users(settings, home))
+    except TurnwireError as problem:
+        report.bad(problem.message)
+        return
+    (report.fine if chosen.is_enforced else report.note)(describe(chosen))
+    for risk in risks(settings, agents, chosen) if others else []:
+        report.bad(risk)
+    for fact in [] if others else exposed(agents):
+        report.note(fact)
+
+
+async def _has_other_users(settings: Settings, home: Home) -> bool:
+    from turnwire.cli.home import NothingYet
+    from turnwire.engine.clock import SystemClock
+    from turnwire.server.isolating import has_other_users
+
+    try:
+        async with home.store() as store:
+            return await has_other_users(settings, store, SystemClock().now())
+    except NothingYet:
+        return False
 
 
 def _data(report: _Report, path: Path) -> None:
+    from turnwire.data_dir import exposure_of
     from turnwire.server.keys import owner_file
 
     report.head("Data")
@@ -124,6 +165,8 @@ def _data(report: _Report, path: Path) -> None:
         report.bad(f"{path} is a file. Remove it, or name another place: --data-dir DIR")
     elif not os.access(path, os.W_OK | os.X_OK):
         report.bad(f"{path} cannot be written: chmod u+rwx {quoted}, or use --data-dir DIR")
+    elif (exposure := exposure_of(path)) is not None:
+        report.bad(exposure)
     elif path.stat().st_mode & 0o077:
         report.bad(f"{path} can be read by others: chmod 700 {quoted}")
     elif token.exists() and token.stat().st_mode & 0o077:
@@ -144,6 +187,7 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
         report.fine(f"{place.url}, process {place.pid}. Talk to it: {home.command('chat')}")
         return place
     report.note(f"none runs on this data. Start one: {home.command('serve')}")
+    _files(report, settings)
     where = f"{settings.host}:{settings.port}"
     try:
         bind(settings, any_port=False).close()
@@ -155,6 +199,19 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
     else:
         report.fine(f"{where} is free")
     return None
+
+
+def _files(report: _Report, settings: Settings) -> None:
+    from turnwire.server.open_files import fit_connections, raise_file_limit
+
+    files = raise_file_limit(settings)
+    _, too_few = fit_connections(settings, files)
+    if too_few is not None:
+        report.note(too_few)
+    else:
+        report.fine(
+            f"{files:,} files may be open: enough for {settings.max_connections:,} connections"
+        )
 
 
 def _settings(

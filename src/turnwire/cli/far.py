@@ -12,6 +12,7 @@ import click
 
 from turnwire.cli.home import Far, Home, data_dir_option
 from turnwire.cli.words import plain, some
+from turnwire.data_dir import check_data_dir
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -89,11 +90,15 @@ def _owners(home: Home, url: str) -> str:
     No other machine is shown it.
     """
     from turnwire.client.address import is_local
-    from turnwire.server.keys import owner_file
+    from turnwire.server.keys import owner_file, read_owner_token
 
-    file = owner_file(home.path)
-    if is_local(url) and file.is_file():
-        return _read(file)
+    if is_local(url) and owner_file(home.path).is_file():
+        check_data_dir(home.path)
+        try:
+            return read_owner_token(home.path)
+        except OSError as failure:
+            cause = failure.strerror or str(failure)
+            raise TurnwireError(f"the owner's token cannot be read: {cause}.") from None
     raise TurnwireError(
         f"{url} wants a token. Put yours into a file of your own and name it with --token-file, or "
         f"set {_TOKEN}. Whoever runs that server makes one: turnwire token create --name laptop"

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from turnwire.data_dir import cannot_use, cause_of, make_data_dir
+from turnwire.data_dir import cannot_use, cause_of, check_data_dir, make_data_dir
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:  # the store is heavy, and `--help` needs none
     from turnwire.stores.sqlite import SqliteStore
 
-__all__ = ["Far", "Home", "NothingYet", "data_dir_option", "program", "run_async"]
+__all__ = ["Far", "Home", "NothingYet", "data_dir_option", "directory", "program", "run_async"]
 
 T = TypeVar("T")
 
@@ -73,6 +73,8 @@ class Home:
         elif not self._is_there():
             start = self.command("run", "hello")
             raise NothingYet(f"There are no conversations in {self.path} yet. Start one: {start}")
+        else:
+            check_data_dir(self.path)
 
         from turnwire.ports import StorageUnavailable
         from turnwire.stores.sqlite import SqliteStore
@@ -134,6 +136,17 @@ data_dir_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.opti
     metavar="DIR",
     help=f"Where conversations are kept; also {_VARIABLE}. Otherwise with this user's data.",
 )
+
+
+def directory(cwd: str | None) -> str:
+    """Returns the directory of `--cwd`, or this one, as an absolute path. Raises TurnwireError."""
+    try:
+        path = Path(cwd or ".").expanduser().absolute()
+    except FileNotFoundError:
+        raise TurnwireError("this directory is gone. Go to another one.") from None
+    if not path.is_dir():
+        raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
+    return str(path)
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:

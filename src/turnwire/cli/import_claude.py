@@ -147,6 +147,9 @@ def _print(home: Home, brought: list[Brought]) -> None:
     for each in brought:
         if each.refused is not None:
             click.echo(f"{each.conversation_id}  left as it is: {each.refused}", err=True)
+        if each.reset:
+            why = "its folder has another name than the directory in its lines"
+            click.echo(f"{each.conversation_id}  reset: {', '.join(each.reset)}: {why}", err=True)
     new = sum(each.is_new for each in brought)
     grown = sum(bool(each.entries) and not each.is_new for each in brought)
     same = sum(not each.entries and each.refused is None for each in brought)
@@ -169,6 +172,7 @@ def _print_json(brought: list[Brought], bad: list[BadRecord]) -> None:
             "new": each.is_new,
             "title": each.title,
             "refused": each.refused,
+            "reset": each.reset,
         }
         for each in brought
     ]

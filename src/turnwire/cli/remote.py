@@ -11,6 +11,7 @@ import click
 from turnwire.cli.conversations import find, take_over, true_row
 from turnwire.cli.far import find_there
 from turnwire.cli.home import Home
+from turnwire.data_dir import check_data_dir
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def client_of(home: Home) -> Client:
 
     if home.far is not None:
         return Client(home.far.url, home.far.token)
+    check_data_dir(home.path)  # else anybody could name a server there that is sent the token
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
@@ -59,9 +61,9 @@ async def place_of(home: Home, given: str) -> tuple[str, int]:
 
 
 def _token(home: Home) -> str:
-    from turnwire.server.keys import owner_file
+    from turnwire.server.keys import read_owner_token
 
-    return owner_file(home.path).read_text(encoding="ascii").strip()
+    return read_owner_token(home.path)
 
 
 def tell_when_gone(talk: ClientConversation) -> None:

@@ -9,48 +9,68 @@ from msgspec import convert, structs
 from turnwire.cli.left_open import LeftOpen
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Write
 from turnwire.core.conversation.state import Conversation, Options
+from turnwire.core.message import BlobRef
+from turnwire.core.pictures import true_type
 from turnwire.core.times import iso
+from turnwire.engine.imported import without_powers
 from turnwire.engine.record import BlobLine, EndLine, EntryLine, HeadLine, Line, TurnLine, entry_of
-from turnwire.ports import Claim, Commit, NewConversation, Store, StoredEntry
+from turnwire.ports import AgentCapabilities, Claim, Commit, NewConversation, Store, StoredEntry
+from turnwire.stores.blob_refs import with_true_refs
 
 __all__ = ["Restorer"]
 
-_BATCH = 500  # entries of one commit
+_BATCH = 50  # entries of one commit: a server on the same file waits for it with its own
 _LEASE = 600_000  # milliseconds; nobody else knows its name yet
 
 
 class Restorer:
     """Made with `begin`. Others can have the conversation when its last line was taken."""
 
-    def __init__(self, store: Store, claim: Claim, head: HeadLine, state: Conversation) -> None:
+    def __init__(
+        self, store: Store, claim: Claim, head: HeadLine, state: Conversation, reset: list[str]
+    ) -> None:
         self._store = store
         self._claim = claim
         self._told = head
         self._state = state
         self._writes: list[Write] = []
         self._open = LeftOpen()
+        self._blobs: dict[
+            str, BlobRef
+        ] = {}  # those that the file has brought, as the store has them
         self._turns = 0  # that have ended
         self.head = 0  # the number of the last entry
+        self.reset = reset  # the names of what was not kept of the first line
 
     @classmethod
-    async def begin(cls, store: Store, name: str, head: HeadLine) -> Restorer:
-        """A new conversation, without a word in it. Raises ValueError where that cannot be."""
+    async def begin(
+        cls,
+        store: Store,
+        name: str,
+        told: HeadLine,
+        able: AgentCapabilities,
+        cwd: str | None = None,
+    ) -> Restorer:
+        """Begins a new conversation, without an entry. Raises ValueError where that cannot be.
+
+        `able` is the agent of this machine. `cwd` is the directory that the importer has chosen:
+        the file's own is not kept, nor is anything else that is a power.
+        """
+        head, reset = without_powers(told, able)
         state = Conversation(
             name,
             convert(head.rules, Options),
             title=head.title,
-            model=head.model,
-            permission_mode=head.permission_mode,
             max_thinking_tokens=head.max_thinking_tokens,
             mcp_off=head.mcp_off,
         )
         new = NewConversation(
-            name, head.agent, head.created_at, None, head.title, head.cwd, None, None, head.options
+            name, head.agent, head.created_at, None, head.title, cwd, None, None, head.options
         )
         await store.create(structs.replace(new, state=state))
         now = time.time_ns() // 1_000_000
         claim = await store.claim(name, f"import:{name}", now=now, lease=_LEASE)
-        return cls(store, claim, head, state)
+        return cls(store, claim, head, state, reset)
 
     async def take(self, line: Line) -> bool:
         """The next line; returns whether it was the last. Raises ValueError where it does not fit."""
@@ -62,8 +82,12 @@ class Restorer:
             case TurnLine():
                 await self._end_turn(line)
             case BlobLine():
-                at = self._told.created_at
-                await self._store.put_blob(line.blob_id, line.data, line.mime_type, at=at)
+                at = iso(time.time_ns() // 1_000_000)  # one that is older may be removed as unused
+                mime_type = true_type(line.mime_type, line.data) or "application/octet-stream"
+                await self._store.put_blob(line.blob_id, line.data, mime_type, at=at)
+                found = await self._store.blob(line.blob_id)
+                if found is not None:
+                    self._blobs[line.blob_id] = BlobRef(found.blob_id, found.mime_type, found.size)
             case EndLine():
                 if (line.entries, line.turns) != (self.head, self._turns):
                     told = f"{line.entries} entries and {line.turns} ends of turns"
@@ -75,8 +99,11 @@ class Restorer:
         return False
 
     async def _add(self, stored: StoredEntry) -> None:
-        """The next entry. Its run has the name of the new conversation."""
-        entry = stored.entry
+        """The next entry. Its run has the name of the new conversation.
+
+        It refers to the blobs of its own file and to no others; what the file lacks is said to be lost.
+        """
+        entry = with_true_refs(stored.entry, self._blobs.get)
         old = f"{self._told.conversation_id}:"
         if entry.run_id.startswith(old):
             run_id = f"{self._claim.conversation_id}:{entry.run_id.removeprefix(old)}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from turnwire.cli.conversations import find, new_id, take_over
-from turnwire.cli.home import Home, data_dir_option, run_async
+from turnwire.cli.home import Home, data_dir_option, directory, run_async
 from turnwire.cli.options import typed
 from turnwire.errors import TurnwireError
 
@@ -74,7 +73,7 @@ async def _run(
     from turnwire.cli.live.view import open_view
     from turnwire.cli.live.visit import known_agent, open_engine, visit
 
-    place = _directory(cwd)
+    place = directory(cwd)
     async with home.store(create=conversation is None) as store:
         row = None if conversation is None else await _existing(store, conversation, agent, home)
         if row is not None:
@@ -149,16 +148,6 @@ def _tell_stand_in(view: View, words: str) -> None:
         view.note([Text(words, "dim")])
     else:
         click.echo(words, err=True)
-
-
-def _directory(cwd: str | None) -> str:
-    try:
-        path = Path(cwd or ".").expanduser().absolute()
-    except FileNotFoundError:
-        raise TurnwireError("this directory is gone. Go to another one.") from None
-    if not path.is_dir():
-        raise TurnwireError(f"{path} is no directory. Make it, or name another with --cwd.")
-    return str(path)
 
 
 async def _words(view: View, prompt: str | None) -> str:

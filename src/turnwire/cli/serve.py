@@ -82,15 +82,21 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
 
 
 def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
+    from turnwire.agents.confine import close_to_others
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
+    from turnwire.server.open_files import fit_connections, raise_file_limit
     from turnwire.server.place import find_server, forget_server, tell_server
 
+    close_to_others()
     other = find_server(settings.data_path)
     if other is not None:
         said = f"another server runs on this data already, at {other.url} (process {other.pid})"
         click.echo(f"turnwire: {said}. What it has begun is only there.", err=True)
+    settings, too_few = fit_connections(settings, raise_file_limit(settings))
+    if too_few is not None:
+        click.echo(f"turnwire: {too_few}.", err=True)
     try:
         listener = bind(settings, any_port=any_port)
     except OSError as error:
@@ -106,7 +112,7 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         place = service.public.url or url
         link = f"{place}/enter?link={await service.keys.link(service.owner)}"
         moved = any_port and settings.port != listener.getsockname()[1]
-        tell_server(settings.data_path, url)
+        tell_server(settings.data_path, url, service.public.url)
         said = banner(
             settings,
             url,
@@ -114,6 +120,7 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
             agents,
             usual_agent=service.usual_agent,
             other_port=moved,
+            risks=service.risks,
             command=home.command,
         )
         click.echo(said)

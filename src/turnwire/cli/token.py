@@ -38,6 +38,23 @@ def create(*, home: Home, name: str, user: str | None) -> None:
     if not name.strip():
         raise TurnwireError("the name is empty. Say what the token is for.")
     click.echo(run_async(_create(home, name, user)))
+    if user is not None:
+        for risk in _risks(home):
+            click.echo(f"turnwire: {risk}", err=True)
+
+
+def _risks(home: Home) -> list[str]:
+    """What another user could do to the owner, on a server that is started now and here."""
+    from turnwire.agents import registry
+    from turnwire.cli.serve import settings_of
+    from turnwire.server.isolating import isolate, risks
+
+    try:
+        settings, _ = settings_of(data_dir=str(home.path))
+        agents, _ = registry.chosen(settings.agents, settings.agent, settings.agent_options)
+        return risks(settings, agents, run_async(isolate(settings, agents)))
+    except TurnwireError:
+        return []  # there is a token, and `turnwire serve` and `doctor` say what is wrong
 
 
 async def _create(home: Home, name: str, user: str | None) -> str:
@@ -111,12 +128,12 @@ async def _revoke(home: Home, token_id: str) -> bool:
 def link(*, home: Home) -> None:
     """Print a link that lets a browser in: once, within 15 minutes."""
     from turnwire.server.place import find_server
-    from turnwire.settings import read_settings
 
     place = find_server(home.path)
     if place is None:
         raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
-    url = read_settings()[0].public_url.rstrip("/") or place.url
+    # From the server itself: a turnwire.toml of the current directory may be anyone's.
+    url = place.public_url or place.url
     click.echo(f"{url}/enter?link={run_async(_link(home))}")
 
 

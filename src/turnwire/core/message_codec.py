@@ -37,14 +37,15 @@ def encode(thing: Message | MessageDelta) -> bytes:
 
 def decode_message(raw: bytes | str) -> Message:
     """Read a message of this or any earlier version, and keep what a later one added."""
+    known = raw.encode() if isinstance(raw, str) else raw
     try:
-        message = _MESSAGE.decode(raw)
+        message: Message = _decode_message(known)
     except ValidationError:
         pass
     else:
         # Almost always true of what we wrote ourselves, and the proof that nothing was left out.
         current = message.meta.get("schemaVersion") == SCHEMA_VERSION
-        if current and msgspec.json.encode(message) == _bytes(raw):
+        if current and _encode(message) == known:
             return message
     return read_message(msgspec.json.decode(raw))
 
@@ -151,5 +152,7 @@ def _bytes(raw: bytes | str) -> bytes:
     return raw.encode() if isinstance(raw, str) else raw
 
 
-_MESSAGE = msgspec.json.Decoder(Message)
+# Made once: a replay calls them for every entry.
+_decode_message = msgspec.json.Decoder(Message).decode
+_encode = msgspec.json.Encoder().encode
 _DELTA: msgspec.json.Decoder[MessageDelta] = msgspec.json.Decoder(MessageDelta)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct, structs
 
@@ -40,6 +40,20 @@ __all__ = [
 ]
 
 _ENVELOPE = 400  # bytes around a piece of a text
+LARGE = 256 * 1024  # bytes of a frame that is sent in pieces
+_PIECE = 64 * 1024  # bytes of such a piece
+
+
+class Holdable(Protocol):
+    """What counts the clients for whom it waits."""
+
+    holders: int
+
+
+def in_pieces(raw: bytes, start: int = 0) -> Iterator[memoryview]:
+    """Views of the bytes from `start` on, each small enough for a socket. Nothing is copied."""
+    view = memoryview(raw)
+    return (view[at : at + _PIECE] for at in range(start, len(raw), _PIECE))
 
 
 class FollowAgain(TurnwireError):
@@ -60,9 +74,10 @@ class SlowReader(FollowAgain):
 class Sent:
     """A frame, and its bytes once somebody needs them."""
 
-    __slots__ = ("_encoded", "_size", "frame", "number")
+    __slots__ = ("_encoded", "_size", "frame", "holders", "number")
 
     def __init__(self, frame: f.Frame) -> None:
+        self.holders = 0  # clients for whom it waits: see `server.backlog`
         payload: Any = frame.payload  # type: ignore[attr-defined]  # every kind has one
         self.frame = frame
         # The entry in the log that it tells of, or tells again.
@@ -82,6 +97,24 @@ class Sent:
         if self._encoded is None:  # as above, without one more call for each client
             self._encoded = encode(self.frame)
         return self._encoded.at(sequence)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is too large to be handed to a socket at once."""
+        if self._encoded is None:  # as above
+            self._encoded = encode(self.frame)
+        return len(self._encoded.raw) > LARGE
+
+    @property
+    def shared(self) -> Sent | Holdable:
+        """What clients for whom the same frame waits have in common."""
+        return self
+
+    def pieces(self, sequence: int) -> list[bytes | memoryview]:
+        """The same bytes as `at`, in pieces. All but the first are views of what everyone shares."""
+        head, tail = self.encoded.head, self.encoded.raw
+        start = len(head) + len(b"null")
+        return [head + b"%d" % sequence, *in_pieces(tail, start)]
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,11 +21,15 @@ from turnwire.ports import (
     Clock,
     Conflict,
     ConversationRow,
+    Damaged,
+    ForgetsSessions,
     NewConversation,
     Store,
 )
 
 __all__ = ["Conversations"]
+
+_log = logging.getLogger("turnwire")
 
 
 class Conversations:
@@ -89,9 +94,44 @@ class Conversations:
         reach(CrashPoint.CREATED)
         return made
 
-    async def delete(self, conversation_id: str, *, by: str | None) -> None:
-        """Everything of it. Raises Refused with CONVERSATION_NOT_FOUND."""
-        await self._store.delete(conversation_id, at=iso(self._clock.now()), by=by)
+    async def delete(self, conversation_id: str, *, by: str | None) -> str | None:
+        """Delete everything of it. Raises Refused with CONVERSATION_NOT_FOUND.
+
+        Returns what is left of the agent's own record, and why; None: nothing is. The record goes
+        first: the next delete after a crash then deletes the rest.
+        """
+        left = await self._forget_session(conversation_id)
+        at = iso(self._clock.now())
+        if left is not None:
+            _log.warning("conversation %s: %s", conversation_id, left)
+            data = {"why": left}
+            await self._store.note(
+                "session_left", at=at, by=by, conversation_id=conversation_id, data=data
+            )
+        await self._store.delete(conversation_id, at=at, by=by)
+        return left
+
+    async def _forget_session(self, conversation_id: str) -> str | None:
+        try:
+            row = await self.find(conversation_id)
+        except Damaged:
+            return "What the agent has kept is not known: the conversation cannot be read."
+        agent = self._agents.get(row.agent)
+        session = row.native_session_id if row.owns_session else None  # else it is a person's own
+        if session is not None:
+            others = {*await self._store.users_of_session(session)} - {conversation_id}
+            session = None if others else session
+        if agent is None and session is not None:
+            return f"The agent {row.agent} is not here. It may have kept its session {session}."
+        if not isinstance(agent, ForgetsSessions):
+            return None
+        try:
+            await agent.forget(conversation_id, session)
+        except (
+            Exception
+        ) as failure:  # an agent may be anybody's: its files do not keep the rest here
+            return f"The agent {row.agent} could not remove its session {session}: {failure}"
+        return None
 
 
 def _beginning(

@@ -14,11 +14,12 @@ from msgspec import Struct
 
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
-from turnwire.core.conversation.budget import UserBudget, period_of
+from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.allowance import Purses
 from turnwire.engine.asks import Answer, Ask
 from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
 from turnwire.engine.channels import Channels
@@ -37,6 +38,8 @@ from turnwire.engine.owners import owner_name
 from turnwire.engine.ownership import Ownership
 from turnwire.engine.seen import as_it_is
 from turnwire.engine.settings import EngineSettings
+from turnwire.engine.shared_answers import SharedAnswers
+from turnwire.engine.slots import Slots
 from turnwire.engine.talk import Talk
 from turnwire.ports import (
     Agent,
@@ -69,17 +72,24 @@ class Engine:
         clock: Clock | None = None,
         bus: Bus | None = None,
         new_id: Callable[[], str] | None = None,
+        changed: Callable[[str, str | None], None] | None = None,
     ) -> None:
+        """`changed` is called with each conversation that has changed here, and its user."""
         self.store = store
         self.agents = agents
         self.settings = settings or EngineSettings()
         self.clock = clock or SystemClock()
         self.bus = bus or LocalBus()
         self.new_id = new_id or (lambda: uuid.uuid4().hex)
+        self._changed = changed or (lambda conversation_id, user: None)
         self.owner = owner_name(self.new_id()[:8])
         self._agents = KnownAgents(agents)
         self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
         self._errands = Errands()
+        budget, period = self.settings.budget_usd_per_user, self.settings.budget_period
+        self._purses = Purses(store, self.clock, budget, period)
+        self._slots = Slots(self.settings.max_agents_per_user)
+        self.shared_answers = SharedAnswers()
         lease, recheck = round(self.settings.lease * 1000), self.settings.recheck
         self._channels = Channels(store, self.bus, self.clock, recheck)
         self._ownership = Ownership(
@@ -141,9 +151,15 @@ class Engine:
             new_id=self.new_id,
             idle_seconds=self.settings.agent_idle,
             ended=ended,
-            committed=partial(hint, self.bus, row.conversation_id),
-            user_budget=lambda: self.budget_of(row.user),
+            committed=partial(self._committed, row.conversation_id, row.user),
+            purses=self._purses,
+            slots=self._slots,
+            roots=self.settings.roots,
         )
+
+    def _committed(self, conversation_id: str, user: str | None, head: int) -> None:
+        hint(self.bus, conversation_id, head)
+        self._changed(conversation_id, user)
 
     # --- conversations ------------------------------------------------------------------------
 
@@ -215,10 +231,14 @@ class Engine:
         if live is not None:
             await live.stop(reason)
 
-    async def remove(self, conversation_id: str, *, by: str | None = None) -> None:
-        """End what runs in it, and delete it. Raises Refused with CONVERSATION_NOT_FOUND."""
+    async def remove(self, conversation_id: str, *, by: str | None = None) -> str | None:
+        """End what runs in it, and delete it, with the agent's own record of its session.
+
+        Returns what is left of that record, and why; None: nothing is. Raises Refused with
+        CONVERSATION_NOT_FOUND.
+        """
         await self.end(conversation_id, reason="deleted")
-        await self._conversations.delete(conversation_id, by=by)
+        return await self._conversations.delete(conversation_id, by=by)
 
     # --- agents -------------------------------------------------------------------------------
 
@@ -292,11 +312,7 @@ class Engine:
 
     async def budget_of(self, user: str | None) -> UserBudget | None:
         """What a user may spend and has spent, as the ledger has it; none: there is no limit."""
-        limit = self.settings.budget_usd_per_user
-        if limit is None:
-            return None
-        since, until = period_of(self.settings.budget_period, self.clock.now())
-        return UserBudget(await self.store.spent(user, since=since), limit, until)
+        return await self._purses.budget_of(user)
 
     async def status(self, conversation_id: str) -> Status:
         """A conversation's small state, as it is now."""

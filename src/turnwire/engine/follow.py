@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
 from msgspec import Struct
 
@@ -12,13 +13,14 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
 from turnwire.engine.channel import Channel, Listener, Sent, Spoken, Subscriber
+from turnwire.engine.pace import LongWork
 from turnwire.engine.replays import Replays
 from turnwire.ports import Clock
 
 __all__ = ["Place", "follow", "open_at"]
 
 
-class Place(Struct, frozen=True, gc=False):
+class Place(Struct, frozen=True):
     """Where somebody wants to begin, as the address of a connection says it."""
 
     last_sequence: int = 0
@@ -61,9 +63,13 @@ async def open_at(
         last += channel.snapshots(now)
     for frame in hello(name, start, info(start.after + 1, head), now):
         yield Sent(frame)
-    async for page in replays.since(state, start.after):
-        for sent in page:
-            yield sent
+    work = LongWork()
+    async with aclosing(replays.since(state, start.after)) as missed:
+        async for page in missed:
+            for sent in page:
+                if work.is_due:  # the caller that takes a frame writes it and sends it
+                    await work.give_way()
+                yield sent
     for frame in last:
         yield Sent(frame)
     for each in spoken:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
+from turnwire.core.conversation.rules import offered_rules
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
@@ -47,9 +48,14 @@ class Heard(Struct):
 class Hearing:
     """Listens to one process of an agent."""
 
-    def __init__(self, channel: Channel, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, channel: Channel, new_id: Callable[[], str], *, is_owners: bool, modes: Sequence[str]
+    ) -> None:
+        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose."""
         self._channel = channel
         self._new_id = new_id
+        self._is_owners = is_owners
+        self._modes = modes
         self._entries = EntryStream()
 
     @staticmethod
@@ -80,7 +86,12 @@ class Hearing:
             event = left.popleft()
             # A piece with nothing but ASCII in it, as most are, needs no closer look.
             if type(event) is not ev.ContentDelta or not event.text.isascii():
-                event = writable(event)
+                event = _writable(event)
+            if isinstance(event, ev.PermissionRequested) and event.suggestions:
+                rules = offered_rules(
+                    event.suggestions, is_owners=self._is_owners, modes=self._modes
+                )
+                event = structs.replace(event, suggestions=rules)
             if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
                 growing.append(event)
                 self._entries.feed(event, run_id="", now=now)  # gives none, but follows
@@ -157,6 +168,28 @@ class Hearing:
                 said = ev.AssistantMessage(*who, left.message_id, left.index, [whole], aborted=True)
                 out.append(said)
         return out
+
+
+def _writable(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
+    """The same event with text that can be written. Plain text, which may be long, is not copied."""
+    match event:
+        case ev.ContentCompleted(block=block) if _is_plain(block):
+            return event
+        case ev.AssistantMessage(content=content) if content and all(map(_is_plain, content)):
+            rest = structs.replace(event, content=[])
+            if writable(rest) is rest:
+                return event
+        case _:
+            pass
+    return writable(event)
+
+
+def _is_plain(block: ContentBlock) -> bool:
+    match block:
+        case TextBlock(text=text, citations=None):
+            return text.isascii()
+        case _:
+            return False
 
 
 def _cut_short(left: OpenBlock) -> ContentBlock | None:

@@ -24,6 +24,10 @@ class KnownAgents:
     def __init__(self, agents: Mapping[str, Agent]) -> None:
         self._agents = agents
 
+    def get(self, name: str) -> Agent | None:
+        """The agent of this name, usable or not. None: there is none."""
+        return self._agents.get(name)
+
     def usable(self, name: str) -> Agent:
         """One that can be used now. Raises Refused, which says what to do."""
         agent = self._agents.get(name)

@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TypeAlias
 
 import msgspec
+from msgspec import structs
 
 from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
-from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend
+from turnwire.core.conversation.budget import check_budgets, left_to_spend, share_of
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.allowance import NO_LIMIT, Allowance
+from turnwire.engine.allowance import NO_LIMIT, Allowance, Purses
 from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
+from turnwire.engine.slots import Slot, Slots
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
     Agent,
@@ -69,34 +71,46 @@ class Live:
         idle_seconds: float,
         ended: Callable[[Live], None],
         committed: Callable[[int], None],
-        user_budget: Callable[[], Awaitable[UserBudget | None]],
+        purses: Purses,
+        slots: Slots,
+        roots: Sequence[str] | None = None,
     ) -> None:
         self.row = row
         self.claim = claim
         self.state: Conversation = row.state
         self.channel = channel
+        self._agent = agent
         self._store = store
         self._clock = clock
         self._new_id = new_id
         self._idle_seconds = idle_seconds
         self._ended = ended
         self._committed = committed
-        self._user_budget = user_budget
+        self._purses = purses
+        self._holds = False  # something may be reserved for its turn
         self._native_session_id = row.native_session_id
         self._inbox: deque[_Item] = deque()
         self._task: asyncio.Task[None] | None = None
         self._timers: dict[str, Timer] = {}
-        self._hearing = Hearing(channel, new_id)
+        self._hearing = Hearing(
+            channel,
+            new_id,
+            is_owners=row.user is None,
+            modes=agent.capabilities.permission_modes,
+        )
         self._runner = AgentRunner(
             agent,
             self._session_start,
             self._allowance,
+            self._reserve,
             self.post,
             self._agent_lost,
             self._rest,
             new_id,
             store.get_blob,
             self._controlled,
+            Slot(slots, row.user, row.agent, self._make_room),
+            roots,
         )
         self._controls = Controls()
         self._stopping = asyncio.Event()
@@ -199,7 +213,7 @@ class Live:
                 if isinstance(item, i.AgentLost | i.Recovered):
                     await self._hear(self._hearing.silence(self.state, item.at), item.at)
                 if isinstance(item, i.AgentLost):
-                    item = msgspec.structs.replace(item, unsent=self._runner.begin_again())
+                    item = structs.replace(item, unsent=self._runner.begin_again())
                 await self._carry_out(item)
         except Fenced:
             raise
@@ -261,14 +275,14 @@ class Live:
         now = self._clock.now()
         asked = ask.make(now, ended)
         if isinstance(asked, i.Said | i.Answered):
-            asked = msgspec.structs.replace(asked, budget=await self._user_budget())
+            asked = structs.replace(asked, budget=await self._purses.budget_of(self.row.user))
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
             return
         after, effects = step(self.state, asked)
         ack = effects.ack or e.Ack()
         if receipt is not None:
-            receipt = msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
+            receipt = structs.replace(receipt, ack=msgspec.json.encode(ack))
         frames = self.channel.step(self.state, after, effects.writes, iso(now))
         reach(CrashPoint.ASK_STEPPED)
         await self._store.commit(self._commit(after, effects.writes, now, receipt))
@@ -344,7 +358,8 @@ class Live:
         native = self._runner.native_session_id
         changed = native if native != self._native_session_id else None
         kept = [write for write in writes if not isinstance(write, e.Tell)]
-        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened)
+        settles = self._holds and not _works(after)
+        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened, settles)
 
     async def _write(
         self,
@@ -388,6 +403,9 @@ class Live:
     def _publish(self, after: Conversation, frames: Sequence[Told]) -> None:
         news = after is not self.state
         self.state = after
+        if self._holds and not _works(after):
+            self._holds = False
+            self._purses.settled(self.row.user)
         if news:
             self._committed(after.head)
         reach(CrashPoint.PUBLISHES)
@@ -454,17 +472,57 @@ class Live:
         )
 
     async def _allowance(self) -> Allowance:
-        """What the agent may spend now, by what the log knows."""
-        user = await self._user_budget()
-        left = left_to_spend(self.state, user)
+        """What an agent may spend that has no turn yet. Nothing is reserved for it."""
+        user = await self._purses.budget_of(self.row.user)
+        own = left_to_spend(self.state, None)
+        if user is None:
+            return self._allowed(own)
+        return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
+
+    async def _reserve(self, before: Allowance | None) -> Allowance:
+        """What the agent may spend in its next turn, reserved of its user's budget.
+
+        `before` is what the session was allowed that is open now.
+        """
+        try:
+            check_budgets(self.state, None)
+            own = left_to_spend(self.state, None)
+            ceiling = None if before is None else before.ceiling
+            choose = partial(
+                share_of,
+                most=own,
+                keeps=self._keeps,
+                prefers=None if ceiling is None else ceiling - spent_by(self.state),
+                is_fixed=bool(self.state.background),
+            )
+            self._holds = self._purses.is_limited
+            amount = await self._purses.reserve(self.claim, self.row.user, choose)
+        except Refused as spent:
+            return structs.replace(NO_LIMIT, refused=spent)
+        return self._allowed(own if amount is None else amount)
+
+    def _allowed(self, left: float | None) -> Allowance:
         if left is None:
             return NO_LIMIT
-        refused = None
-        try:
-            check_budgets(self.state, user)
-        except Refused as spent:
-            refused = spent
-        return Allowance(left, left + spent_by(self.state), refused, bool(self.state.background))
+        ceiling = left + spent_by(self.state)
+        return Allowance(left, ceiling, None, bool(self.state.background))
+
+    @property
+    def _keeps(self) -> bool:
+        return self._agent.capabilities.keeps_budget
+
+    def _make_room(self) -> bool:
+        """Another conversation needs an agent: this one's is closed, if it is idle.
+
+        Returns whether it is about to end, for this reason or another.
+        """
+        if self._runner.is_leaving:
+            return True
+        is_idle = not (self._inbox or self._task or self._controls or _works(self.state))
+        if not is_idle or not self._runner.is_idle:
+            return False
+        self._runner.tell(e.CloseAgent())
+        return True
 
     def _agent_lost(
         self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]
@@ -504,3 +562,8 @@ class Live:
             if isinstance(item, Ask):
                 refuse(item, Refused("STORAGE_UNAVAILABLE"))
         self._controls.fail(None, Refused("STORAGE_UNAVAILABLE"))
+
+
+def _works(c: Conversation) -> bool:
+    """Whether its agent works, and may spend something."""
+    return bool(c.background or (c.turn is not None and c.turn.phase != "suspended"))

@@ -22,6 +22,7 @@ from turnwire.core.view import (
     View,
 )
 from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.engine.pace import LongWork
 from turnwire.engine.record import as_frame, told
 from turnwire.ports import ConversationRow, Store, StoredEntry
 
@@ -44,7 +45,10 @@ async def markdown_of(
             read(item.sequence)
     yield f"# {_line(row.title or row.conversation_id)}\n\n"
     yield f"Conversation {row.conversation_id} with {row.agent}, {row.created_at[:10]}\n"
+    work = LongWork()
     for part in _parts(reducer.view(), row.agent):
+        if work.is_due:
+            await work.give_way()
         yield f"\n{part}\n"
 
 

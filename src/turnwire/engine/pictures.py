@@ -1,16 +1,24 @@
-"""Pictures that are kept beside a conversation, for an agent that is to see them."""
+"""Pictures and other blobs: completed when a message refers to them, fetched for the agent."""
 
 from __future__ import annotations
 
-from base64 import b64encode
+import binascii
+from base64 import b64decode, b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
 from msgspec import structs
 
-from turnwire.core.content import Blob, Content, ImageContent
+from turnwire.core.content import Blob, Content, FileContent, ImageContent, OtherContent
+from turnwire.core.error_codes import Refused
+from turnwire.core.pictures import is_concrete, picture_type
+from turnwire.ports import BlobRow
 
-__all__ = ["Fetch", "with_pictures"]
+__all__ = ["Fetch", "FindBlob", "completed", "with_pictures"]
+
+# What the store knows of a blob, by its id; None: there is no such blob.
+FindBlob: TypeAlias = Callable[[str], Awaitable[BlobRow | None]]
+_START = 64  # characters of base64 in which the type of a picture shows
 
 # A blob by its id: its bytes and its type; none: there is no such blob.
 Fetch: TypeAlias = Callable[[str], Awaitable[tuple[bytes, str] | None]]
@@ -28,5 +36,54 @@ async def _with_data(item: Content, fetch: Fetch) -> Content:
             if found is not None:
                 data, kind = found
                 text = b64encode(data).decode()
-                return structs.replace(item, data=text, mime_type=item.mime_type or kind)
+                return structs.replace(item, data=text, mime_type=kind)
     return item
+
+
+# --- what a client sent ---------------------------------------------------------------------------
+
+
+async def completed(content: Sequence[Content], find: FindBlob) -> list[Content]:
+    """Returns the content with every blob as the store has it, whatever the client said of it.
+
+    Every door goes through this. Raises Refused for a blob that does not exist, for a blob that is
+    no picture in the place of one, and for an inline picture whose type is not known.
+    """
+    return [await _completed(item, find) for item in content]
+
+
+async def _completed(item: Content, find: FindBlob) -> Content:
+    if isinstance(item, OtherContent):
+        return item
+    if item.blob is None:
+        return _typed(item) if isinstance(item, ImageContent) else item
+    row = await find(item.blob.blob_id)
+    if row is None:
+        said = f"There is no blob {item.blob.blob_id!r}. Upload it first."
+        raise Refused("INVALID_PAYLOAD", said)
+    blob = Blob(row.blob_id, row.mime_type, row.size)
+    match item:
+        case ImageContent():
+            if not row.mime_type.startswith("image/"):
+                said = f"The blob {row.blob_id!r} is no picture, but {row.mime_type}."
+                raise Refused("INVALID_PAYLOAD", said)
+            return structs.replace(item, blob=blob, mime_type=row.mime_type)
+        case FileContent():
+            return structs.replace(item, blob=blob, mime_type=row.mime_type, size=row.size)
+        case _:
+            return structs.replace(item, blob=blob)
+
+
+def _typed(picture: ImageContent) -> ImageContent:
+    """Returns an inline picture with the type that its bytes show, or a concrete one that was said."""
+    if picture.data is None:
+        return picture  # by address: its type is not known here
+    try:
+        found = picture_type(b64decode(picture.data[:_START]))
+    except (binascii.Error, ValueError):
+        found = None
+    mime_type = found or picture.mime_type
+    if mime_type is None or not mime_type.startswith("image/") or not is_concrete(mime_type):
+        said = "Say which type the picture has, in `mime_type`: image/png, image/jpeg, ..."
+        raise Refused("INVALID_PAYLOAD", said)
+    return structs.replace(picture, mime_type=mime_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
@@ -13,6 +14,8 @@ from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
 from turnwire.dialects.v2.project import frame_of
+from turnwire.engine.pace import LongWork
+from turnwire.engine.pages import pages_of
 from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 
 __all__ = [
@@ -33,7 +36,6 @@ __all__ = [
 ]
 
 VERSION = 1
-_PAGE = 500
 
 _Number: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << 53)]
 _Name: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -136,15 +138,16 @@ async def told(
     after = max(row.head - tail, 0) if tail is not None else 0
     turns = iter(await store.turns(row.conversation_id, since=after))
     end = next(turns, None)
-    while page := await store.entries(
-        row.conversation_id, after=after, before=row.head + 1, limit=_PAGE
-    ):
-        for entry in page:
-            while end is not None and end.end.after_sequence < entry.sequence:
-                yield end
-                end = next(turns, None)
-            yield entry
-        after = page[-1].sequence
+    work = LongWork()
+    async with aclosing(pages_of(store, row.conversation_id, after, row.head)) as pages:
+        async for page in pages:
+            for entry in page:
+                if work.is_due:  # the caller that takes an entry writes it
+                    await work.give_way()
+                while end is not None and end.end.after_sequence < entry.sequence:
+                    yield end
+                    end = next(turns, None)
+                yield entry
     while end is not None and end.end.after_sequence <= row.head:
         yield end
         end = next(turns, None)

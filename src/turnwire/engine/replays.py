@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
@@ -12,11 +13,13 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.opening import replayed
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import FollowAgain, Sent
+from turnwire.engine.pace import LongWork
+from turnwire.engine.pages import pages_of
 from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
 
 __all__ = ["Replays"]
 
-_PAGE = 500  # entries read at once; a replay has no limit
+_KEPT = 500  # entries of a replay that is kept for others; a longer one is read for each of them
 _GOOD_FOR = 1000  # milliseconds that a replay is given to others, too
 _MOST = 32  # of them are kept
 
@@ -47,12 +50,16 @@ class Replays:
         """Raises FollowAgain if the log is not that one any more."""
         _check_epoch(self._store, epoch)
 
-    async def since(self, state: Conversation, after: int) -> AsyncGenerator[list[Sent], None]:
-        """Everything after a number, up to this state's head, with the ends of turns; in pages."""
+    async def since(self, state: Conversation, after: int) -> AsyncGenerator[Iterable[Sent], None]:
+        """Everything after a number, up to this state's head, with the ends of turns; in pages.
+
+        The frames of a page are made while it is gone through: give way in between.
+        """
         now = self._clock.now()
-        if state.head - after > _PAGE:  # too much to be kept
-            async for page in _missed(self._store, state, after, iso(now)):
-                yield page
+        if state.head - after > _KEPT:  # too much to be kept
+            async with aclosing(_missed(self._store, state, after, iso(now))) as pages:
+                async for page in pages:
+                    yield page
             return
         key = (state.conversation_id, after)
         shared = self._shared.get(key)
@@ -66,8 +73,15 @@ class Replays:
         yield await asyncio.shield(shared.frames)
 
     async def _read(self, state: Conversation, after: int, now: str) -> list[Sent]:
-        pages = _missed(self._store, state, after, now)
-        return [sent async for page in pages for sent in page]
+        work = LongWork()
+        out: list[Sent] = []
+        async with aclosing(_missed(self._store, state, after, now)) as pages:
+            async for page in pages:
+                for sent in page:
+                    if work.is_due:
+                        await work.give_way()
+                    out.append(sent)
+        return out
 
     def _forget(self) -> None:
         now = self._clock.now()
@@ -83,7 +97,7 @@ def _check_epoch(store: Store, epoch: str) -> None:
 
 async def _missed(
     store: Store, state: Conversation, after: int, now: str
-) -> AsyncGenerator[list[Sent], None]:
+) -> AsyncGenerator[Iterable[Sent], None]:
     """What was missed, page by page; the end of a turn stands behind the entry that it follows.
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
@@ -100,22 +114,19 @@ async def _missed(
         ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
         return Sent(replayed(f.AssistantComplete(*ids, turn.end), now))
 
-    while after < head:
-        page: list[StoredEntry] = await store.entries(
-            conversation_id, after=after, before=head + 1, limit=_PAGE
-        )
-        _check_epoch(store, epoch)
-        out: list[Sent] = []
+    def frames(page: list[StoredEntry]) -> Iterator[Sent]:
+        nonlocal end
         for stored in page:
             number = stored.sequence
             while end is not None and end.end.after_sequence < number:
-                out.append(ended(end))
+                yield ended(end)
                 end = next(ends, None)
             event = frame_of(stored.entry, number, conversation_id, stored.trace_id)
-            out.append(Sent(replayed(event, now)))
-        if not page:
-            break
-        yield out
-        after = page[-1].sequence
+            yield Sent(replayed(event, now))
+
+    async with aclosing(pages_of(store, conversation_id, after, head)) as pages:
+        async for page in pages:
+            _check_epoch(store, epoch)
+            yield frames(page)
     if end is not None:
         yield [ended(turn) for turn in (end, *ends) if turn.end.after_sequence <= head]

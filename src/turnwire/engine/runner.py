@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,9 @@ from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance, not_begun
 from turnwire.engine.naming import RequestNames
 from turnwire.engine.pictures import Fetch, with_pictures
-from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
+from turnwire.engine.roots import within_roots
+from turnwire.engine.slots import Slot
+from turnwire.ports import Agent, AgentGone, AgentsBusy, AgentSession, SessionStart
 
 __all__ = ["AgentRunner"]
 
@@ -47,16 +49,20 @@ class AgentRunner:
         agent: Agent,
         start: Callable[[], SessionStart],
         allowance: Callable[[], Awaitable[Allowance]],
+        reserve: Callable[[Allowance | None], Awaitable[Allowance]],
         heard: Callable[[list[NormalizedStreamEvent]], None],
         lost: Callable[[str, str | None, bool, list[i.EndedProcess]], None],
         rested: Callable[[], None],
         new_id: Callable[[], str],
         fetch: Fetch,
         answered: Callable[[str, ControlResult | Refused], None],
+        slot: Slot,
+        roots: Sequence[str] | None = None,
     ) -> None:
         self._agent = agent
         self._start = start
         self._allowance = allowance
+        self._reserve = reserve
         self._allowed = NO_LIMIT  # when the session was opened
         self._heard = heard
         self._lost = lost
@@ -64,6 +70,8 @@ class AgentRunner:
         self._new_id = new_id
         self._fetch = fetch
         self._answered = answered
+        self._slot = slot
+        self._roots = roots
         self._session: AgentSession | None = None
         self._names = RequestNames("")  # the session's
         self._about_session: list[asyncio.Task[Any]] = []  # its reader, and what is asked of it
@@ -85,6 +93,12 @@ class AgentRunner:
         """Whether an agent is there, is coming, or is going."""
         there = self._session or self._commands or self._worker or self._side_tasks
         return bool(there or self._ending or self._losses)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether an agent is there that nothing was asked of, or nothing that it has not answered."""
+        busy = self._commands or self._worker or self._side_tasks or self._ending or self._losses
+        return self._session is not None and not busy
 
     @property
     def native_session_id(self) -> str | None:
@@ -169,14 +183,15 @@ class AgentRunner:
         before = self._all_losses
         match command:
             case e.Prompt(turn=turn, content=content):
-                if not await self._may_spend():
+                allowed = await self._may_spend()
+                if allowed is None:
                     return
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
                 if self._was_lost(command, before):
                     return
                 was_open = self._session is not None
-                session = await self._open()
+                session = await self._open(allowed)
                 if self._was_lost(command, before):
                     return
                 self._unheard = was_open
@@ -186,9 +201,10 @@ class AgentRunner:
                 await session.prompt(content, turn_uuid=uuid)
                 reach(CrashPoint.PROMPTED)
             case e.Deliver(replies=replies, resume=resume):
-                if resume and not await self._may_spend():
+                allowed = await self._may_spend() if resume else NO_LIMIT
+                if allowed is None:
                     return
-                session = await self._open()
+                session = await self._open(allowed if resume else None)
                 if self._was_lost(command, before):
                     return
                 reach(CrashPoint.DELIVERS)
@@ -218,20 +234,20 @@ class AgentRunner:
             self._commands.appendleft(command)
         return self._all_losses != before
 
-    async def _may_spend(self) -> bool:
-        """Whether the next turn may cost something. If not, it has ended already, and says why.
+    async def _may_spend(self) -> Allowance | None:
+        """What the next turn may cost. None: nothing; it has ended already, and says why.
 
         A session that is open stops at what it was allowed when it was opened. Where less than that
         is left, because the user has spent it elsewhere, or more, because a new period has begun,
         another one is opened; but not while work goes on in the background, which would end with it.
         """
-        allowed = await self._allowance()
+        allowed = await self._reserve(None if self._session is None else self._allowed)
         if allowed.refused is not None:
             self._heard(not_begun(self._agent.name, allowed.refused))
-            return False
+            return None
         if self._session is not None and allowed.is_another_than(self._allowed):
             await self._end_session()
-        return True
+        return allowed
 
     async def _control(self, asked: e.AskAgent) -> None:
         """Whatever happens, whoever asked for it hears once what came of it."""
@@ -268,19 +284,35 @@ class AgentRunner:
         for command in dropped:
             self._unasked(command)
 
-    async def _open(self) -> AgentSession:
+    async def _open(self, allowed: Allowance | None = None) -> AgentSession:
         if self._ending is not None:
             await asyncio.shield(self._ending)  # never two of them
         if self._session is None:
-            self._allowed = await self._allowance()
+            self._allowed = allowed or await self._allowance()
             start = structs.replace(self._start(), max_budget_usd=self._allowed.left)
-            reach(CrashPoint.AGENT_OPENS)
-            self._session = await self._agent.open(start)
-            reach(CrashPoint.AGENT_OPENED)
+            if self._roots is not None:  # each time: a link may lead elsewhere by now
+                start = await asyncio.to_thread(within_roots, start, self._roots)
+            await self._slot.take()
+            try:
+                try:
+                    self._session = await self._start_session(start)
+                except AgentsBusy:
+                    if not await self._slot.make_room():
+                        raise
+                    self._session = await self._start_session(start)
+            except BaseException:
+                self._slot.give_back()
+                raise
             self._names = RequestNames(self._new_id()[:8])
             reader = asyncio.create_task(self._read(self._session, self._names))
             self._about_session = [reader]
         return self._session
+
+    async def _start_session(self, start: SessionStart) -> AgentSession:
+        reach(CrashPoint.AGENT_OPENS)
+        session = await self._agent.open(start)
+        reach(CrashPoint.AGENT_OPENED)
+        return session
 
     async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent never waits for us."""
@@ -289,6 +321,7 @@ class AgentRunner:
             async for batch in session.events():
                 self._unheard = False
                 self._heard(names.heard(batch))
+                del batch  # it may be large, and the next may come much later
         except AgentGone as gone:
             message = gone.message
         except Exception as error:
@@ -337,6 +370,7 @@ class AgentRunner:
             for task in about:
                 await _cancel(task)
             self._ending = None
+            self._slot.give_back()
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

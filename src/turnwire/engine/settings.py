@@ -23,3 +23,6 @@ class EngineSettings(Struct, frozen=True):
     heartbeat_seconds: int = 15
     budget_usd_per_user: float | None = None  # of all their conversations; none: without a limit
     budget_period: BudgetPeriod = "month"  # in which it may be spent, in UTC
+    # Agents may work below these directories; none: in any; empty: in no other than their own.
+    roots: list[str] | None = None
+    max_agents_per_user: int | None = None  # that run at once; the owner of the data has no limit

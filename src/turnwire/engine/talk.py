@@ -20,6 +20,8 @@ from turnwire.engine.asks import Answer
 from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
 from turnwire.engine.forking import said_in
+from turnwire.engine.pictures import completed
+from turnwire.engine.shared_answers import is_shared
 from turnwire.engine.valid import check_mode, check_model, valid
 from turnwire.ports import ConversationRow
 
@@ -283,7 +285,17 @@ class Talk:
             there = ", ".join(able.controls)
             said = f"The agent {self.row.agent} has no control {name}; it has: {there}."
             raise Refused("NOT_SUPPORTED", said, type="session.control")
-        return await self._control(control, "session.control", user, client_message_id)
+        if not is_shared(control):
+            return await self._control(control, "session.control", user, client_message_id)
+        own = Talk(self._engine, self.row)
+        answer = await self._engine.shared_answers.get(
+            self.row,
+            control,
+            lambda: own._control(control, "session.control", user, client_message_id),
+        )
+        if self._accepted is not None:
+            self._accepted(answer)
+        return answer
 
     async def _control(
         self, control: AgentControl | RewindFiles, kind: str, user: str | None, own_id: str | None
@@ -325,8 +337,14 @@ class Talk:
     async def _ask(
         self, asked: i.Asked, kind: str, body: Any, request_id: str | None = None
     ) -> Answer:
-        """Hand it over, if it is something that can be asked for. The time is added there."""
+        """Hand it over, if it is something that can be asked for. The time is added there.
+
+        `body` is what was sent, by which a repeat is known; blobs are completed only in `asked`.
+        """
         asked = valid(asked)
+        if isinstance(asked, i.Said | i.ChangedQueue) and asked.content:
+            known = await completed(asked.content, self._engine.store.blob)
+            asked = structs.replace(asked, content=known)
 
         def make(at: int, ended: Outcome | None) -> i.Input:
             if isinstance(asked, i.Answered | i.Decided):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -19,8 +19,13 @@ __all__ = [
     "AgentCapabilities",
     "AgentGone",
     "AgentSession",
+    "AgentUser",
+    "AgentsBusy",
     "ChecksOptions",
+    "ForgetsSessions",
+    "Isolation",
     "NativeFork",
+    "RunsCommands",
     "SessionStart",
 ]
 
@@ -36,9 +41,12 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     owner_permission_modes: list[str] = []
     options: list[str] = []  # its own options that a client may choose for a conversation
     owner_options: list[str] = []  # and those that only the owner of the data may, over the wire
+    # Those of its options that can only take something away from a session: an import keeps them.
+    narrowing_options: list[str] = []
     questions_survive: bool = False  # an answer reaches a new process as the tool's real result
     controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
+    keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
         """The permission modes that somebody may choose."""
@@ -71,6 +79,9 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # cannot tell what it costs need not.
     max_budget_usd: float | None = None
     mcp_off: list[str] = []  # MCP servers that a person has switched off in this conversation
+    # The directories below which this session may work, for directories that `options` name; `cwd`
+    # was checked already. None: any directory.
+    roots: list[str] | None = None
 
 
 class AgentGone(TurnwireError):
@@ -83,6 +94,10 @@ class AgentGone(TurnwireError):
     def broken(cls, defect: BaseException) -> AgentGone:
         """One that has a defect."""
         return cls(f"The agent broke: {type(defect).__name__}: {defect}")
+
+
+class AgentsBusy(AgentGone):
+    """As many sessions run as may. If one of them is idle, the engine ends it and opens this again."""
 
 
 class Agent(Protocol):
@@ -110,6 +125,57 @@ class ChecksOptions(Protocol):
 
     def check_options(self, options: Any) -> dict[str, Any]:
         """The options as they are to be kept, in plain JSON. Raises Refused, which names what is wrong."""
+
+
+class AgentUser(Struct, frozen=True):
+    """A user of this machine as whom agents run."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: list[int]
+    home: str
+    shell: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that tell a program who it runs as."""
+        whose = {"USER": self.name, "LOGNAME": self.name}
+        return {**whose, "HOME": self.home, "SHELL": self.shell}
+
+
+class Isolation(Struct, frozen=True):
+    """How the processes of agents are kept away from the server's own files."""
+
+    by: Literal["namespaces", "landlock", "user", "none"]  # none: by the agent's own means alone
+    hide: list[str]  # directories that agents cannot reach, links followed
+    user: AgentUser | None = None  # with `user`: as whom they run
+
+
+@runtime_checkable
+class RunsCommands(Protocol):
+    """An agent that has processes of its own, and can keep them away from the server's files."""
+
+    runs_commands: bool  # people can have it run commands of their choice on this machine
+
+    def isolate(self, isolation: Isolation | None) -> None:
+        """Start every process in this isolation from now on; none: in none."""
+
+    def exposed_credential(self) -> str | None:
+        """Why commands can read the credential that the agent pays with; none: they cannot."""
+
+
+@runtime_checkable
+class ForgetsSessions(Protocol):
+    """An agent that keeps a record of its sessions by itself, and can remove one."""
+
+    async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
+        """Remove all that it has kept of a session that was begun for this conversation.
+
+        The conversation is about to be deleted, and nothing runs in it. None: its session is not
+        known, or is still needed elsewhere; only what was made to begin it is removed. What is not
+        there is no error. Raises OSError, or whatever else says why something is left.
+        """
 
 
 class AgentSession(Protocol):

@@ -25,6 +25,8 @@ __all__ = [
     "NewConversation",
     "Receipt",
     "RequestRow",
+    "Reserved",
+    "Stored",
     "StoredEntry",
     "StoredTurn",
     "Ticket",
@@ -69,6 +71,7 @@ class ConversationRow(Struct, frozen=True, omit_defaults=True):
     parent_id: str | None = None  # the conversation that it was forked from
     forked_at: int | None = None  # the last entry that it has of its parent
     native_from: NativeFork | None = None  # what its own session begins with, until it has one
+    owns_session: bool = False  # the agent began its session for this conversation
     owner: str | None = None  # the process that claimed it last, until it lets go
     lease_until: int = 0  # milliseconds since 1970; without an owner it means nothing
     damage: str | None = None  # why its state cannot be read, which is then only a stand-in
@@ -117,6 +120,22 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     receipt: Receipt | None = None
     native_session_id: str | None = None  # absent: as it was
     happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
+    settles: bool = False  # what was reserved for its turn is given back
+
+
+class Reserved(Struct, frozen=True):
+    """What a turn may spend of its user's budget, and what was left of that before."""
+
+    amount: float  # dollars; 0: nothing was reserved
+    spent: float  # by this user, from the time that was asked for on
+    held: float  # reserved for other turns of this user
+
+
+class Stored(Struct, frozen=True):
+    """How much a user has stored."""
+
+    bytes: int = 0  # of conversations, with their logs and queues, and of blobs
+    conversations: int = 0
 
 
 class StoredEntry(Struct, frozen=True):

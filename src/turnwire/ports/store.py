@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from turnwire.ports.rows import (
@@ -18,6 +18,8 @@ from turnwire.ports.rows import (
     NewConversation,
     Receipt,
     RequestRow,
+    Reserved,
+    Stored,
     StoredEntry,
     StoredTurn,
     Ticket,
@@ -71,6 +73,9 @@ class Store(Protocol):
         as spent again. Raises Conflict if there is one of this name, or its log would be another.
         """
 
+    async def users_of_session(self, native_session_id: str) -> list[str]:
+        """The conversations whose agent goes on with this session, or is yet to begin with it."""
+
     async def unsettled(self) -> list[str]:
         """The conversations that a crash may have left with a running turn, a queue or a request."""
 
@@ -106,8 +111,13 @@ class Store(Protocol):
         before: int | None = None,
         limit: int = 500,
         newest: bool = False,
+        size: int | None = None,
     ) -> list[StoredEntry]:
-        """Entries in order, between two numbers; `newest`: the last ones of them, not the first."""
+        """Entries in order, between two numbers; `newest`: the last ones of them, not the first.
+
+        `size`: about how many bytes they may have together. The first of them is returned, however
+        large it is.
+        """
 
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
         """The agent's own message that an entry came of, as JSON without its secrets, if it is kept."""
@@ -120,6 +130,26 @@ class Store(Protocol):
 
         Every Spend of a commit counts once, and goes on counting when its conversation is deleted.
         """
+
+    async def reserve(
+        self,
+        claim: Claim,
+        choose: Callable[[float, float], float],
+        *,
+        since: str | None = None,
+        now: int,
+    ) -> Reserved:
+        """Reserve a part of what the conversation's user may spend, for its next turn.
+
+        `choose` is told what the user has spent from a time on, and what is reserved for turns of
+        their other conversations, and returns the amount. It is pure. No other reservation of this
+        user is made meanwhile, in any process. A conversation has one reservation: the newest. It
+        counts until a commit settles it, or its owner loses the claim or lets its lease run out.
+        Raises Fenced.
+        """
+
+    async def stored(self, user: str) -> Stored:
+        """How much a user has stored. It costs the same however much that is."""
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str
@@ -158,9 +188,14 @@ class Store(Protocol):
     async def connections(self, conversation_id: str | None = None) -> list[Connection]:
         """Who follows this one, or any; the oldest first."""
 
-    async def search(
-        self, words: str, *, user: str | None = None, limit: int = 50
-    ) -> list[Hit]: ...
+    async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
+        """Entries that have all the words, the newest first.
+
+        What one search costs is bounded. One with more than 1,000 characters, or with more than 50
+        words, raises Refused (INVALID_PAYLOAD). Where the hits are long, the older ones may come
+        with an empty snippet.
+        """
+
     async def put_blob(
         self,
         blob_id: str,
@@ -172,8 +207,8 @@ class Store(Protocol):
         conversation_id: str | None = None,
         quota: int | None = None,
     ) -> None:
-        """Keep it. With a `quota`, all blobs of this user together have no more bytes than that,
-        however many come at once. Raises OverQuota.
+        """Keep it. With a `quota`, all that this user has stored has no more bytes than that, however
+        many blobs come at once. Raises OverQuota.
         """
 
     async def get_blob(self, blob_id: str) -> tuple[bytes, str] | None: ...
@@ -195,11 +230,25 @@ class Store(Protocol):
     async def forget_tokens(self, *, before: int) -> None:
         """Delete tokens and tickets whose time was over then, and tokens that were revoked then."""
 
-    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> bool:
-        """Keep one. False: the token that it would be had with opens nothing any more."""
+    async def add_ticket(
+        self, ticket: Ticket, digest: bytes, *, now: int, most: int | None = None
+    ) -> bool:
+        """Keep one. False: the token that it would be had with opens nothing any more.
+
+        Raises OverQuota if that token has `most` open ones.
+        """
 
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
         """The first who asks gets it; nobody gets it twice, or after its time."""
+
+    async def void_tickets(self, user: str) -> None:
+        """The tickets of this user open nothing any more."""
+
+    async def check_writable(self) -> None:
+        """Writes something small and commits it. Raises StorageUnavailable, which says what to do.
+
+        However often it is called, the store does not grow by it.
+        """
 
     async def backup(self, path: str) -> str:
         """Copy everything while it is in use; the copy has a new epoch, which is returned."""

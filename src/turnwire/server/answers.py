@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,13 +11,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from turnwire.core.error_codes import Refused
-from turnwire.server.limits import is_too_deep
+from turnwire.engine.pace import LongWork
+from turnwire.server.limits import check_shape
 from turnwire.server.problems import STATUS, error_body
 from turnwire.settings import Settings
 
 __all__ = [
     "SAFE_HEADERS",
     "json_answer",
+    "json_list",
     "not_allowed",
     "not_found",
     "number",
@@ -44,6 +46,22 @@ _encode = msgspec.json.Encoder().encode
 def json_answer(value: Any, status: int = 200) -> Response:
     """This, as JSON."""
     return Response(_encode(value), status, SAFE_HEADERS, "application/json")
+
+
+async def json_list(
+    name: str, items: Iterable[T], form: Callable[[T], Any], **more: Any
+) -> Response:
+    """An object with a list under this name and `more` behind it. Long lists are made in slices."""
+    work = LongWork()
+    parts: list[bytes] = []
+    for item in items:
+        if work.is_due:
+            await work.give_way()
+        parts.append(_encode(form(item)))
+    listed = b'{"%s":[%s]' % (name.encode(), b",".join(parts))
+    rest = _encode(more)[1:]
+    body = listed + (b"," + rest if more else rest)
+    return Response(body, 200, SAFE_HEADERS, "application/json")
 
 
 def problem(refused: Refused) -> Response:
@@ -104,17 +122,15 @@ async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
     raw = await read_body(
         request, settings.max_body_bytes, "Upload large content as a blob: POST /api/blobs."
     )
+    fault = check_shape(raw, settings.max_items, settings.max_depth)
+    if fault is not None:
+        raise Refused("INVALID_PAYLOAD", fault)
     try:
-        read = msgspec.json.decode(raw, type=kind)
-        too_deep = is_too_deep(raw, partial(msgspec.json.decode, raw), settings.max_depth)
+        return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         raise Refused("INVALID_PAYLOAD", f"{error}.") from None
     except (ValueError, RecursionError) as error:
         raise Refused("INVALID_FORMAT", f"The body is not JSON: {error}.") from None
-    if too_deep:
-        said = f"No more than {settings.max_depth} objects and lists in one another."
-        raise Refused("INVALID_PAYLOAD", said)
-    return read
 
 
 def number(

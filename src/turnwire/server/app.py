@@ -85,15 +85,19 @@ class App:
                     return await self._open()
         return None if self._stopped else self._service
 
+    def stir(self) -> None:
+        """Have the watchdog look: something has come that may take long."""
+        if self._service is not None:
+            self._service.watchdog.stir()
+
     def disconnect(self, user: str) -> None:
         """Cut every connection of this user now: they have signed out, or may no longer come in.
 
-        For users of `Settings.authenticate`, which is asked only when they come. A token of
+        Tickets that they have fetched and not used open nothing any more. For users of `Settings.authenticate`, which is asked only when they come. A token of
         Turnwire's is revoked instead: see `revoke`.
         """
         if self._service is not None:
-            error = Refused("UNAUTHORIZED", "This user was signed out.")
-            self._service.hub.close_all(4502, error, lambda each: each.who.user == user)
+            self._service.sign_out(user)
 
     async def revoke(self, token_id: str) -> bool:
         """Revoke a token, and cut every connection that came in with it, at once.
@@ -115,6 +119,7 @@ class App:
         if service is None:
             await _turn_away(scope, receive, send)
             return
+        service.watchdog.stir()
         scope = self._public.place(scope)
         if scope["type"] == "websocket":
             await serve_socket(service, dict(scope), receive, send)

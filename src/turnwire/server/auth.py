@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from turnwire.core.error_codes import Refused
 from turnwire.server.gate import Gate, header, headers_of
-from turnwire.server.keys import OWNER, Keys, Who
+from turnwire.server.keys import OWNER, Keys, Who, page_token
 from turnwire.settings import Authenticate
 
-__all__ = ["SUBPROTOCOLS", "Auth", "cookie_name"]
+__all__ = ["PAGE_HEADER", "SUBPROTOCOLS", "Auth", "cookie_name"]
 
 SUBPROTOCOLS = ("turnwire.v2", "turnwire.rpc")
 _TICKET = "ticket."
+_PAGE = "page."
+PAGE_HEADER = "X-Turnwire-Page"
 _SAFE = ("GET", "HEAD")
 
 
@@ -37,13 +38,15 @@ class Auth:
             self._gate.origin(scope, host, without=False)
             who = await self._keys.take_ticket(ticket)
         elif cookie := cookie_in(scope, cookie_name(host)):
-            who = await self._keys.holder(cookie, "page")
+            page_key = _page_key_in(scope)
+            if page_key is not None:
+                who = await self._keys.holder(page_token(cookie, page_key), "page")
             if who is not None:
                 self._gate.origin(scope, host, without=_reads_from_here(scope))
         if who is None:
             who = await self._by_application(scope, host)
         if who is None:
-            raise Refused("UNAUTHORIZED")
+            raise Refused("UNAUTHORIZED", *_why_not(scope, host))
         return who
 
     async def _by_token(self, given: list[str]) -> Who | None:
@@ -69,6 +72,14 @@ class Auth:
         return Who(user, f"user:{user}")
 
 
+def _why_not(scope: dict[str, Any], host: str) -> list[str]:
+    """What is missing, if the usual words of the refusal would not say it."""
+    if cookie_in(scope, cookie_name(host)) is None or _page_key_in(scope) is not None:
+        return []
+    said = "A cookie alone opens nothing: the page key is missing. Open a new link: turnwire token link"
+    return [said]
+
+
 def _bearer_in(given: str) -> str | None:
     scheme, _, token = given.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else None
@@ -91,13 +102,23 @@ def _reads_from_here(scope: dict[str, Any]) -> bool:
 
 
 def _ticket_in(scope: dict[str, Any]) -> str | None:
-    if scope["type"] != "websocket":
-        return None
+    return _beside_subprotocol(scope, _TICKET) if scope["type"] == "websocket" else None
+
+
+def _beside_subprotocol(scope: dict[str, Any], prefix: str) -> str | None:
+    """What a client offers after the subprotocol, such as a ticket."""
     match scope.get("subprotocols"):
-        case [first, second] if first in SUBPROTOCOLS and second.startswith(_TICKET):
-            return str(second).removeprefix(_TICKET)
+        case [first, second] if first in SUBPROTOCOLS and second.startswith(prefix):
+            return str(second).removeprefix(prefix)
         case _:
             return None
+
+
+def _page_key_in(scope: dict[str, Any]) -> str | None:
+    """The page key: in a header, or where a page cannot send any, in a subprotocol."""
+    if scope["type"] == "http":
+        return header(scope, PAGE_HEADER.lower().encode())
+    return _beside_subprotocol(scope, _PAGE)
 
 
 def cookie_name(host: str) -> str:
@@ -107,12 +128,12 @@ def cookie_name(host: str) -> str:
 
 
 def cookie_in(scope: dict[str, Any], name: str) -> str | None:
-    """The value of a cookie."""
+    """Return the value of a cookie. The standard library's parser takes quadratic time for hostile ones."""
     for line in headers_of(scope, b"cookie"):
-        try:
-            found = SimpleCookie(line).get(name)
-        except CookieError:
+        if name not in line:
             continue
-        if found is not None:
-            return found.value
+        for piece in line.split(";"):
+            key, _, value = piece.partition("=")
+            if key.strip() == name:
+                return value.strip().strip('"')
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import wrap
 
 from turnwire.ports import Agent
@@ -22,6 +22,7 @@ def banner(
     *,
     usual_agent: str,
     other_port: bool,
+    risks: Sequence[str],
     command: Callable[..., str],
 ) -> str:
     """A few lines: where it is, where the data is, whom one can talk to, how to stop it.
@@ -48,6 +49,9 @@ def banner(
             f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",
             "         Put something with TLS in front of it, or tokens can be read on the way.",
         ]
+    for risk in risks:
+        first, *rest = _folded(risk)
+        lines += [f"  Mind   {first.strip()}", *rest]
     lines.append("  Stop   Ctrl-C")
     return "\n".join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from turnwire.core.error_codes import Refused
 from turnwire.engine import Talk
 from turnwire.ports import Agent, AgentCapabilities
 from turnwire.server.keys import Who, digest_of
+from turnwire.server.limits import MOST_PATH
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -75,13 +77,14 @@ async def begin(
     if most is not None and isinstance(wanted, int | float):  # less is for anyone to choose
         options = {**options, _BUDGET: min(wanted, most)}
     conversation_id = None if own_id is None else _id_for(who, own_id)
+    await service.check_room(who, conversations=1)
     try:
         talk = await service.engine.create(
             name,
             conversation_id=conversation_id,
             user=who.user,
             title=title,
-            cwd=_directory(new.cwd, service),
+            cwd=await asyncio.to_thread(_directory, new.cwd, service),  # a disk may be slow
             model=new.model,
             permission_mode=new.permission_mode,
             options=options,
@@ -91,7 +94,7 @@ async def begin(
         if conversation_id is None or refused.data.get("conversation_id") != conversation_id:
             raise
         return await service.talk(conversation_id, who)  # it was begun before
-    service.news.tell(talk.id)
+    service.news.tell(talk.id, talk.row.user)
     service.write_down("created", who, talk.id, agent=name)
     return talk
 
@@ -129,6 +132,8 @@ def _directory(cwd: str | None, service: Service) -> str | None:
         return str(service.roots[0]) if service.roots else None
     if "\0" in cwd or not cwd.startswith(("/", "~")):
         raise Refused("INVALID_PAYLOAD", "`cwd` has to be a whole path.")
+    if len(cwd) > MOST_PATH:
+        raise Refused("INVALID_PAYLOAD", f"`cwd` has more than {MOST_PATH} characters.")
     try:
         path = Path(cwd).expanduser().resolve()
         is_there = path.is_dir()

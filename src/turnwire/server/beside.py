@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from msgspec import to_builtins
@@ -11,12 +10,14 @@ from starlette.responses import Response
 
 from turnwire.core.content import Blob
 from turnwire.core.error_codes import Refused
+from turnwire.core.pictures import is_concrete, true_type
 from turnwire.core.times import iso
 from turnwire.dialects.v2.codec import read_command
 from turnwire.ports import OverQuota
 from turnwire.server.answers import (
     SAFE_HEADERS,
     json_answer,
+    json_list,
     not_found,
     number,
     read_body,
@@ -40,7 +41,6 @@ __all__ = [
     "ticket",
 ]
 
-_MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,60}")
 # What a browser may show; it has to save everything else.
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -55,7 +55,7 @@ async def budget(service: Service, request: Request, who: Who) -> Response:
 
 async def inbox(service: Service, request: Request, who: Who) -> Response:
     """GET /api/inbox"""
-    return json_answer({"items": await service.store.inbox(user=who.user)})
+    return await json_list("items", await service.store.inbox(user=who.user), _as_it_is)
 
 
 async def answer(service: Service, request: Request, who: Who) -> Response:
@@ -86,7 +86,9 @@ async def search(service: Service, request: Request, who: Who) -> Response:
     if words is None:
         raise Refused("INVALID_PAYLOAD", "Say what to look for: ?q=words")
     limit = number(request, "limit", 50, least=1, most=500) or 50
-    return json_answer({"hits": await service.store.search(words, user=who.user, limit=limit)})
+    async with service.shares.of(who).costly():
+        hits = await service.store.search(words, user=who.user, limit=limit)
+    return await json_list("hits", hits, _as_it_is)
 
 
 async def agents(service: Service, request: Request, who: Who) -> Response:
@@ -108,7 +110,7 @@ async def agents(service: Service, request: Request, who: Who) -> Response:
 async def put_blob(service: Service, request: Request, who: Who) -> Response:
     """POST /api/blobs"""
     mime_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if not _MIME.fullmatch(mime_type):
+    if not is_concrete(mime_type):
         raise Refused("INVALID_FORMAT", "Say what it is, in Content-Type: image/png, ...")
     about = word(request, "conversation")
     if about is not None:
@@ -116,6 +118,7 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
     data = await read_body(request, service.settings.max_blob_bytes)
     if not data:
         raise Refused("INVALID_PAYLOAD", "There is nothing in it.")
+    mime_type = true_type(mime_type, data) or mime_type
     blob_id = service.engine.new_id()
     at = iso(service.engine.clock.now())
     quota = None if who.user is None else service.settings.max_user_blob_bytes
@@ -161,4 +164,8 @@ async def audit(service: Service, request: Request, who: Who) -> Response:
     after = number(request, "after", 0) or 0
     limit = number(request, "limit", 100, least=1, most=500) or 100
     rows = await service.store.audit(conversation_id=about, after=after, limit=limit)
-    return json_answer({"audit": rows})
+    return await json_list("audit", rows, _as_it_is)
+
+
+def _as_it_is(item: Any) -> Any:
+    return item

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import logging
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,8 +14,9 @@ from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.engine.channel import FollowAgain, Sent, SlowReader
 from turnwire.errors import TurnwireError
+from turnwire.server.frame_id import id_in
 from turnwire.server.keys import Who
-from turnwire.server.limits import Bucket, is_too_deep
+from turnwire.server.limits import Bucket, check_shape
 from turnwire.server.outlet import Outlet, Send, Wire
 from turnwire.server.problems import refusal_of
 
@@ -25,18 +25,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Client"]
 
+_log = logging.getLogger("turnwire")
+
 _PATIENCE = 2.0  # seconds that a client has to take the last frames
+_STALLED = 20.0  # seconds in which a client for whom much waits has to take something
 _TOO_OFTEN = 20  # frames in a row that make no sense, or come too fast, until the client has to go
 
 _decode = msgspec.json.Decoder().decode
-
-
-def _read_at_all(text: str) -> Any:
-    """JSON, also with half a character in it: what is cut in the middle of an emoji has one."""
-    try:
-        return _decode(text)
-    except ValueError:
-        return json.loads(text)
 
 
 class Client:
@@ -62,15 +57,26 @@ class Client:
         self._send = send
         self._wire = wire
         self._loop = asyncio.get_running_loop()
-        self._bucket = Bucket(self.settings.frames_per_second, self.settings.frames_at_once)
+        self._share = service.shares.of(who)
+        self._bucket = (
+            self._share.frames  # of all connections of this user
+            if self._share.is_limited
+            else Bucket(self.settings.frames_per_second, self.settings.frames_at_once)
+        )
         self._nonsense = 0
         self._hasty = 0
         self._closing: asyncio.Task[None] | None = None
         self._beside: set[asyncio.Task[None]] = set()
         self.outlet = outlet(
-            send, wire, size=self.settings.buffer_bytes, ended=self.end, now=self._loop.time
+            send,
+            wire,
+            size=self.settings.buffer_bytes,
+            ended=self.end,
+            now=self._loop.time,
+            backlog=service.backlog,
         )
         if wire is not None:
+            wire.hold_at_most(self.settings.buffer_bytes // 4)
             wire.when_silent(lambda: self.close(4002, Refused("HEARTBEAT_TIMEOUT")))
 
     # --- what a language has to say ---------------------------------------------------------------
@@ -98,8 +104,9 @@ class Client:
     async def run(self, receive: Any) -> None:
         """Everything, until the client has gone."""
         try:
-            await self.open()
-            await self._read(receive)
+            with self._share.held():
+                await self._share.timed(self.open())
+                await self._read(receive)
         finally:
             for task in self._beside:
                 task.cancel()
@@ -112,48 +119,50 @@ class Client:
     async def _read(self, receive: Any) -> None:
         while True:
             message = await receive()
+            self.service.watchdog.stir()
             if message["type"] == "websocket.disconnect":
                 if self._closing is None:
                     self.code = message.get("code", 1005)
                 return
             if self._closing is None:
                 try:
-                    await self.take(self._understand(message.get("text")))
+                    await self._share.timed(self._take_text(message.get("text")))
                 except Refused as refused:
                     self._refuse(refused)
                 else:
                     self._nonsense = 0
 
+    async def _take_text(self, text: str | None) -> None:
+        await self.take(self._understand(text))
+
     def _understand(self, text: str | None) -> Any:
         """The JSON of a frame that is not one too many. Raises Refused."""
-        wait = self._bucket.take(self._loop.time())
+        wait, why = self._bucket.take(self._loop.time()), None
+        if not wait:
+            wait, why = self._share.debt()
         if wait:
             self._hasty += 1
-            raise Refused("RATE_LIMITED", retry_after=round(wait + 0.05, 1), **self._id_in(text))
+            after = round(wait + 0.05, 1)
+            raise Refused("RATE_LIMITED", why, retry_after=after, **self._id_in(text))
         self._hasty = 0
         if text is None:
             raise Refused("INVALID_FORMAT", "A frame is a text message, not a binary one.")
+        self._share.count_text(text)
         most = self.settings.max_frame_bytes
         if len(text) > most or len(text) * 4 > most < len(text.encode(errors="replace")):
             raise Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=most, **self._id_in(text))
+        fault = check_shape(text, self.settings.max_items, self.settings.max_depth)
+        if fault is not None:
+            raise Refused("INVALID_PAYLOAD", fault, **self._id_in(text))
         try:
-            value = _decode(text)
+            return _decode(text)
         except (ValueError, RecursionError) as error:
             said = f"The frame is not JSON: {error}"
             raise Refused("INVALID_FORMAT", said, **self._id_in(text)) from None
-        if is_too_deep(text, lambda: value, self.settings.max_depth):
-            said = f"No more than {self.settings.max_depth} objects and lists in one another."
-            raise Refused("INVALID_PAYLOAD", said, **self._id_in(text))
-        return value
 
     def _id_in(self, text: str | None) -> dict[str, Any]:
-        """The id of a frame that is not looked at any closer, so that whoever waits for it is told."""
-        own_id = None
-        with suppress(ValueError, RecursionError):
-            value = _read_at_all(text or "")
-            found = value.get(self.id_name) if isinstance(value, dict) else None
-            own_id = found if isinstance(found, str) and found.encode() else None
-        return {self.id_name: own_id}
+        """Return the id of a frame that is refused unread, so that the sender knows which one it was."""
+        return {self.id_name: None if text is None else id_in(text, self.id_name)}
 
     def _refuse(self, refused: Refused) -> None:
         self.outlet.put(self.error(refused))
@@ -173,7 +182,9 @@ class Client:
     # --- its end ----------------------------------------------------------------------------------
 
     def tick(self) -> None:
-        """A second has passed: say something if nothing was said for long."""
+        """A second has passed: say something if nothing was said for long, or end who does not read."""
+        if self.outlet.is_stalled(self._loop.time() - _STALLED):
+            self.outlet.cut_off()
         silence = self._loop.time() - self.outlet.sent_at
         if silence >= self.settings.heartbeat_seconds - 1.5 and self.outlet.is_idle:
             self.outlet.put(self.heartbeat())
@@ -195,13 +206,25 @@ class Client:
             self._closing = asyncio.create_task(self._close(code, error))
 
     async def _close(self, code: int, error: Refused | None) -> None:
+        """Send the last frames, then the close frame; drop the frames that the client does not take.
+
+        A slow reader gets the close frame next: what it has not read comes when it comes again.
+        """
         last = None if error is None else self.error(error)
         try:
             async with asyncio.timeout(_PATIENCE if code != 4002 else _PATIENCE / 4):
-                await self.outlet.send_last(last)
-                await self._send({"type": "websocket.close", "code": code})
-        except Exception:  # it has gone, or does not read
-            self._abort()
+                if code != 4001:
+                    await self.outlet.send_last(last)
+                if self._wire is None:
+                    await self._send({"type": "websocket.close", "code": code})
+        except Exception as reason:  # it has gone, or does not read
+            _log.debug("a client did not take its last frames: %r", reason)
+        self.outlet.stop()
+        if self._wire is not None:
+            try:
+                await self._wire.goodbye(code)
+            except Exception:
+                self._abort()
         if code == 4002:  # nobody is there to say goodbye to
             self._abort()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +14,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
 from turnwire.server.begin import check_mode_for
 from turnwire.server.keys import Who
-from turnwire.server.limits import MOST_ID
+from turnwire.server.limits import MOST_ID, MOST_PATH, MOST_PATHS
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -87,6 +88,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
             content = await _content(said.content, offered, talk, who, service)
             return await talk.send(content, user=user, client_message_id=own_id)
         case c.InputResponse(payload=answer):
+            await service.check_room(who)
             return await talk.answer(
                 answer.question_id,
                 answer.answer,
@@ -95,6 +97,7 @@ async def carry_out(command: c.ClientFrame, talk: Talk, who: Who, service: Servi
                 client_message_id=own_id,
             )
         case c.PermissionResponse(payload=choice):
+            await service.check_room(who)
             return await talk.decide(
                 choice.request_id,
                 choice.decision,
@@ -146,24 +149,52 @@ async def _content(
     who: Who,
     service: Service,
 ) -> str | list[Content]:
-    """What was sent, if this user may refer to it and this agent can read it."""
+    """What was sent, if this user may store and refer to it, and this agent can read it."""
+    await service.check_room(who, _size_of(said))
     if isinstance(said, str):
         return said
     for part in said:
         if isinstance(part, c.SentImage) and not offered.images:
             raise Refused("NOT_SUPPORTED", "This agent takes no pictures.", type="user.message")
-        if isinstance(part, c.SentFile):
-            _check_path(part.path, talk.row.cwd, service)
         if part.blob is not None:
             await service.readable_blob(part.blob.blob_id, who)
+    paths = [part.path for part in said if isinstance(part, c.SentFile)]
+    if paths:
+        await asyncio.to_thread(_check_paths, paths, talk.row.cwd, service)
     return cast("list[Content]", said)
+
+
+def _size_of(said: str | list[c.SentContent]) -> int:
+    """About how many bytes are stored of it; a picture that is a blob is stored already."""
+    if isinstance(said, str):
+        return len(said)
+    size = 0
+    for part in said:
+        match part:
+            case c.SentText(text=text) | c.SentImage(data=str(text)) | c.SentFile(path=text):
+                size += len(text)
+            case _:
+                pass
+    return size
+
+
+def _check_paths(paths: list[str], cwd: str | None, service: Service) -> None:
+    """Raises Refused. Looks at the file system, which may be slow: to be called in a thread."""
+    if sum(map(len, paths)) > MOST_PATHS:
+        said = f"The paths of a message have no more than {MOST_PATHS} characters in all."
+        raise Refused("INVALID_PAYLOAD", said)
+    for path in paths:
+        _check_path(path, cwd, service)
 
 
 def _check_path(path: str, cwd: str | None, service: Service) -> None:
     if "\0" in path:
         raise Refused("INVALID_PAYLOAD", "A path has no NUL in it.")
+    if len(path) > MOST_PATH:
+        raise Refused("INVALID_PAYLOAD", f"A path has no more than {MOST_PATH} characters.")
     try:
-        where = Path(cwd or ".", path).resolve()
+        # An agent that was given no directory works in the first of these.
+        where = Path(*service.roots[:1], cwd or "", path).resolve()
     except (OSError, RuntimeError) as error:  # links in a circle
         raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
     if not any(where.is_relative_to(root) for root in service.roots):

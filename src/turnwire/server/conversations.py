@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated, TypeAlias
 from urllib.parse import quote
 
@@ -11,6 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from turnwire.core.conversation.state import status_of
 from turnwire.core.error_codes import Refused
@@ -20,7 +23,14 @@ from turnwire.engine.owners import has_died
 from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
 from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
-from turnwire.server.answers import SAFE_HEADERS, json_answer, number, read_json, word
+from turnwire.server.answers import (
+    SAFE_HEADERS,
+    json_answer,
+    json_list,
+    number,
+    read_json,
+    word,
+)
 from turnwire.server.begin import (
     NewConversation,
     begin,
@@ -29,6 +39,7 @@ from turnwire.server.begin import (
 )
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
+from turnwire.server.shares import Share
 
 __all__ = [
     "change",
@@ -43,6 +54,7 @@ __all__ = [
 ]
 
 _MOST = 500  # in one answer
+_PIECE = 16 * 1024  # bytes of an export that are sent together
 _MOST_IN_NAME = 60  # characters of a title in the name of a file
 
 
@@ -124,8 +136,12 @@ async def fork(service: Service, request: Request, who: Who) -> Response:
     title = None if wanted.title is None else check_title(wanted.title)
     agent = service.engine.agents.get(talk.row.agent)
     modes = None if agent is None else agent.capabilities.modes_for(is_owner=who.is_owner)
-    made = await talk.fork(wanted.at_sequence, title=title, user=who.name, permission_modes=modes)
-    service.news.tell(made.id)
+    await service.check_room(who, conversations=1)
+    async with service.shares.of(who).costly():
+        made = await talk.fork(
+            wanted.at_sequence, title=title, user=who.name, permission_modes=modes
+        )
+    service.news.tell(made.id, made.row.user)
     return json_answer(conversation_json(service, made.row), 201)
 
 
@@ -137,7 +153,7 @@ async def list_all(service: Service, request: Request, who: Who) -> Response:
     rows = await service.store.conversations(
         user=who.user, archived=archived, limit=limit or 50, offset=offset or 0
     )
-    return json_answer({"conversations": [conversation_json(service, row) for row in rows]})
+    return await json_list("conversations", rows, partial(conversation_json, service))
 
 
 async def show(service: Service, request: Request, who: Who) -> Response:
@@ -164,7 +180,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         await talk.rename(title, user=who.name)
     if wanted.archived is not UNSET and wanted.archived is not talk.row.archived:
         await service.store.change(talk.id, archived=wanted.archived)
-        service.news.tell(talk.id)  # at once: an agent may take its time to end
+        service.news.tell(talk.id, talk.row.user)  # at once: an agent may take its time to end
         if wanted.archived:
             service.cut(talk.id)
             await service.engine.end(talk.id, reason="archived")
@@ -177,8 +193,10 @@ async def delete(service: Service, request: Request, who: Who) -> Response:
     """DELETE /api/conversations/{id}"""
     talk = await service.talk(request.path_params["id"], who, closed=True)
     service.cut(talk.id)
-    await service.engine.remove(talk.id, by=who.name)
-    service.news.tell_deleted(talk.id, talk.row.user)
+    left = await service.engine.remove(talk.id, by=who.name)
+    service.news.tell(talk.id, talk.row.user)
+    if left is not None:
+        return json_answer({"left": left})
     return Response(status_code=204, headers=SAFE_HEADERS)
 
 
@@ -193,28 +211,31 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
     found = await service.store.entries(
         talk.id, after=after, before=before, limit=limit, newest=newest
     )
-    events = [
-        f.Replay(_number_of(each), as_frame(each, talk.id))  # type: ignore[arg-type]
-        async for each in _with_ends(service, talk.id, found)
-    ]
+    items = await _with_ends(service, talk.id, found)
     head, epoch = talk.row.head, service.store.epoch
-    return json_answer({"messages": events, "head": head, "epoch": epoch})
+    return await json_list(
+        "messages",
+        items,
+        lambda each: f.Replay(_number_of(each), as_frame(each, talk.id)),  # type: ignore[arg-type]
+        head=head,
+        epoch=epoch,
+    )
 
 
 async def _with_ends(
     service: Service, conversation_id: str, found: list[StoredEntry]
-) -> AsyncIterator[StoredEntry | StoredTurn]:
+) -> list[StoredEntry | StoredTurn]:
     """Each turn's end behind the entry that it follows, as in a replay."""
     if not found:
-        return
+        return []
     ends = await service.store.turns(conversation_id, since=found[0].sequence)
     by_place: dict[int, list[StoredTurn]] = {}
     for end in ends:
         by_place.setdefault(end.end.after_sequence, []).append(end)
+    items: list[StoredEntry | StoredTurn] = []
     for entry in found:
-        yield entry
-        for end in by_place.get(entry.sequence, []):
-            yield end
+        items += [entry, *by_place.get(entry.sequence, [])]
+    return items
 
 
 def _number_of(item: StoredEntry | StoredTurn) -> int | None:
@@ -231,7 +252,38 @@ async def export(service: Service, request: Request, who: Who) -> Response:
     write, media_type, ending = _EXPORTS[form]
     saved_as = _attachment(talk.row.title, ending)
     headers = {**SAFE_HEADERS, "Content-Disposition": saved_as}
-    return StreamingResponse(write(service.store, talk.row), 200, headers, media_type)
+    share, held = service.shares.of(who), AsyncExitStack()
+    await held.enter_async_context(share.costly())
+    pieces = _counted(write(service.store, talk.row), share)
+    return _Export(pieces, held, headers, media_type)
+
+
+class _Export(StreamingResponse):
+    """An export that has its turn at something costly until it is sent."""
+
+    def __init__(
+        self,
+        pieces: AsyncIterator[bytes],
+        held: AsyncExitStack,
+        headers: dict[str, str],
+        media_type: str,
+    ) -> None:
+        super().__init__(pieces, 200, headers, media_type)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._held:
+            await super().__call__(scope, receive, send)
+
+
+async def _counted(pieces: AsyncIterator[bytes], share: Share) -> AsyncIterator[bytes]:
+    """The same pieces; the time that it takes to make them is counted."""
+
+    async def following() -> bytes | None:
+        return await anext(pieces, None)
+
+    while (piece := await share.timed(following())) is not None:
+        yield piece
 
 
 def _attachment(title: str | None, ending: str) -> str:
@@ -252,15 +304,32 @@ def _attachment(title: str | None, ending: str) -> str:
 
 
 async def _lines(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
-    async for line in lines_of(store, row):
-        yield msgspec.json.encode(line) + b"\n"
+    async for piece in _together(
+        msgspec.json.encode(line) + b"\n" async for line in lines_of(store, row)
+    ):
+        yield piece
 
 
 async def _markdown(store: Store, row: ConversationRow) -> AsyncIterator[bytes]:
     from turnwire.engine.markdown import markdown_of  # only for those who want one
 
-    async for text in markdown_of(store, row):
-        yield text.encode(errors="replace")
+    texts = markdown_of(store, row)
+    async for piece in _together(text.encode(errors="replace") async for text in texts):
+        yield piece
+
+
+async def _together(lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Lines in pieces that are worth being sent, and small enough for a client that reads slowly."""
+    waiting: list[bytes] = []
+    size = 0
+    async for line in lines:
+        waiting.append(line)
+        size += len(line)
+        if size >= _PIECE:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield b"".join(waiting)
 
 
 _Write: TypeAlias = Callable[[Store, ConversationRow], AsyncIterator[bytes]]

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from starlette.types import Message, Scope, Send
 
 from turnwire.server.answers import SAFE_HEADERS
+from turnwire.server.auth import PAGE_HEADER
 from turnwire.server.gate import header
 
 __all__ = ["is_preflight", "preflight_answer", "telling"]
 
 _ALLOWED = {
     "Access-Control-Allow-Methods": "GET, POST, PATCH, DELETE",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Allow-Headers": f"Authorization, Content-Type, {PAGE_HEADER}",
     "Access-Control-Max-Age": "600",
 }
 

@@ -7,7 +7,7 @@ request has to name this server by a name of its own (Host), and a page has to b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,11 +23,20 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Gate:
     """The two lists, and the rules for them."""
 
-    def __init__(self, *, address: str, hosts: Iterable[str], origins: Iterable[str]) -> None:
+    def __init__(
+        self,
+        *,
+        address: str,
+        hosts: Iterable[str],
+        origins: Iterable[str],
+        is_secure: Callable[[str], bool] = lambda host: False,
+    ) -> None:
+        """`is_secure`: whether people reach the server over HTTPS by this name, through a proxy."""
         self._names = {name.lower().strip("[]") for name in (*_LOOPBACK, address, *hosts)}
         # A page can give itself a name that leads here, but not a number: so any number will do.
         self._numbers = not is_loopback(address)
         self._origins = {origin.rstrip("/").lower() for origin in origins}
+        self._is_secure = is_secure
 
     def host(self, scope: Mapping[str, Any]) -> str:
         """The name that this request calls us by. Raises Refused if it is none of ours."""
@@ -55,13 +64,23 @@ class Gate:
         if len(given) == 1:
             if origin == "null" and without:
                 return
-            scheme, _, rest = origin.partition("://")
-            if scheme in ("http", "https") and rest == host:
+            scheme = self._scheme(scope, host)
+            if origin == f"{scheme}://{host}" or origin in self._origins:
                 return
-            if origin in self._origins:
-                return
+            if origin.partition("://")[2] == host:
+                said = (
+                    f"This server is reached over {scheme}, but the page is from {given[0]!r}. "
+                    "Open the page at the address of the server. If that is the address of a "
+                    "proxy, set `public_url` to it."
+                )
+                raise Refused("FORBIDDEN", said)
         said = f"Pages from {given[0]!r} may not use this server. Add it to the setting `origins`."
         raise Refused("FORBIDDEN", said)
+
+    def _scheme(self, scope: Mapping[str, Any], host: str) -> str:
+        """`https` if a browser reached this host over TLS, else `http`."""
+        is_tls = scope.get("scheme") in ("https", "wss") or self._is_secure(host)
+        return "https" if is_tls else "http"
 
     @property
     def knows_pages(self) -> bool:

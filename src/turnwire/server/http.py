@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeAlias
 
+from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server import beside, controls, conversations, layers, news, page
-from turnwire.server.answers import SAFE_HEADERS, json_answer, not_allowed, not_found, problem
+from turnwire.server.answers import json_answer, not_allowed, not_found, problem, read_json
 from turnwire.server.auth import cookie_name
 from turnwire.server.cors import is_preflight, preflight_answer, telling
 from turnwire.server.keys import Who
@@ -27,7 +28,7 @@ __all__ = ["Door", "make_router"]
 _log = logging.getLogger("turnwire")
 
 _Handler: TypeAlias = Callable[[Service, Request], Awaitable[Response]]
-_Guarded: TypeAlias = Callable[[Service, Request, Who], Awaitable[Response]]
+_Guarded: TypeAlias = Callable[[Service, Request, Who], Coroutine[Any, Any, Response]]
 
 _HOST = "turnwire.host"  # in a scope: the name that the request calls us by
 
@@ -60,6 +61,7 @@ API: list[tuple[str, str, _Guarded]] = [
     ("/api/audit", "GET", beside.audit),
 ]
 
+_MOST_PARAMETERS = 100  # of an address: to parse thousands takes long
 _PAGE_SECONDS = 30 * 24 * 3600
 
 
@@ -68,8 +70,8 @@ def make_router(service: Service) -> Door:
     by_path: dict[str, dict[str, _Handler]] = {}
     for path, method, guarded in API:
         by_path.setdefault(path, {})[method] = _guarded(guarded)
-    for path, handler in OPEN:
-        by_path[path] = {"GET": handler}
+    for path, method, handler in OPEN:
+        by_path.setdefault(path, {})[method] = handler
     routes = [Route(path, _Place(service, methods)) for path, methods in by_path.items()]
     return Door(service, Router(routes, default=_nowhere, redirect_slashes=False))
 
@@ -87,6 +89,10 @@ class Door:
             scope[_HOST] = gate.host(scope)
         except Refused as refused:
             await problem(refused)(scope, receive, send)
+            return
+        if scope.get("query_string", b"").count(b"&") >= _MOST_PARAMETERS:
+            said = f"No more than {_MOST_PARAMETERS} parameters in an address."
+            await problem(Refused("INVALID_PAYLOAD", said))(scope, receive, send)
             return
         origin = gate.page(scope)
         if gate.knows_pages:
@@ -127,8 +133,10 @@ def _guarded(handler: _Guarded) -> _Handler:
 
     async def handle(service: Service, request: Request) -> Response:
         who = await service.auth.who(dict(request.scope), request.scope[_HOST])
-        service.count_request(who)
-        return await handler(service, request, who)
+        share = service.shares.of(who)
+        share.count_request()
+        metered = Request(request.scope, share.metered(request.receive))
+        return await share.timed(handler(service, metered, who))
 
     return handle
 
@@ -143,8 +151,9 @@ async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def _health(service: Service, request: Request) -> Response:
-    """GET /healthz: the server answers."""
-    return json_answer({"status": "ok"})
+    """GET /healthz: the server answers, and for how long it could not at most."""
+    pause = round(service.watchdog.longest * 1000)
+    return json_answer({"status": "ok", "longest_pause_ms": pause})
 
 
 async def _ready(service: Service, request: Request) -> Response:
@@ -153,43 +162,42 @@ async def _ready(service: Service, request: Request) -> Response:
     return json_answer({"status": "ready"})
 
 
+class _Entering(Struct, forbid_unknown_fields=True):
+    link: str
+
+
 async def _enter(service: Service, request: Request) -> Response:
-    """GET /enter?link=: a link that was shown at the start becomes a cookie, once."""
-    root = request.scope.get("root_path", "")
-    answer = RedirectResponse(f"{root}/", 303, SAFE_HEADERS)
-    entered = await service.keys.enter(request.query_params.get("link", ""))
+    """POST /enter: a link that was shown at the start becomes a cookie and a page key, once.
+
+    GET is the page, which does that: whatever looks at a link without being asked does not use it up.
+    """
+    host = request.scope[_HOST]
+    service.gate.origin(request.scope, host, without=True)
+    wish = await read_json(request, _Entering, service.settings)
+    entered = await service.keys.enter(wish.link)
     if entered is None:
-        if await _is_known(service, request):
-            return answer
-        said = "This link was used, or its time is over. In a terminal you get another:"
-        return page.notice(root, "A link is good once", said, 403, command="turnwire token link")
+        said = "This link was used, or its time is over. Make another: turnwire token link"
+        raise Refused("FORBIDDEN", said)
+    cookie, page_key, token = entered
+    answer = json_answer({"page_key": page_key}, 201)
     answer.set_cookie(
-        cookie_name(request.scope[_HOST]),
-        entered[0],
+        cookie_name(host),
+        cookie,
         max_age=_PAGE_SECONDS,
-        path=f"{root}/",
-        secure=request.url.scheme == "https" or service.public.is_secure(request.scope[_HOST]),
+        path=f"{request.scope.get('root_path', '')}/",
+        secure=request.url.scheme == "https" or service.public.is_secure(host),
         httponly=True,
         samesite="strict",
     )
-    service.write_down("entered", Who(entered[1].user, entered[1].token_id))
+    service.write_down("entered", Who(token.user, token.token_id))
     return answer
 
 
-async def _is_known(service: Service, request: Request) -> bool:
-    """Whoever is let in already needs no link."""
-    try:
-        await service.auth.who(dict(request.scope), request.scope[_HOST])
-    except Refused:
-        return False
-    return True
-
-
 # Every address for anybody who calls us by our name.
-OPEN: list[tuple[str, _Handler]] = [
-    ("/healthz", _health),
-    ("/readyz", _ready),
-    ("/enter", _enter),
-    ("/assets/{name}", page.asset),
-    *((path, page.page) for path in page.PAGES),
+OPEN: list[tuple[str, str, _Handler]] = [
+    ("/healthz", "GET", _health),
+    ("/readyz", "GET", _ready),
+    ("/enter", "POST", _enter),
+    ("/assets/{name}", "GET", page.asset),
+    *((path, "GET", page.page) for path in page.PAGES),
 ]

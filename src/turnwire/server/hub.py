@@ -12,14 +12,15 @@ from typing import Protocol
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.server.keys import VOID, Keys, Who
+from turnwire.server.limits import Buckets
+from turnwire.server.tcp_connections import address_group
 from turnwire.settings import Settings
 
-__all__ = ["Connected", "Hub"]
+__all__ = ["Connected", "Hub", "Seat"]
 
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
 _RETRY_AFTER = 5  # seconds, for those who find no place
-_MOST_STRANGERS = 2_000  # at one address whom nobody knows yet, or who were just turned away
 _PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
 
 
@@ -40,6 +41,16 @@ class Connected(Protocol):
         """They have to go."""
 
 
+class Seat:
+    """The place of one connection, from before it is let in."""
+
+    __slots__ = ("cut_off", "who")
+
+    def __init__(self, who: Who) -> None:
+        self.who = who
+        self.cut_off: Refused | None = None  # why the user has to go before the connection is added
+
+
 class Hub:
     """One for each server."""
 
@@ -47,9 +58,13 @@ class Hub:
         self._settings = settings
         self._keys = keys
         self._connections: set[Connected] = set()
+        self._coming: set[Seat] = set()  # of connections that are not added yet
         self._taken = 0  # places
         self._places: Counter[str] = Counter()  # of each user
         self._strangers: Counter[str] = Counter()  # of each address
+        rate = settings.connects_per_second, settings.connects_at_once
+        self._connects = Buckets(*rate)  # of each user
+        self._refused = Buckets(*rate)  # of each address
         self._ticking: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -57,7 +72,7 @@ class Hub:
         return len(self._connections)
 
     @contextmanager
-    def place(self, who: Who) -> Iterator[None]:
+    def place(self, who: Who) -> Iterator[Seat]:
         """A place for one connection, held from before it is let in. Raises Refused if none is left."""
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
@@ -68,9 +83,12 @@ class Hub:
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
         self._taken += 1
         self._places[name] += 1
+        seat = Seat(who)
+        self._coming.add(seat)
         try:
-            yield
+            yield seat
         finally:
+            self._coming.discard(seat)
             self._taken -= 1
             self._places[name] -= 1
             if not self._places[name]:
@@ -78,8 +96,9 @@ class Hub:
 
     @contextmanager
     def stranger(self, address: str) -> Iterator[None]:
-        """Somebody knocks, and nobody knows yet who. Raises Refused if too many do at their address."""
-        if self._strangers[address] >= _MOST_STRANGERS:
+        """A WebSocket whose user is not known yet. Raises Refused if its address has too many."""
+        address = address_group(address)
+        if self._strangers[address] >= self._settings.max_waiting_connections_per_address:
             said = "Too many connections at once from this address."
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
         self._strangers[address] += 1
@@ -90,10 +109,25 @@ class Hub:
             if not self._strangers[address]:
                 del self._strangers[address]
 
-    def add(self, connection: Connected) -> None:
-        """Somebody has come, and has a place."""
+    def count_connect(self, who: Who) -> None:
+        """A user opens a WebSocket. Raises Refused if they have opened too many in a short time."""
+        _take(self._connects, who.name, "Too many connections of this user in a short time.")
+
+    def count_refused(self, address: str) -> None:
+        """A WebSocket of a stranger is refused. Raises Refused if that happens too often there.
+
+        Only strangers are counted by address: behind a proxy all users may have the same one.
+        """
+        said = "Too many refused connections from this address in a short time."
+        _take(self._refused, address_group(address), said)
+
+    def add(self, connection: Connected, seat: Seat) -> None:
+        """A connection is let in."""
+        self._coming.discard(seat)
         self._connections.add(connection)
-        if self._stopping:  # since they were given it
+        if seat.cut_off is not None:
+            connection.close(4502, seat.cut_off)
+        elif self._stopping:  # since they were given it
             connection.close(4000)
         elif self._ticking is None:
             self._ticking = asyncio.create_task(self._tick(), name="turnwire connections")
@@ -152,5 +186,17 @@ class Hub:
 
     def cut(self, void: set[str]) -> None:
         """Close those that came in with one of these tokens."""
-        error = Refused("UNAUTHORIZED", VOID)
-        self.close_all(4502, error, lambda each: each.who.token_id in void)
+        self.cut_off(lambda who: who.token_id in void, Refused("UNAUTHORIZED", VOID))
+
+    def cut_off(self, that: Callable[[Who], bool], error: Refused) -> None:
+        """Close the connections of these users, also those that are just being let in."""
+        for seat in self._coming:
+            if that(seat.who):
+                seat.cut_off = error
+        self.close_all(4502, error, lambda each: that(each.who))
+
+
+def _take(buckets: Buckets, name: str, said: str) -> None:
+    wait = buckets.take(name, asyncio.get_running_loop().time())
+    if wait:
+        raise Refused("RATE_LIMITED", said, retry_after=round(wait + 0.05, 1))

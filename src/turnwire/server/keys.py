@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -14,14 +15,26 @@ from turnwire.core.conversation.people import OWNER
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.errors import TurnwireError
-from turnwire.ports import Clock, Store, Ticket, Token
+from turnwire.ports import Clock, OverQuota, Store, Ticket, Token
 
-__all__ = ["OWNER", "VOID", "Keys", "Who", "digest_of", "new_token", "owner_file"]
+__all__ = [
+    "OWNER",
+    "VOID",
+    "Keys",
+    "Who",
+    "digest_of",
+    "new_token",
+    "owner_file",
+    "page_token",
+    "read_owner_token",
+]
 
 VOID = "The token was revoked, or its time is over."
 
+_JOINT = "."  # between the halves of a page's token; neither has it in it
 _TICKET_MS = 60_000
 _LINK_MS = 15 * 60_000
+_MOST_TICKETS = 100  # of each kind that a token may have open
 _PAGE_MS = 30 * 24 * 3600_000
 _TRUSTED_MS = 1000  # for so long a token that was looked up is not looked up again
 _MOST_TRUSTED = 10_000
@@ -56,7 +69,21 @@ class Who(Struct, frozen=True):
 
 def new_token() -> str:
     """256 bits that nobody can guess, in letters that may stand anywhere."""
-    return f"tw_{secrets.token_urlsafe(32)}"
+    return f"tw_{_new_secret()}"
+
+
+def _new_secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def page_token(cookie: str, page_key: str) -> str:
+    """The token of a page, of which a browser keeps two halves in two places.
+
+    A browser sends a cookie to every port of the host, so also to other servers there. The page key is
+    in the storage of the page's own origin, which other ports cannot read. One without the other opens
+    nothing.
+    """
+    return f"{cookie}{_JOINT}{page_key}"
 
 
 def digest_of(secret: str) -> bytes:
@@ -69,6 +96,19 @@ def owner_file(data_path: Path) -> Path:
     return data_path / "owner-token"
 
 
+def read_owner_token(data_path: Path) -> str:
+    """The owner's token, for programs of the owner. Raises OSError, or TurnwireError for a link.
+
+    A directory that came from elsewhere could name any secret of this user with a link, and have it
+    sent to a server of its own.
+    """
+    file = owner_file(data_path)
+    secret = _read_secret(file)
+    if secret is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
+    return secret
+
+
 class Keys:
     """The keys of one store."""
 
@@ -77,6 +117,7 @@ class Keys:
         self._clock = clock
         self._trusted: dict[bytes, tuple[Token, int]] = {}
         self._revoked: set[str] = set()  # here, so that nobody has to look
+        self._signed_out: dict[str, int] = {}  # by user: when
 
     # --- recognizing ----------------------------------------------------------------------------
 
@@ -107,15 +148,36 @@ class Keys:
 
     async def take_ticket(self, ticket: str) -> Who | None:
         """Who was given this ticket, once."""
-        taken = await self._store.take_ticket(digest_of(ticket), "socket", now=self._clock.now())
+        taken = await self._take("socket", ticket, _TICKET_MS)
         return None if taken is None else Who(taken.user, taken.token_id)
+
+    def sign_out(self, user: str) -> None:
+        """Every ticket and link that this user was given until now is void, at once.
+
+        For good only with `void_tickets`, which another process and the next server see, too.
+        """
+        now = self._clock.now()
+        old = now - max(_TICKET_MS, _LINK_MS)
+        self._signed_out = {name: at for name, at in self._signed_out.items() if at > old}
+        self._signed_out[user] = now
+
+    async def void_tickets(self, user: str) -> None:
+        """Delete the tickets and links of a user."""
+        await self._store.void_tickets(user)
+
+    async def _take(self, kind: str, secret: str, good_for: int) -> Ticket | None:
+        taken = await self._store.take_ticket(digest_of(secret), kind, now=self._clock.now())
+        if taken is None or taken.user is None:
+            return taken
+        given_at = taken.expires_at - good_for
+        return None if given_at <= self._signed_out.get(taken.user, -1) else taken
 
     # --- making ---------------------------------------------------------------------------------
 
     async def make(self, name: str, user: str | None, kind: str = "token") -> tuple[str, Token]:
         """A new token; what is returned first is seen only now."""
         now = self._clock.now()
-        secret = new_token()
+        secret = new_token() if kind == "token" else page_token(new_token(), _new_secret())
         expires = now + _PAGE_MS if kind == "page" else None
         token = Token(secrets.token_hex(4), name, kind, user, iso(now), expires)
         await self._store.add_token(token, digest_of(secret))
@@ -140,18 +202,27 @@ class Keys:
 
     async def _ticket(self, kind: str, who: Who, good_for: int) -> tuple[str, int]:
         now = self._clock.now()
-        secret = secrets.token_urlsafe(32)
+        secret = _new_secret()
         ticket = Ticket(kind, who.user, who.token_id, now + good_for)
-        if not await self._store.add_ticket(ticket, digest_of(secret), now=now):
+        try:
+            kept = await self._store.add_ticket(
+                ticket, digest_of(secret), now=now, most=_MOST_TICKETS
+            )
+        except OverQuota as over:
+            said = f"{over.message} Use one of them, or wait until they have expired."
+            raise Refused("RATE_LIMITED", said, retry_after=good_for // 1000) from None
+        if not kept:
             raise Refused("UNAUTHORIZED", VOID)
         return secret, ticket.expires_at
 
-    async def enter(self, link: str) -> tuple[str, Token] | None:
-        """A cookie for whoever has a link."""
-        taken = await self._store.take_ticket(digest_of(link), "link", now=self._clock.now())
+    async def enter(self, link: str) -> tuple[str, str, Token] | None:
+        """Exchanges a link for a cookie and a page key. Returns None if it was used or has expired."""
+        taken = await self._take("link", link, _LINK_MS)
         if taken is None:
             return None
-        return await self.make("browser", taken.user, "page")
+        secret, token = await self.make("browser", taken.user, "page")
+        cookie, _, page_key = secret.partition(_JOINT)
+        return cookie, page_key, token
 
     # --- the owner ------------------------------------------------------------------------------
 
@@ -180,9 +251,14 @@ def is_good(token: Token, now: int) -> bool:
 
 def _read_secret(file: Path) -> str | None:
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
+    except OSError as failure:
+        if failure.errno != errno.ELOOP:
+            raise
+        said = f"{file} is a link, and is not followed. Put the file itself there, or remove it."
+        raise TurnwireError(said) from None
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as opened:
         if os.fstat(descriptor).st_mode & 0o077:
             os.fchmod(descriptor, 0o600)  # a copy may have come with other rights
@@ -192,7 +268,7 @@ def _read_secret(file: Path) -> str | None:
 def _write_secret(file: Path, secret: str) -> bool:
     """False: another server was faster."""
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         return False
     with os.fdopen(descriptor, "w", encoding="ascii") as opened:

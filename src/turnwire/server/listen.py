@@ -7,25 +7,41 @@ import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from turnwire.server.acceptor import Acceptor
 from turnwire.server.app import App
+from turnwire.server.http_protocol import HttpProtocol
+from turnwire.server.process import set_up_process, spare_the_collector
+from turnwire.server.slices import SlicedWebSocket
 from turnwire.server.socket import WIRE
+from turnwire.server.tcp_connections import TcpConnection, TcpConnections
 from turnwire.settings import Settings
 
 __all__ = ["Server", "address_of", "bind"]
 
+_LEAST_HELD = 64 * 1024  # bytes that a transport may hold, however little may wait for a client
+_MOST_HELD = 256 * 1024  # and however much
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class WebSocket(WebSocketsSansIOProtocol):
+class WebSocket(SlicedWebSocket):
     """A WebSocket that can be ended at once, and that notices when nobody is there any more."""
 
     _silent: Callable[[], None] | None = None
     _heard_at = 0.0
     _gone: asyncio.Event | None = None  # if somebody waits for that
+
+    def __init__(self, *, gone: Callable[[], None], **uvicorns: Any) -> None:
+        """`gone` is called when the connection is closed."""
+        super().__init__(**uvicorns)
+        self._tell_gone = gone
+
+    def hold_at_most(self, size: int) -> None:
+        """Let the transport hold so many bytes until it says that it is not open."""
+        self.transport.set_write_buffer_limits(high=min(max(size, _LEAST_HELD), _MOST_HELD))
 
     def is_open(self) -> bool:
         """Whether a frame can be written now, without waiting."""
@@ -41,6 +57,41 @@ class WebSocket(WebSocketsSansIOProtocol):
         else:
             head = b"\x81\x7f" + size.to_bytes(8, "big")
         self.transport.write(head + frame)
+
+    def write_piece(self, piece: bytes | memoryview, *, is_first: bool, is_last: bool) -> None:
+        """Write a part of a text message, as a frame of its own (RFC 6455, 5.4).
+
+        Between two of them a ping, or the end of the connection, can still be told.
+        """
+        size = len(piece)
+        first = (0x80 if is_last else 0) | (0x01 if is_first else 0)
+        if size < 126:
+            head = bytes((first, size))
+        elif size < 65536:
+            head = bytes((first, 126)) + size.to_bytes(2, "big")
+        else:
+            head = bytes((first, 127)) + size.to_bytes(8, "big")
+        self.transport.write(head)
+        self.transport.write(piece)
+
+    async def until_open(self) -> None:
+        """Wait until the client has taken most of what was written. Raises ConnectionError."""
+        await self.writable.wait()
+        if self.disconnected or self.close_sent or self.transport.is_closing():
+            raise ConnectionError("The client has gone.")
+
+    async def goodbye(self, code: int) -> None:
+        """Write the close frame, also to a client that does not read: it comes next if it reads again.
+
+        Only what the transport still holds stands before it. After a while the rest is dropped.
+        """
+        if self.close_sent or self.disconnected:
+            return
+        self.writable.set()
+        await self.send({"type": "websocket.close", "code": code, "reason": ""})
+        if self.close_timer is not None:  # to close it would wait for this client for ever
+            self.close_timer.cancel()
+            self.close_timer = self.loop.call_later(self.close_timeout, self.transport.abort)
 
     def abort(self) -> None:
         """End it at once. Closing would wait until a client that does not read has read."""
@@ -59,6 +110,7 @@ class WebSocket(WebSocketsSansIOProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing of it is left."""
         super().connection_lost(exc)
+        self._tell_gone()
         if self._gone is not None:
             self._gone.set()
 
@@ -117,15 +169,23 @@ class Server(uvicorn.Server):
             timeout_keep_alive=75,
             lifespan="on",
             access_log=False,  # addresses hold one-time links
-            log_level="warning",
+            # Its warnings are about single malformed requests: anyone could fill the log with them.
+            log_level="error",
             server_header=False,
             timeout_graceful_shutdown=5,
         )
         super().__init__(config)
         self.failure: BaseException | None = None  # why it could not be started, or announced
+        self.connections = TcpConnections(
+            most=settings.max_connections + settings.max_waiting_connections,
+            most_waiting=settings.max_waiting_connections,
+            most_waiting_per_address=settings.max_waiting_connections_per_address,
+        )
         self._app = app
+        self._settings = settings
         self._listener = listener
         self._announce = announce
+        self._acceptors: list[Acceptor] = []
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Until it is told to stop."""
@@ -133,19 +193,42 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Open everything, listen, and then say so."""
+        set_up_process()
         try:
             await self._app.start()  # the framework below would log the reason, and keep it
-            await super().startup(sockets)
+            await super().startup([])  # without sockets: it would accept without a limit
+            self._accept(sockets or [self._listener])
+            spare_the_collector()
             if self._announce is not None:
                 await self._announce()
         except Exception as failure:
             self.failure = failure
             self.should_exit = True
 
+    def _accept(self, listeners: list[socket.socket]) -> None:
+        settings = self._settings
+
+        def make_protocol(connection: TcpConnection) -> HttpProtocol:
+            return HttpProtocol(
+                self.config,
+                self.server_state,
+                self.lifespan.state,
+                connections=self.connections,
+                connection=connection,
+                header_seconds=settings.header_seconds,
+                body_seconds=settings.body_seconds,
+            )
+
+        self._acceptors = [Acceptor(each, self.connections, make_protocol) for each in listeners]
+        for acceptor in self._acceptors:
+            acceptor.start()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First what people see, then what they do not."""
-        for server in self.servers:
-            server.close()
+        for acceptor in self._acceptors:
+            acceptor.stop()
+        for listener in sockets or [self._listener]:
+            listener.close()
         stopping = asyncio.create_task(self._app.stop())
         while not stopping.done() and not self.force_exit:
             await asyncio.wait([stopping], timeout=0.1)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from turnwire.bus.local import LocalBus
 from turnwire.core.error_codes import Refused
 from turnwire.server.answers import SAFE_HEADERS
+from turnwire.server.hub import Seat
 from turnwire.server.keys import Who
 
 if TYPE_CHECKING:
@@ -27,41 +27,32 @@ _LASTS = 300.0  # seconds, then whoever listens has to show again who they are
 
 
 class News:
-    """A bus that also tells which conversation a message was about, to those who want all."""
+    """Tells listeners which conversations have changed.
+
+    The engine tells of a change with the user of its conversation. So a change costs nothing for listeners
+    who may not see it, and the store is not read for it.
+    """
 
     def __init__(self) -> None:
-        self._bus = LocalBus()
-        self._listeners: set[Listener] = set()
+        self._listeners: dict[str | None, set[Listener]] = {}  # by user; none: the owner's
 
-    def publish(self, conversation_id: str, message: Any) -> None:
-        """To everyone who subscribes to this conversation now, and to those who want all."""
-        self._bus.publish(conversation_id, message)
-        self.tell(conversation_id)
-
-    def subscribe(self, conversation_id: str, receive: Callable[[Any], None]) -> Callable[[], None]:
-        """From now on; returns what ends it."""
-        return self._bus.subscribe(conversation_id, receive)
-
-    def tell(self, conversation_id: str) -> None:
-        """This one has changed."""
-        for listener in self._listeners:
-            listener.changed.add(conversation_id)
-            listener.news.set()
-
-    def tell_deleted(self, conversation_id: str, user: str | None) -> None:
-        """This one is gone. Whose it was is known only now."""
-        for listener in self._listeners:
-            if listener.who.may_see(user):
-                listener.deleted.add(conversation_id)
+    def tell(self, conversation_id: str, user: str | None) -> None:
+        """This user's conversation has changed, or is gone. The owner of the data hears of all."""
+        for name in {None, user}:
+            for listener in self._listeners.get(name, ()):
+                listener.changed.add(conversation_id)
                 listener.news.set()
 
     def add(self, listener: Listener) -> None:
-        """They hear of all of them, until they are removed."""
-        self._listeners.add(listener)
+        """They are told, until they are removed."""
+        self._listeners.setdefault(listener.who.user, set()).add(listener)
 
     def remove(self, listener: Listener) -> None:
         """They have gone."""
-        self._listeners.discard(listener)
+        name = listener.who.user
+        self._listeners.get(name, set()).discard(listener)
+        if not self._listeners.get(name):
+            self._listeners.pop(name, None)
 
 
 class Listener:
@@ -73,8 +64,7 @@ class Listener:
         self.who = who
         self.gone = asyncio.Event()
         self.is_over = False
-        self.changed: set[str] = set()
-        self.deleted: set[str] = set()  # of those that they could see
+        self.changed: set[str] = set()  # conversations that they may see
         self.news = asyncio.Event()
 
     def tick(self) -> None:
@@ -89,24 +79,26 @@ class Listener:
 async def changes(service: Service, request: Request, who: Who) -> Response:
     """GET /api/changes: server-sent events, each a list of conversations that have changed."""
     held = ExitStack()
-    held.enter_context(service.hub.place(who))
-    return _Stream(service, Listener(who), held)
+    seat = held.enter_context(service.hub.place(who))
+    held.enter_context(service.shares.of(who).stream())
+    return _Stream(service, Listener(who), held, seat)
 
 
 class _Stream(StreamingResponse):
     """What a listener is told. They have a place among all who are connected, from the first moment."""
 
-    def __init__(self, service: Service, listener: Listener, held: ExitStack) -> None:
+    def __init__(self, service: Service, listener: Listener, held: ExitStack, seat: Seat) -> None:
         headers = {**SAFE_HEADERS, "X-Accel-Buffering": "no"}
         super().__init__(_told(service, listener), 200, headers, "text/event-stream")
         self._service = service
         self._listener = listener
         self._held = held
+        self._seat = seat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service, listener = self._service, self._listener
         with self._held:
-            service.hub.add(listener)
+            service.hub.add(listener, self._seat)
             service.news.add(listener)
             try:
                 await super().__call__(scope, receive, send)
@@ -135,15 +127,5 @@ async def _told(service: Service, listener: Listener) -> AsyncIterator[bytes]:
             return
         listener.news.clear()
         changed, listener.changed = listener.changed, set()
-        seen, listener.deleted = listener.deleted, set()
-        seen |= {each for each in changed if await _may_see(service, listener.who, each)}
-        if seen:
-            yield b"data: " + msgspec.json.encode({"conversations": sorted(seen)}) + b"\n\n"
-
-
-async def _may_see(service: Service, who: Who, conversation_id: str) -> bool:
-    """Of one that is gone nobody knows any more whose it was: see `tell_deleted`."""
-    if who.user is None:
-        return True
-    row = await service.store.conversation(conversation_id)
-    return row is not None and who.may_see(row.user)
+        if changed:
+            yield b"data: " + msgspec.json.encode({"conversations": sorted(changed)}) + b"\n\n"

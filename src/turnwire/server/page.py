@@ -18,7 +18,7 @@ from turnwire.server.service import Service
 __all__ = ["PAGES", "asset", "notice", "page"]
 
 # Every address that a person can have in the browser. The page knows what is there.
-PAGES = ["/", "/new", "/inbox", "/search", "/c/{id}"]
+PAGES = ["/", "/new", "/inbox", "/search", "/c/{id}", "/enter"]
 
 _BUILT = Path(__file__).parent.parent / "web"
 
@@ -74,16 +74,15 @@ async def asset(service: Service, request: Request) -> Response:
     return Response(plain, 200, _ASSET_HEADERS, mime_type)
 
 
-def notice(root: str, title: str, said: str, status: int, *, command: str = "") -> Response:
-    """A few words instead of the page, and as it looks; `command`: what to type in a terminal."""
-    typed = f"<pre>{html.escape(command)}</pre>" if command else ""
+def notice(root: str, title: str, said: str, status: int) -> Response:
+    """A few words instead of the page, and as it looks."""
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<base href="{html.escape(root)}/">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><title>{html.escape(title)}</title>'
         f'{_style()}</head><body><main class="entry-page"><div class="empty">'
-        f"{_icon()}<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p>{typed}"
+        f"{_icon()}<h1>{html.escape(title)}</h1><p>{html.escape(said)}</p>"
         f'<a class="button" href="./">Open Turnwire</a></div></main></body></html>'
     )
     return HTMLResponse(body, status, _PAGE_HEADERS)

@@ -23,9 +23,10 @@ class ServerPlace(Struct, frozen=True):
 
     url: str
     pid: int
+    public_url: str = ""  # where people open it, if a proxy stands before it
 
 
-def tell_server(data_path: Path, url: str) -> None:
+def tell_server(data_path: Path, url: str, public_url: str = "") -> None:
     """Write down where we are, and tidy up behind those that were killed."""
     for path, known in _known(data_path):
         if not _lives(known.pid):
@@ -33,7 +34,7 @@ def tell_server(data_path: Path, url: str) -> None:
     own = _own(data_path)
     unfinished = own.with_name(f".{own.name}")
     unfinished.touch(mode=0o600)
-    unfinished.write_bytes(msgspec.json.encode(ServerPlace(url, os.getpid())))
+    unfinished.write_bytes(msgspec.json.encode(ServerPlace(url, os.getpid(), public_url)))
     unfinished.replace(own)
 
 

@@ -26,14 +26,18 @@ from turnwire.ports import (
     Timer,
 )
 from turnwire.server.auth import Auth
+from turnwire.server.backlog import Backlog
+from turnwire.server.connection_audit import ConnectionAudit
 from turnwire.server.gate import Gate
 from turnwire.server.hub import Hub
+from turnwire.server.isolating import has_other_users, isolate, risks
 from turnwire.server.keys import Keys, Who
-from turnwire.server.limits import Buckets
 from turnwire.server.news import News
 from turnwire.server.problems import refusal_of
 from turnwire.server.public import Public
 from turnwire.server.rpc.feed import Feeds
+from turnwire.server.shares import Shares
+from turnwire.server.watchdog import Watchdog
 from turnwire.settings import Settings, flag_of_v2
 
 __all__ = ["Service"]
@@ -41,6 +45,7 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
+_DELETE = "Delete conversations that you do not need, or have the limit raised."
 _ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
 
@@ -50,10 +55,15 @@ class Service:
     def __init__(self, settings: Settings, store: Store, clock: Clock) -> None:
         self.settings = settings
         self.store = store
+        self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
         agents, self.usual_agent = _agents(settings)  # whom conversations that name none are with
         self.news = News()
         self.engine = Engine(
-            store, agents, settings=_engine_settings(settings), clock=clock, bus=self.news
+            store,
+            agents,
+            settings=_engine_settings(settings, self.roots),
+            clock=clock,
+            changed=self.news.tell,
         )
         self.keys = Keys(store, clock)
         self.public = Public(settings.public_url)
@@ -61,14 +71,18 @@ class Service:
             address=settings.host,
             hosts=[*settings.hosts, *self.public.hosts],
             origins=[*settings.origins, *self.public.origins],
+            is_secure=self.public.is_secure,
         )
         self.auth = Auth(self.gate, self.keys, settings.authenticate)
         self.hub = Hub(settings, self.keys)
+        self.connection_audit = ConnectionAudit(self.write_down)
+        self.watchdog = Watchdog(settings.slow_loop_seconds)
         self.feeds = Feeds(self.engine.new_id)
-        self._requests = Buckets(settings.requests_per_second, settings.requests_at_once)
-        self.roots = [Path(root).expanduser().resolve() for root in settings.roots]
+        self.backlog = Backlog(settings.max_buffered_bytes)
+        self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
+        self.risks: list[str] = []  # what users can do to the owner through an agent
         self._beside: set[asyncio.Task[None]] = set()
         self._tidying: Timer | None = None
         self._trying = asyncio.Lock()
@@ -94,12 +108,23 @@ class Service:
             except OSError as failure:
                 cause = f"the owner's token cannot be kept in {path}: {cause_of(failure)}"
                 raise cannot_use(cause, _ELSEWHERE) from None
+            await service._isolate_agents()
             await service.engine.start()
             service._tidy()
+            service.watchdog.start()
         except BaseException:
             await store.close()
             raise
         return service
+
+    async def _isolate_agents(self) -> None:
+        """Before any of them is started. Where that does not protect the owner from users, it is logged."""
+        agents = self.engine.agents
+        chosen = await isolate(self.settings, agents)
+        if await has_other_users(self.settings, self.store, self.engine.clock.now()):
+            self.risks = await asyncio.to_thread(risks, self.settings, agents, chosen)
+            for risk in self.risks:
+                _log.warning("%s", risk)
 
     async def close(self) -> None:
         """Running turns end truthfully, clients are told to come again, and the store is closed."""
@@ -107,9 +132,11 @@ class Service:
             self._tidying()
         await self.engine.stop()
         await self.hub.stop()
+        self.connection_audit.write_summary()
         if self._beside:
             await asyncio.wait(list(self._beside), timeout=2)
         await self.store.close()
+        self.watchdog.stop()
 
     async def check_store(self) -> None:
         """Raises if the store cannot be written. However many ask, it is tried once a second."""
@@ -118,18 +145,26 @@ class Service:
             if now >= self._tried_at + _TRY_SECONDS:
                 self._tried_at, self._trouble = now, None
                 try:
-                    await self.store.take_ticket(b"", "none", now=0)
+                    await self.store.check_writable()
                 except TurnwireError as trouble:
                     self._trouble = trouble
             if self._trouble is not None:
                 raise refusal_of(self._trouble)
 
-    def count_request(self, who: Who) -> None:
-        """Raises Refused if there were too many of this user's."""
-        wait = self._requests.take(who.name, asyncio.get_running_loop().time())
-        if wait:
-            said = "Too many requests in a short time."
-            raise Refused("RATE_LIMITED", said, retry_after=round(wait + 0.05, 1))
+    async def check_room(self, who: Who, more: int = 0, *, conversations: int = 0) -> None:
+        """Raises Refused if a user would store more than they may: so many more bytes, or so many
+        more conversations. What is on its way at the same moment does not count yet.
+        """
+        if who.user is None:
+            return
+        kept = await self.store.stored(who.user)
+        quota, most = self.settings.max_user_blob_bytes, self.settings.max_conversations_per_user
+        if kept.bytes + more > quota:
+            said = f"This user has stored {kept.bytes:,} of {quota:,} bytes."
+            raise _no_room(said, kept=kept.bytes, quota=quota)
+        if kept.conversations + conversations > most:
+            said = f"This user has {kept.conversations:,} conversations, and may have no more."
+            raise _no_room(said, kept=kept.conversations, quota=most)
 
     # --- who may see what -----------------------------------------------------------------------
 
@@ -164,6 +199,13 @@ class Service:
         error = Refused("CONVERSATION_CLOSED", conversation_id=conversation_id)
         self.hub.close_all(4504, error, lambda each: each.conversation_id == conversation_id)
 
+    def sign_out(self, user: str) -> None:
+        """Cut every connection of this user, and void their tickets and links."""
+        self.keys.sign_out(user)
+        error = Refused("UNAUTHORIZED", "This user was signed out.")
+        self.hub.cut_off(lambda who: who.user == user, error)
+        self._do_beside(self.keys.void_tickets(user), "the tickets of a user cannot be deleted")
+
     def write_down(
         self, action: str, who: Who, conversation_id: str | None = None, **data: Any
     ) -> None:
@@ -195,13 +237,17 @@ async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:
         _log.warning("%s: %s", trouble, failure.message)
 
 
+def _no_room(said: str, **data: Any) -> Refused:
+    return Refused("PAYLOAD_TOO_LARGE", f"{said} {_DELETE}", **data)
+
+
 def _agents(settings: Settings) -> tuple[dict[str, Agent], str]:
     if settings.made_agents is not None:
         return dict(settings.made_agents), settings.agent
     return registry.chosen(settings.agents, settings.agent, settings.agent_options)
 
 
-def _engine_settings(settings: Settings) -> EngineSettings:
+def _engine_settings(settings: Settings, roots: list[Path]) -> EngineSettings:
     rules = Options(
         max_queue=settings.max_queue,
         on_disconnect=settings.on_disconnect,
@@ -217,4 +263,6 @@ def _engine_settings(settings: Settings) -> EngineSettings:
         heartbeat_seconds=settings.heartbeat_seconds,
         budget_usd_per_user=settings.budget_usd_per_user,
         budget_period=settings.budget_period,
+        roots=[str(root) for root in roots],
+        max_agents_per_user=settings.max_agents_per_user,
     )

@@ -17,6 +17,7 @@ from turnwire.errors import TurnwireError
 from turnwire.server.answers import problem
 from turnwire.server.auth import SUBPROTOCOLS
 from turnwire.server.connection import Connection
+from turnwire.server.hub import Seat
 from turnwire.server.keys import Who
 from turnwire.server.outlet import Send, Wire
 from turnwire.server.problems import error_frame, refusal_of
@@ -30,6 +31,7 @@ __all__ = ["WIRE", "serve_socket"]
 
 WIRE = "turnwire.wire"  # the extension of our own server; see `listen`
 _RPC = ("/ws/rpc", "/ws")
+_OF_STRANGERS = ("UNAUTHORIZED", "FORBIDDEN")
 _GOODBYE = 2.0  # seconds that somebody who is turned away has to go
 _log = logging.getLogger("turnwire")
 
@@ -40,19 +42,23 @@ async def serve_socket(service: Service, scope: dict[str, Any], receive: Any, se
     if message["type"] != "websocket.connect":
         return
     with ExitStack() as unknown:
+        who = None
         try:
-            unknown.enter_context(service.hub.stranger((scope.get("client") or ("",))[0]))
+            unknown.enter_context(service.hub.stranger(_client_address(scope)))
         except Refused as refused:
-            await _not_now(refused, scope, receive, send)
-            return
+            # Strangers do not keep a user out who has the same address, perhaps a proxy's.
+            who = await _known(service, scope)
+            if who is None:
+                await _not_now(refused, scope, receive, send)
+                return
         offered = scope.get("subprotocols") or []
         chosen = next((each for each in offered if each in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": chosen})
         wire = (scope.get("extensions") or {}).get(WIRE)
         if _address(scope).partition("?")[0] in _RPC:
-            await _serve_rpc(service, scope, receive, send, wire, unknown)
+            await _serve_rpc(service, scope, receive, send, wire, unknown, who)
         else:
-            await _serve_v2(service, scope, receive, send, wire, unknown)
+            await _serve_v2(service, scope, receive, send, wire, unknown, who)
 
 
 async def _serve_v2(
@@ -62,15 +68,16 @@ async def _serve_v2(
     send: Send,
     wire: Wire | None,
     unknown: ExitStack,
+    who: Who | None,
 ) -> None:
-    """`unknown`: what is held until they are let in, or gone."""
+    """`unknown` is held until the client is let in, or gone. `who`: the user, if known already."""
     address = Address.of(_address(scope))
     with ExitStack() as held:
         try:
-            who, talk, place = await _let_in(service, scope, address, held)
+            who, talk, place, seat = await _let_in(service, scope, address, held, who)
         except Exception as error:
             held.close()
-            refused = _why(error)
+            refused = _why(error, service, scope)
             name = address.conversation_id if address is not None else ""
             now = iso(service.engine.clock.now())
             await _turn_away(refused, Sent(error_frame(refused, name, now)), send, wire)
@@ -78,13 +85,15 @@ async def _serve_v2(
         unknown.close()
         connection = Connection(service, talk, place, who, send, wire)
         about = {"connection_id": connection.connection_id, "token_id": who.token_id}
-        service.hub.add(connection)
+        audit = service.connection_audit
+        service.hub.add(connection, seat)
+        is_written = audit.connected(who, talk.id, **about)
         try:
-            service.write_down("connected", who, talk.id, **about)
             await connection.run(receive)
         finally:
             service.hub.remove(connection)
-            service.write_down("disconnected", who, talk.id, **about, code=connection.code)
+            if is_written:
+                audit.disconnected(who, talk.id, **about, code=connection.code)
 
 
 async def _serve_rpc(
@@ -94,18 +103,21 @@ async def _serve_rpc(
     send: Send,
     wire: Wire | None,
     unknown: ExitStack,
+    who: Who | None,
 ) -> None:
     with ExitStack() as held:
         try:
-            who = await service.auth.who(scope, service.gate.host(scope))
-            held.enter_context(service.hub.place(who))
+            who = who or await service.auth.who(scope, service.gate.host(scope))
+            service.hub.count_connect(who)
+            seat = held.enter_context(service.hub.place(who))
+            service.shares.of(who).check()
         except Exception as error:
-            refused = _why(error)
+            refused = _why(error, service, scope)
             await _turn_away(refused, rpc_error(refused), send, wire)
             return
         unknown.close()
         connection = RpcConnection(service, who, send, wire)
-        service.hub.add(connection)
+        service.hub.add(connection, seat)
         try:
             await connection.run(receive)
         finally:
@@ -124,8 +136,12 @@ def _address(scope: dict[str, Any]) -> str:
 
 
 async def _let_in(
-    service: Service, scope: dict[str, Any], address: Address | None, held: ExitStack
-) -> tuple[Who, Talk, Place]:
+    service: Service,
+    scope: dict[str, Any],
+    address: Address | None,
+    held: ExitStack,
+    who: Who | None,
+) -> tuple[Who, Talk, Place, Seat]:
     """Raises what a client is told instead of its first frame. `held`: what it has meanwhile."""
     host = service.gate.host(scope)
     if address is None:
@@ -134,17 +150,37 @@ async def _let_in(
         raise Refused("CHAT_PROTOCOL_DISABLED")
     if address.protocol != "v2":
         raise Refused("PROTOCOL_VERSION_UNSUPPORTED", protocols=["v2"])
-    who = await service.auth.who(scope, host)
+    who = who or await service.auth.who(scope, host)
     if address.fault is not None:
         raise Refused("INVALID_PAYLOAD", f"The address is malformed: {address.fault}.")
-    held.enter_context(service.hub.place(who))
+    service.hub.count_connect(who)
+    seat = held.enter_context(service.hub.place(who))
+    service.shares.of(who).check()
     talk = await service.talk(address.conversation_id, who)
-    return who, talk, Place(address.last_sequence, address.epoch, address.tail)
+    return who, talk, Place(address.last_sequence, address.epoch, address.tail), seat
 
 
-def _why(error: Exception) -> Refused:
+async def _known(service: Service, scope: dict[str, Any]) -> Who | None:
+    try:
+        return await service.auth.who(scope, service.gate.host(scope))
+    except Refused:
+        return None
+
+
+def _client_address(scope: dict[str, Any]) -> str:
+    return str((scope.get("client") or ("",))[0])
+
+
+def _why(error: Exception, service: Service, scope: dict[str, Any]) -> Refused:
+    """What the client is told."""
     if isinstance(error, TurnwireError):
-        return refusal_of(error)
+        refused = refusal_of(error)
+        if refused.code in _OF_STRANGERS:
+            try:
+                service.hub.count_refused(_client_address(scope))
+            except Refused as too_often:
+                return too_often
+        return refused
     # A defect, perhaps of the application that knows its users.
     _log.error("a client could not be let in", exc_info=error)
     return Refused("INTERNAL_ERROR")

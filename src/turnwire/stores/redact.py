@@ -3,58 +3,51 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-__all__ = ["PREVIEW_LENGTH", "RAW_LIMIT", "REDACTED", "raw_event", "redact", "redact_text"]
+from turnwire.stores.secret_patterns import KINDS, REDACTED, Kind
+
+__all__ = ["PREVIEW_LENGTH", "RAW_LIMIT", "may_hold_secrets", "raw_event", "redact_text"]
 
 RAW_LIMIT = 16 * 1024  # bytes of an agent's message that are kept
 PREVIEW_LENGTH = 1000  # characters of a longer one
-REDACTED = "[redacted]"
 
-# A message in which this finds nothing, in lower case, has no secret that we could find. Nearly every
-# message ends here, so it has to be fast: each alternative begins with a letter that is rare, and looks
-# back from it. Sixteen plain searches take twice as long.
-_SIGN = re.compile(
-    r"k(?:ey(?:(?<=apikey)|(?<=api[_-]key)|(?<=accesskey)|(?<=access[_-]key)|(?<=privatekey)"
-    r"|(?<=private[ _-]key))|(?<=tok)en(?!s)|(?<=cook)ie|(?<=sk)-|(?<=ak)ia)"
-    r"|c(?:redential|(?<=sec)ret)|w(?<=passw)|z(?<=authoriz)|bearer\s"
-    r"|_(?:(?<=ghp_)|(?<=github_)pat_)|xox|j(?<=eyj)"
-)
-
+# Keys of JSON objects whose values are secrets, without what is between their words.
 _SECRET_KEY = re.compile(
-    r"apikey|secret|passw(or)?d|authorization|credential|cookie|privatekey|accesskey|token$"
+    r"apikey|secret|passw(or)?d|passphrase|authorization|credential|cookie|privatekey|accesskey"
+    r"|accountkey|token$"
 )
-_NAME = r"(?:api[_-]?key|secret|passw(?:or)?d|authorization|access[_-]?key|token(?!s))[\w.-]{0,64}"
-_PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-            re.DOTALL,
-        ),
-        REDACTED,
-    ),
-    (
-        # name = value, name: "value", name: Bearer value, also as JSON inside a string.
-        re.compile(
-            rf"({_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']?)((?:bearer|basic)\s+)?[^\s\"',;&}}\\]+",
-            re.IGNORECASE,
-        ),
-        rf"\1\2{REDACTED}",
-    ),
-    # A word without a digit is more likely to be a word: "bearer authentication".
-    (
-        re.compile(r"\b(bearer\s+)(?=\S*\d)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE),
-        rf"\1{REDACTED}",
-    ),
-    (re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"), REDACTED),
-    (re.compile(r"\b(?:ghp_|github_pat_)[A-Za-z0-9_]{16,}"), REDACTED),
-    (re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{10,}"), REDACTED),
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REDACTED),
-    (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"), REDACTED),
-)
+_KEY_SIGNS = ("credential", "cookie", "privatekey", "private_key", "private-key")
+
+# The letters by which signs are found, the rarest first, as agents' messages have them.
+_ANCHORS = "@=~zjx/qwvkhgb8ycm"
+
+
+def _sign_pattern(signs: Iterable[str]) -> re.Pattern[str]:
+    """Finds all signs at once: from a letter that is rare, it looks ahead and then back."""
+    by_anchor: dict[str, set[str]] = {}
+    for sign in signs:
+        text, _, ahead = sign.partition("(?")
+        anchor = next(letter for letter in _ANCHORS if letter in text)
+        before, _, after = text.partition(anchor)
+        found = re.escape(after) + (f"(?{ahead}" if ahead else "")
+        if before:
+            found += f"(?<={re.escape(text)})"
+        by_anchor.setdefault(anchor, set()).add(found)
+    each = (f"{re.escape(a)}(?:{'|'.join(sorted(found))})" for a, found in by_anchor.items())
+    return re.compile("|".join(each))
+
+
+# Nearly every message has no sign at all, so this has to be fast: a hundred plain searches take five
+# times as long. A sign with capitals is looked for as it is, one without a rare letter by itself.
+_SIGNS = frozenset((*_KEY_SIGNS, *(sign for kind in KINDS for sign in kind.signs)))
+_EXACT = tuple(sign for sign in _SIGNS if not sign.islower())
+_COMMON = tuple(sign for sign in _SIGNS.difference(_EXACT) if not set(sign) & set(_ANCHORS))
+_SIGN = _sign_pattern(_SIGNS.difference(_EXACT, _COMMON))
 
 
 def raw_event(raw: bytes | Raw, limit: int = RAW_LIMIT) -> str:
@@ -62,42 +55,66 @@ def raw_event(raw: bytes | Raw, limit: int = RAW_LIMIT) -> str:
     size = len(memoryview(raw))
     if size > limit:
         # More is looked at than is kept, so that no secret is cut before it is seen.
-        begin = bytes(raw)[: 16 * PREVIEW_LENGTH].decode(errors="replace")
+        begin = str(memoryview(raw)[: 16 * PREVIEW_LENGTH], "utf-8", "replace")
         preview = redact_text(begin)[:PREVIEW_LENGTH]
         return _json({"payload_preview": preview, "raw_size": size})
     try:
         text = str(raw, "utf-8")
-        if not _may_hold_secrets(text):
+        if not may_hold_secrets(text):
             return text
-        return _json(redact(msgspec.json.decode(text)))
+        return _json(_redacted(msgspec.json.decode(text), _kinds_in(text)))
     except (ValueError, RecursionError):  # no UTF-8, `1e999`, too deep
         return _json(redact_text(str(raw, "utf-8", "replace")))
 
 
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+def redact_text(text: str) -> str:
+    """Text without what looks like a secret."""
+    return _without(text, _kinds_in(text))
 
 
-def redact(value: Any) -> Any:
+def may_hold_secrets(text: str) -> bool:
+    """Whether a message has a sign of a secret. False: it has none that is known."""
+    for sign in _EXACT:
+        if sign in text:
+            return True
+    lowered = text.lower()
+    for sign in _COMMON:
+        if sign in lowered:
+            return True
+    return _SIGN.search(lowered) is not None
+
+
+def _kinds_in(text: str) -> list[Kind]:
+    """The kinds of secrets that may be in a message, and in any part of it."""
+    lowered = text.lower()
+    return [kind for kind in KINDS if any(_has(sign, text, lowered) for sign in kind.signs)]
+
+
+def _has(sign: str, text: str, lowered: str) -> bool:
+    if "(?" in sign:
+        return re.search(sign, lowered) is not None
+    return sign in lowered if sign.islower() else sign in text
+
+
+def _redacted(value: Any, kinds: list[Kind]) -> Any:
     """Decoded JSON without secrets: the values of telling keys, and what looks like one anywhere."""
     match value:
         case str():
-            return redact_text(value)
+            return _without(value, kinds)
         case list():
-            return [redact(item) for item in value]
+            return [_redacted(item, kinds) for item in value]
         case dict():
             return {
-                key: REDACTED if _is_secret(key, item) else redact(item)
+                _without(key, kinds): REDACTED if _is_secret(key, item) else _redacted(item, kinds)
                 for key, item in value.items()
             }
         case _:
             return value
 
 
-def redact_text(text: str) -> str:
-    """Text without what looks like a secret."""
-    for pattern, instead in _PATTERNS:
-        text = pattern.sub(instead, text)
+def _without(text: str, kinds: list[Kind]) -> str:
+    for kind in kinds:
+        text = kind.take_out(text)
     return text
 
 
@@ -107,5 +124,5 @@ def _is_secret(key: str, value: Any) -> bool:
     return _SECRET_KEY.search(re.sub(r"[\W_]", "", key.lower())) is not None
 
 
-def _may_hold_secrets(text: str) -> bool:
-    return _SIGN.search(text.lower()) is not None or "ASIA" in text
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""Finding words in any script: what is indexed, how it is asked for, and how a hit is shown.
+"""Finding words in any script: which text of an entry is searched, and how it is indexed.
 
 Chinese, Japanese and Korean have no spaces that an index could go by. A run of such characters is
 indexed as every two neighbours, and its last character alone: 会议室 as 会议, 议室 and 室. A word of
@@ -10,24 +10,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from operator import add
 from typing import Any
 
 from turnwire.core.message import Message, MessagePart, TextPart, ToolCallPart, ToolResultPart
 from turnwire.core.questions import asks_a_person, questions_of
 
-__all__ = ["indexed", "match_expression", "snippet", "text_of"]
+__all__ = ["CJK", "indexed", "normalized", "pairs", "text_of"]
 
 TEXT_LIMIT = 64 * 1024  # characters of an entry that are indexed
 RESULT_LIMIT = 16 * 1024  # of a tool's result: long ones are mostly files
-_SNIPPET_LENGTH = 160
-_SNIPPET_BEFORE = 40
 
-_CJK = (
+CJK = (
     "\u1100-\u11ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_RUN = re.compile(f"[{_CJK}]+")
-_RUN_OR_REST = f"([{_CJK}]+)|([^{_CJK}]+)"  # compiled by the first who searches: it takes long
+_RUNS = re.compile(f"([{CJK}]+)")
 
 
 def text_of(entry: Message) -> str:
@@ -68,92 +66,77 @@ def _asked(arguments: dict[str, Any]) -> Iterable[str]:
 
 # --- the index ----------------------------------------------------------------------------------
 
+# Unicode calls text with no more combining marks in a row than this stream-safe (UAX #15, section 13).
+_MOST_MARKS = 30
+# Long runs in which combining marks may be: scripts that have none, and ASCII, end a run.
+_MAY_BE_MARKS = re.compile(
+    f"[^\x00-\u02ff\u0370-\u0482\u048a-\u0590\u3400-\u9fff\uac00-\ud7a3]{{{_MOST_MARKS + 1},}}"
+)
+# NFKC makes up to 18 characters of one. A text that grows by more than a quarter is cut: the index
+# of ordinary text stays as it is, and no text costs more than others of its length.
+_NORMALIZED_LIMIT = TEXT_LIMIT + TEXT_LIMIT // 4
+_SLICE = 4096  # characters that are normalized at once
+_SLICE_MORE = (
+    1024  # how far the end of a slice may move, so that it parts nothing that belongs together
+)
+_STANDS_ALONE = re.compile("[\x00-\x7f\u4e00-\u9fff]")  # combines with nothing before it
+
 
 def indexed(text: str) -> str:
     """The text with spaces between all words, for a tokenizer that goes by them."""
     if text.isascii():
         return text
-    return _RUN.sub(_pairs_apart, unicodedata.normalize("NFKC", text))
-
-
-def _pairs_apart(run: re.Match[str]) -> str:
-    return f" {_pairs(run[0])} {run[0][-1]} "
-
-
-def _pairs(run: str) -> str:
-    return " ".join(map(str.__add__, run, run[1:]))
-
-
-# --- asking -------------------------------------------------------------------------------------
-
-
-def match_expression(words: str) -> str | None:
-    """An FTS5 expression for entries that have all these words; none if there is nothing to find.
-
-    A word also finds longer ones that begin with it. Whatever a person types is only words: no
-    character has a meaning of its own.
-    """
-    terms = []
-    for run, rest in _terms(words):
-        if not run:
-            terms.append(f'"{rest}"*')
-        elif len(run) == 1:
-            terms.append(f'"{run}"*')
-        else:
-            terms.append(f'"{_pairs(run)}"')
-    return " AND ".join(terms) or None
-
-
-def _terms(words: str) -> Iterable[tuple[str, str]]:
-    """Each word as a run of characters without spaces, or as anything else with a letter in it."""
-    plain = unicodedata.normalize("NFKC", words).replace('"', " ").replace("\0", " ")
-    for word in plain.split():
-        for run, rest in re.findall(_RUN_OR_REST, word):
-            if run or any(map(str.isalnum, rest)):
-                yield run, rest
-
-
-# --- showing ------------------------------------------------------------------------------------
-
-
-def snippet(text: str, words: str) -> str:
-    """The place where the words are, with \\x02 before and \\x03 behind each."""
-    text = text.replace("\x02", " ").replace("\x03", " ")
-    patterns = [
-        re.escape(_fold(run)) if run else _word_pattern(_fold(rest)) for run, rest in _terms(words)
+    pieces = _RUNS.split(normalized(text))  # every second one is a run
+    pieces[1::2] = [
+        f" {pairs(run)} {run[-1]} " if len(run) > 1 else f" {run} " for run in pieces[1::2]
     ]
-    found = re.compile("|".join(patterns)) if patterns else None
-    folded = _fold(text)
-    first = found.search(folded) if found else None
-    start = max(0, first.start() - _SNIPPET_BEFORE) if first else 0
-    end = min(len(text), start + _SNIPPET_LENGTH)
-    out = ["…"] if start else []
-    at = start
-    for hit in found.finditer(folded, start, end) if found else ():
-        out += [text[at : hit.start()], "\x02", text[hit.start() : hit.end()], "\x03"]
-        at = hit.end()
-    out.append(text[at:end])
-    if end < len(text):
-        out.append("…")
-    return re.sub(r"[^\S\x02\x03]+", " ", "".join(out)).strip(" ")
+    return "".join(pieces)
 
 
-def _word_pattern(word: str) -> str:
-    pieces = re.findall(r"[^\W_]+", word)
-    return r"(?<![^\W_])" + r"[\W_]+".join(map(re.escape, pieces)) + r"[^\W_]*"
+def normalized(text: str) -> str:
+    """The text in NFKC, in time that grows with its length alone.
+
+    Python's own normalization takes quadratic time for a long run of combining marks, so a run is
+    cut after 30 of them.
+    """
+    if len(text) <= _SLICE:
+        return unicodedata.normalize("NFKC", _MAY_BE_MARKS.sub(_with_fewer_marks, text))
+    out: list[str] = []
+    left = _NORMALIZED_LIMIT
+    for piece in _slices(_MAY_BE_MARKS.sub(_with_fewer_marks, text)):
+        out.append(unicodedata.normalize("NFKC", piece)[:left])
+        left -= len(out[-1])
+        if not left:
+            break
+    return "".join(out)
 
 
-class _Folded(dict[int, str]):
-    """One character for each, so that places in folded text are places in the text itself."""
-
-    def __missing__(self, code: int) -> str:
-        folded = unicodedata.normalize("NFKD", chr(code)).casefold()[:1] or chr(code)
-        self[code] = folded
-        return folded
-
-
-_FOLDED = _Folded()
+def _slices(text: str) -> Iterable[str]:
+    start = 0
+    while start < len(text):
+        end = start + _SLICE
+        alone = _STANDS_ALONE.search(text, end, end + _SLICE_MORE)
+        end = alone.start() if alone else end + _SLICE_MORE
+        yield text[start:end]
+        start = end
 
 
-def _fold(text: str) -> str:
-    return text.lower() if text.isascii() else text.translate(_FOLDED)
+def _with_fewer_marks(run: re.Match[str]) -> str:
+    kept: list[str] = []
+    marks = 0
+    for character in run[0]:
+        marks = marks + 1 if _is_mark(character) else 0
+        if marks <= _MOST_MARKS:
+            kept.append(character)
+    return "".join(kept)
+
+
+def _is_mark(character: str) -> bool:
+    """Whether it combines with the character before it, once it is in NFKC."""
+    decomposed = unicodedata.normalize("NFKD", character)
+    return unicodedata.combining(decomposed[0]) != 0
+
+
+def pairs(run: str) -> str:
+    """Every two neighbours of a run of Chinese, Japanese or Korean, with spaces between them."""
+    return " ".join(map(add, run, run[1:]))

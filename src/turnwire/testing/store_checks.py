@@ -178,6 +178,35 @@ async def a_stale_owner_writes_nothing(store: Store) -> None:
     await store.claim("c", "one", now=NOW + 2 * LEASE, lease=LEASE)
 
 
+async def a_commit_names_its_own_conversations_fence_and_head(store: Store) -> None:
+    """Another conversation's fence or head is worth nothing, even if that one would fit."""
+    talk, other = await begin(store), await begin(store, "other")
+    again = await store.claim("other", "one", now=NOW, lease=LEASE)
+    other = Writing(store, again, other.state)
+    await other.say("of the other", "and more")
+    await talk.say("of its own")
+    for fence, what in [
+        (talk.claim.fence - 1, "a fence that is too old"),
+        (other.claim.fence, "another conversation's fence"),
+    ]:
+        claim = structs.replace(talk.claim, fence=fence)
+        wrong = structs.replace(talk.prepare(*talk.entries("x")), claim=claim)
+        await expect_raises(Fenced, store.commit(wrong), what)
+    behind = Writing(store, talk.claim, structs.replace(talk.state, head=other.state.head))
+    late = behind.prepare(*behind.entries("x"))
+    await expect_raises(Conflict, store.commit(late), "another conversation's head")
+    stale = structs.replace(late, claim=structs.replace(talk.claim, fence=0))
+    await expect_raises(Fenced, store.commit(stale), "an old fence with a wrong head")
+    unknown = structs.replace(late, claim=structs.replace(talk.claim, conversation_id="unknown"))
+    await expect_raises(Fenced, store.commit(unknown), "a conversation that there is not")
+    expect(await texts(store, "c") == ["of its own"], "nothing of all that was written")
+    expect(await texts(store, "other") == ["of the other", "and more"], "nor in the other one")
+    rows = [await store.conversation(each.id) for each in (talk, other)]
+    states = [row.state for row in rows if row is not None]
+    expect(states == [talk.state, other.state], "each has its own state")
+    await talk.say("and on it goes")
+
+
 async def an_owner_may_claim_again(store: Store) -> None:
     first = await begin(store, owner="one")
     again = await store.claim("c", "one", now=NOW + 1, lease=LEASE)
@@ -217,6 +246,9 @@ async def the_log_is_read_from_anywhere(store: Store) -> None:
     expect(await numbers(before=51, limit=2, newest=True) == [49, 50], "the last before a number")
     expect(await numbers(after=10, before=13) == [11, 12], "what is between two numbers")
     expect(await numbers(after=10, limit=0) == [], "none, if none are wanted")
+    expect(await numbers(after=10, size=1) == [11], "one, however small the pages are")
+    expect(len(await numbers(size=2_000)) < 50, "no more than may be read at once")
+    expect(await numbers(size=10**9, limit=3) == [1, 2, 3], "and no more than are wanted")
     expect(await store.entries("other") == [], "an unknown conversation has none")
 
 
@@ -237,6 +269,7 @@ LOG_CHECKS = [
     commits_keep_the_order_in_which_they_were_called,
     conversations_do_not_disturb_each_other,
     a_stale_owner_writes_nothing,
+    a_commit_names_its_own_conversations_fence_and_head,
     an_owner_may_claim_again,
     of_many_claims_at_once_one_holds,
     reads_see_what_was_committed_before,

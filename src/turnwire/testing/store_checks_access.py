@@ -76,6 +76,12 @@ async def a_ticket_is_good_once(store: Store) -> None:
     await store.add_ticket(ticket, _DIGEST, now=NOW)
     late = await store.take_ticket(_DIGEST, "socket", now=NOW + 1000)
     expect(late is None, "nobody gets it after its time")
+    await store.add_ticket(ticket, _DIGEST, now=NOW)
+    await store.add_ticket(Ticket("link", "bob", "t-2", NOW + 1000), _OTHER, now=NOW)
+    await store.void_tickets("ann")
+    expect(await store.take_ticket(_DIGEST, "socket", now=NOW) is None, "one that is void is none")
+    kept = await store.take_ticket(_OTHER, "link", now=NOW)
+    expect(kept is not None, "tickets of another user stay")
 
 
 async def a_blob_knows_whose_it_is(store: Store) -> None:

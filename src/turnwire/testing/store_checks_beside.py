@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Raw, structs
 
-from turnwire.core.content import Blob, ImageContent
+from turnwire.core.content import Blob, ImageContent, TextContent
 from turnwire.core.conversation.effects import (
     AddEntry,
     Audit,
@@ -20,12 +20,21 @@ from turnwire.core.conversation.effects import (
     Spend,
     Write,
 )
-from turnwire.core.conversation.state import Turn, Waiting
+from turnwire.core.conversation.state import OpenTool, Reply, Turn, Waiting
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import run_id
 from turnwire.core.status import BackgroundTask, QueueItem, TurnEnd
 from turnwire.core.usage import Usage
-from turnwire.ports import Conflict, Connection, Fenced, Receipt, Store
+from turnwire.ports import (
+    Conflict,
+    Connection,
+    Fenced,
+    NewConversation,
+    OverQuota,
+    Receipt,
+    Store,
+    Stored,
+)
 from turnwire.testing.expect import Broken, expect, expect_raises
 from turnwire.testing.store_samples import (
     LEASE,
@@ -116,6 +125,28 @@ async def a_request_ends_once(store: Store) -> None:
     expect(await store.request("c", "other") is None, "an unknown one is none")
 
 
+async def a_request_ends_alone(store: Store) -> None:
+    """Ids are the agent's own: two conversations may have the same ones."""
+    talk, other = await begin(store), await begin(store, "other")
+    for each in (talk, other):
+        for name in ("toolu_1", "toolu_2"):
+            asked = structs.replace(a_request(name), inbox_item_id=f"{each.id}-{name}")
+            await each.commit(each.prepare(OpenRequestRow(asked)))
+    await talk.commit(talk.prepare(EndRequest("toolu_1", "answered", "ann"), seconds=2))
+    await talk.commit(talk.prepare(EndRequest("toolu_2", "cancelled", "bob"), seconds=3))
+    first, second = await store.request("c", "toolu_1"), await store.request("c", "toolu_2")
+    expect(first is not None and first.outcome == "answered", "each has its own outcome")
+    expect(second is not None and second.outcome == "cancelled", "also the one that ends later")
+    for name in ("toolu_1", "toolu_2"):
+        row = await store.request("other", name)
+        expect(row is not None and row.outcome is None, "another conversation's stays open")
+    waiting = {item.inbox_item_id for item in await store.inbox()}
+    expect(waiting == {"other-toolu_1", "other-toolu_2"}, "and so do its items")
+    items = {item.inbox_item_id: item.closed_at for item in await store.inbox(open_only=False)}
+    expect(items["c-toolu_1"] == at(2), "an item that was closed keeps its time")
+    expect(items["c-toolu_2"] == at(3), "and the next has its own")
+
+
 async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
     talk = await begin(store)
     await talk.commit(talk.prepare(OpenRequestRow(a_request())))
@@ -127,6 +158,23 @@ async def a_question_that_is_asked_again_reuses_its_item(store: Store) -> None:
     await talk.commit(talk.prepare(OpenRequestRow(a_request("p-1", "permission"))))
     sources = {item.source_id for item in await store.inbox()}
     expect("conversation:c:permission:p-1" in sources, "a permission has an item of its own")
+    await talk.commit(talk.prepare(EndRequest("p-1", "answered", "ann"), seconds=2))
+    asked = structs.replace(a_request("p-1"), inbox_item_id="inbox-2")
+    await talk.commit(talk.prepare(OpenRequestRow(asked)))
+    await talk.commit(talk.prepare(EndRequest("p-1", "answered", "ann"), seconds=3))
+    closed = {item.source_id: item.closed_at for item in await store.inbox(open_only=False)}
+    expect(closed["conversation:c:permission:p-1"] == at(2), "and keeps the time of its own end")
+    expect(closed["conversation:c:question:p-1"] == at(3), "also if its id is used for a question")
+
+
+async def a_commit_may_repeat_what_is_so_already(store: Store) -> None:
+    """A turn that goes on begins again, a blob is used twice, and nothing may be reserved."""
+    talk = await begin(store)
+    turn = BeginTurn(Turn(1, TRACE, "user", "starting"))
+    for number in (1, 2):
+        named = AddEntry(number, a_large_message("b-1"), 1, TRACE)
+        await talk.commit(structs.replace(talk.prepare(turn, named), settles=True))
+    expect(len(await store.entries("c")) == 2, "both were written")
 
 
 async def what_is_asked_in_an_archived_conversation_waits_for_nobody(store: Store) -> None:
@@ -153,11 +201,15 @@ async def what_is_left_open_is_found_after_a_crash(store: Store) -> None:
     queued = structs.replace(talk.state, queue=[Waiting(QueueItem("q", []), TRACE)])
     asked = structs.replace(talk.state, requests=[a_request()])
     beside = structs.replace(talk.state, background=[BackgroundTask("task-1", 1)])
+    called = structs.replace(talk.state, tools={"toolu_1": OpenTool("toolu_1")})
+    replied = structs.replace(talk.state, replies=[Reply("toolu_1", "question", "blue")])
     for state, what in [
         (running, "a turn"),
         (queued, "a queue"),
         (asked, "a request"),
         (beside, "work in the background"),
+        (called, "a tool call without a result"),
+        (replied, "an answer that the agent has not got"),
     ]:
         idle = talk.state
         await store.commit(talk.prepare(state=state))
@@ -197,11 +249,18 @@ async def the_audit_trail_only_grows(store: Store) -> None:
     expect(await store.audit(conversation_id="c") == [asked], "one conversation's trail")
     expect(await store.audit(after=asked.number) == [connected], "what came after a number")
     expect(await store.audit(limit=1) == [asked], "the first ones")
+    over = EndTurn(1, TRACE, TurnEnd(False, True))
+    idle = structs.replace(running, turn=None)
+    await talk.commit(talk.prepare(Audit("interrupted", "ann", {}), over, state=idle))
+    await talk.commit(talk.prepare(Audit("renamed", None, {})))
+    traces = [row.trace_id for row in (await store.audit())[2:]]
+    expect(traces == [TRACE, None], "what ends a turn belongs to it, and what comes then does not")
     await store.delete("c", at=at(3), by="ann")
     trail = await store.audit()
     expect(trail[:2] == [asked, connected], "what was written stays, even of what was deleted")
-    expect((trail[2].action, trail[2].by) == ("deleted", "ann"), "and the deletion is written down")
-    expect(trail[2].number > connected.number, "numbers only grow")
+    last = trail[-1]
+    expect((last.action, last.by) == ("deleted", "ann"), "and the deletion is written down")
+    expect(last.number > connected.number, "numbers only grow")
 
 
 async def conversations_are_listed_and_changed(store: Store) -> None:
@@ -304,6 +363,8 @@ async def words_are_found(store: Store) -> None:
     (hit,) = await store.search("会议")
     expect((hit.conversation_id, hit.title) == ("c", "Plans"), "a hit says where it is")
     expect("\x02会议\x03" in hit.snippet, "and shows the words, marked")
+    for long in ["x" * 16_000, "会" * 16_000, " ".join(f"w{number}" for number in range(200))]:
+        await expect_raises(Refused, store.search(long), "a search for more than one may ask for")
 
 
 async def blobs_are_kept(store: Store) -> None:
@@ -393,14 +454,88 @@ async def what_is_spent_stays_spent(store: Store) -> None:
     expect(await store.spent("ann") == 0.75, "deleting a conversation gives nothing back")
 
 
+async def what_is_reserved_counts_until_it_is_settled(store: Store) -> None:
+    one, two = await begin(store, user="ann"), await begin(store, "d", user="ann")
+    ben = await begin(store, "e", user="ben")
+
+    def half(spent: float, held: float) -> float:
+        return (1.0 - spent - held) / 2
+
+    many = [store.reserve(each.claim, half, now=NOW) for each in (one, two, ben)]
+    first, second, other = await asyncio.gather(*many)
+    expect((first.amount, first.spent, first.held) == (0.5, 0, 0), "what is chosen is reserved")
+    expect(
+        (second.amount, second.held) == (0.25, 0.5), "others know of it, however close they come"
+    )
+    expect((other.amount, other.held) == (0.5, 0), "one user's does not count for another")
+    again = await store.reserve(one.claim, half, now=NOW)
+    expect((again.amount, again.held) == (0.375, 0.25), "one's own is replaced, and not counted")
+    await one.commit(structs.replace(one.prepare(Spend(1, 0.125)), settles=True))
+    after = await store.reserve(two.claim, half, now=NOW)
+    expect((after.spent, after.held) == (0.125, 0), "what is settled counts as what it has cost")
+    late = await store.reserve(one.claim, half, now=NOW + LEASE)
+    expect(late.held == 0, "what an owner has reserved whose lease is over does not count")
+    nothing = await store.reserve(two.claim, lambda spent, held: 0.0, now=NOW)
+    expect(nothing.amount == 0, "it may be nothing")
+    claim = await store.claim("d", "another", now=NOW + LEASE, lease=LEASE)
+    taken = await store.reserve(one.claim, half, now=NOW)
+    expect(taken.held == 0, "nor does what an owner has reserved that was taken over from")
+    await expect_raises(Fenced, store.reserve(two.claim, half, now=NOW), "it reserves no more")
+    await store.release(claim)
+    await store.delete("d")
+    expect((await store.reserve(one.claim, half, now=NOW)).held == 0, "nor one that was deleted")
+
+
+async def what_a_user_has_stored_is_counted(store: Store) -> None:
+    expect(await store.stored("ann") == Stored(), "at first nothing is stored")
+    talk, other = await begin(store, user="ann"), await begin(store, "d", user="ann")
+    empty = await store.stored("ann")
+    expect(empty.conversations == 2, "each conversation counts")
+    await talk.say("x" * 10_000)
+    said = await store.stored("ann")
+    expect(10_000 < said.bytes - empty.bytes < 20_000, "what is said counts")
+    item = QueueItem("q-1", [TextContent("y" * 10_000)], at())
+    queued = structs.replace(talk.state, queue=[Waiting(item, TRACE)])
+    await talk.commit(talk.prepare(state=queued))
+    waiting = await store.stored("ann")
+    expect(10_000 < waiting.bytes - said.bytes < 20_000, "what waits counts")
+    await store.put_blob("b-1", b"12345", "text/plain", at=at(), user="ann")
+    await store.put_blob("b-2", b"12345", "text/plain", at=at())
+    expect((await store.stored("ann")).bytes == waiting.bytes + 5, "a blob counts for who sent it")
+    over = store.put_blob("b-3", b"1", "text/plain", at=at(), user="ann", quota=waiting.bytes + 5)
+    await expect_raises(OverQuota, over, "a quota is one of all that is stored")
+    await store.delete("c")
+    rest = await store.stored("ann")
+    expect(rest.conversations == 1, "one that is deleted counts no more")
+    expect(rest.bytes - 5 <= empty.bytes / 2 + 100, "nor does what was said in it")
+    await other.say("z" * 10_000)
+    place = await store.fork_place("d")
+    state = structs.replace(other.state, conversation_id="f")
+    await store.fork(
+        NewConversation(
+            "f", "demo", at(), "ann", state=state, parent_id="d", forked_at=place.sequence
+        )
+    )
+    forked = await store.stored("ann")
+    expect(forked.bytes - rest.bytes > 20_000, "what is copied into a fork counts again")
+    for name in ("d", "f"):
+        await store.delete(name)
+    expect(await store.stored("ann") == Stored(5, 0), "what is left is the blob")
+    expect(await store.stored("ben") == Stored(), "others have nothing of it")
+
+
 OTHER_CHECKS = [
+    what_is_reserved_counts_until_it_is_settled,
+    what_a_user_has_stored_is_counted,
     what_is_spent_stays_spent,
     turns_are_listed_once_they_are_over,
     the_agents_own_message_is_kept_with_its_entry,
     a_receipt_is_kept_with_what_it_is_for,
     a_request_ends_once,
+    a_request_ends_alone,
     what_is_asked_in_an_archived_conversation_waits_for_nobody,
     a_question_that_is_asked_again_reuses_its_item,
+    a_commit_may_repeat_what_is_so_already,
     what_is_left_open_is_found_after_a_crash,
     what_an_owner_has_left_is_found_when_its_lease_is_over,
     the_audit_trail_only_grows,

@@ -21,6 +21,7 @@ from turnwire.ports import Conflict, NativeFork, NewConversation, Store
 from turnwire.testing.expect import expect, expect_raises
 from turnwire.testing.store_checks import texts
 from turnwire.testing.store_samples import (
+    NOW,
     TRACE,
     Writing,
     a_large_message,
@@ -140,7 +141,30 @@ async def a_fork_begins_where_nothing_is_half_said(store: Store) -> None:
     await expect_raises(Refused, store.fork_place("nobody"), "a place in nothing")
 
 
+async def who_uses_a_session_is_known(store: Store) -> None:
+    talk = await begin(store)
+    await talk.commit(talk.prepare(*talk.entries("hello"), native_session_id="session"))
+    own = await store.conversation("c")
+    expect(own is not None and own.owns_session, "the agent began its session for it")
+    expect(await store.users_of_session("session") == ["c"], "it uses it")
+    brought = NewConversation("d", "demo", at(), native_session_id="foreign")
+    expect(not (await store.create(brought)).owns_session, "one that it came with is not its own")
+    end = EndTurn(1, TRACE, TurnEnd(False, False, after_sequence=1))
+    await talk.commit(talk.prepare(end))
+    made = await store.fork(_fork(talk, "f", 1, 1))
+    expect(not made.owns_session, "a fork has no session yet")
+    expect({*await store.users_of_session("session")} == {"c", "f"}, "but needs its parent's")
+    claim = await store.claim("f", "one", now=NOW, lease=1)
+    fork = Writing(store, claim, made.state)
+    await fork.commit(fork.prepare(native_session_id="another"))
+    expect(await store.users_of_session("session") == ["c"], "until it has its own")
+    expect(await store.users_of_session("another") == ["f"], "which is known as well")
+    await store.delete("c")
+    expect(await store.users_of_session("session") == [], "what is deleted uses nothing")
+
+
 FORK_CHECKS = [
+    who_uses_a_session_is_known,
     a_fork_has_the_same_beginning,
     a_fork_and_its_parent_go_their_own_ways,
     a_fork_begins_where_nothing_is_half_said,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from msgspec import Struct
 
+from turnwire.agents.claude.option_types import MODES
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import AddEntry, EndTurn, Moment
@@ -50,7 +51,8 @@ def becomes(line: Line, *before: Line) -> Becomes:
     """What one line means in the middle of a turn, behind some others."""
     said = Said(at=_AT, content=[TextContent("hi")], queue_id="q", trace_id="t")
     state, _ = step(Conversation("talk"), said)
-    adapter, hearing = ClaudeStreamAdapter(), Hearing(Channel(state), lambda: "id")
+    adapter = ClaudeStreamAdapter()
+    hearing = Hearing(Channel(state), lambda: "id", is_owners=True, modes=MODES)
     ui, bridge = UiStreamAdapter(), RpcBridge(tool_progress="output_delta", system=True)
     found = Becomes([], [], [])
     for each in (_INIT, *before, line):

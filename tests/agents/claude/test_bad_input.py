@@ -83,7 +83,7 @@ async def test_a_very_long_line_is_read(tmp_path: Path) -> None:
 async def test_without_a_credential_nothing_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in (*install._CREDENTIALS, *install._CLOUDS):
+    for name in (*install.CREDENTIALS, *install.CLOUDS):
         monkeypatch.delenv(name, raising=False)
     async with ModelApi() as api:
         env = {**claude_environment(api.url, tmp_path), "ANTHROPIC_API_KEY": ""}

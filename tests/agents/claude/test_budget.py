@@ -32,9 +32,9 @@ async def is_refused(talk: Talk, of: str) -> None:
 
 
 async def test_what_a_conversation_and_its_user_may_spend(tmp_path: Path) -> None:
-    replies: list[Reply] = ["One.", Say([touch("never")]), "Two.", "Three.", "Not asked for."]
+    replies: list[Reply] = ["One.", Say([touch("never")]), "Two.", "Three.", "Four.", "No."]
     conversation = {"user": "ann", "options": {"max_budget_usd": 1.5 * EACH}}
-    async with stage(tmp_path, *replies, conversation=conversation, per_user=3.5 * EACH) as it:
+    async with stage(tmp_path, *replies, conversation=conversation, per_user=4.5 * EACH) as it:
         end = await it.says("first")
         assert end.cost_usd == pytest.approx(EACH)
         end = await it.says("second")
@@ -54,10 +54,11 @@ async def test_what_a_conversation_and_its_user_may_spend(tmp_path: Path) -> Non
         end = await says(other, "third")
         assert end.cost_usd == pytest.approx(EACH)
         assert not end.is_error, end
-        end = await says(other, "fourth")
-        assert end.error is not None
-        assert end.error.code == "BUDGET_EXCEEDED"
+        for text in ("fourth", "fifth"):  # each gets half of what is left, and needs more
+            end = await says(other, text)
+            assert end.error is not None
+            assert end.error.code == "BUDGET_EXCEEDED"
         for talk in (other, await it.engine.create("claude", user="ann", cwd=str(it.work))):
             await is_refused(talk, "user")
-        assert await it.store.spent("ann") == pytest.approx(4 * EACH)
-        assert len(it.api.requests) == 4
+        assert await it.store.spent("ann") == pytest.approx(5 * EACH)
+        assert len(it.api.requests) == 5

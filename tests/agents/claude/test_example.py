@@ -44,7 +44,7 @@ async def test_it_kills_everything_and_the_answer_is_that_tools_result() -> None
 
 
 async def test_without_a_key_it_ends_at_once_and_says_what_to_do(tmp_path: Path) -> None:
-    nowhere = dict.fromkeys((*install._CREDENTIALS, *install._CLOUDS), "")
+    nowhere = dict.fromkeys((*install.CREDENTIALS, *install.CLOUDS), "")
     nowhere |= {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
     for example in ("claude_live", "hooks_and_tools"):
         code, _, complained = await run(example=example, **nowhere)

@@ -254,7 +254,7 @@ def test_a_failure_says_what_to_do() -> None:
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """A home in which nobody has logged in."""
-    for name in (*install._CREDENTIALS, *install._CLOUDS):
+    for name in (*install.CREDENTIALS, *install.CLOUDS):
         monkeypatch.delenv(name, raising=False)
     return {"HOME": str(tmp_path)}
 
@@ -285,13 +285,13 @@ def test_how_it_is_installed_depends_on_where_turnwire_is(
     assert install.how_to_install() == "pip install 'turnwire[claude]'"
 
 
-@pytest.mark.parametrize("name", [*install._CREDENTIALS, *install._CLOUDS])
+@pytest.mark.parametrize("name", [*install.CREDENTIALS, *install.CLOUDS])
 def test_a_credential_in_the_environment(nowhere: dict[str, str], name: str) -> None:
     assert ClaudeAgent(env={**nowhere, name: "1"}).unavailable() is None
     assert ClaudeAgent({"env": {name: "1"}}, env=nowhere).unavailable() is None
 
 
-@pytest.mark.parametrize("name", install._CLOUDS)
+@pytest.mark.parametrize("name", install.CLOUDS)
 def test_a_cloud_that_is_switched_off_is_no_credential(nowhere: dict[str, str], name: str) -> None:
     assert ClaudeAgent(env={**nowhere, name: "0"}).unavailable()
 

@@ -14,8 +14,10 @@ from turnwire.core.conversation.budget import (
     UserBudget,
     budget_spent,
     check_budgets,
+    check_reserved,
     left_to_spend,
     period_of,
+    share_of,
 )
 from turnwire.core.conversation.effects import EndTurn, Spend
 from turnwire.core.conversation.state import Conversation, Options, Spent, Turn, status_of
@@ -129,3 +131,40 @@ def test_periods_are_those_of_the_calendar_in_utc(
     midnight = "T00:00:00.000Z"
     expected = tuple(each and each + midnight for each in (since, until))
     assert period_of(period, ms_of(now)) == expected  # type: ignore[arg-type]
+
+
+# --- turns at once --------------------------------------------------------------------------------
+
+
+def test_a_turn_gets_half_of_what_is_left_and_not_too_little() -> None:
+    assert share_of(1.0, 0.0, 0.0) == 0.5
+    assert share_of(1.0, 0.5, 0.25) == 0.125
+    assert share_of(1.0, 0.0, 0.94) == pytest.approx(0.05), "a twentieth of the limit"
+    assert share_of(1.0, 0.0, 0.98) == pytest.approx(0.02), "or all that is left"
+    assert share_of(1.0, 0.0, 0.0, most=0.1) == 0.1, "what the conversation itself may spend"
+    assert share_of(1.0, 0.6, 0.4) == 0.0
+    assert share_of(1.0, 1.5, 0.0) == 0.0
+
+
+def test_an_agent_that_cannot_stop_gets_all_that_is_left() -> None:
+    assert share_of(1.0, 0.25, 0.25, keeps=False) == 0.5
+    assert share_of(1.0, 0.25, 0.25, keeps=False, prefers=0.3) == 0.5
+
+
+def test_a_session_goes_on_if_what_it_may_still_spend_is_there_and_of_use() -> None:
+    assert share_of(1.0, 0.0, 0.0, prefers=0.4) == 0.4
+    assert share_of(1.0, 0.0, 0.0, prefers=0.7) == 0.7
+    assert share_of(1.0, 0.0, 0.0, prefers=0.2) == 0.5, "less than half of a new one's"
+    assert share_of(1.0, 0.0, 0.5, prefers=0.7) == 0.25, "it is not there"
+    assert share_of(1.0, 0.0, 0.0, prefers=0.0) == 0.5
+    assert share_of(1.0, 0.0, 0.5, prefers=0.7, is_fixed=True) == 0.5, "it goes on all the same"
+    assert share_of(1.0, 0.0, 0.0, prefers=0.1, is_fixed=True) == 0.1
+
+
+def test_who_finds_nothing_is_told_whether_it_is_spent_or_reserved() -> None:
+    with pytest.raises(Refused, match=r"are spent\. Go on after 2026") as refused:
+        check_reserved(UserBudget(1.0, 1.0, "2026-02-01T00:00:00.000Z"), 0.0)
+    assert "reserved" not in refused.value.data
+    with pytest.raises(Refused, match=r"\$0.75 are reserved for turns that run now") as refused:
+        check_reserved(UserBudget(0.25, 1.0), 0.75)
+    assert (refused.value.code, refused.value.data["reserved"]) == ("BUDGET_EXCEEDED", 0.75)

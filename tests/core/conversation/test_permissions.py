@@ -8,6 +8,9 @@ import pytest
 
 from tests.core.conversation.driver import Talk, at, refusal, running, whose
 from turnwire.core import events as ev
+from turnwire.core.conversation import step
+from turnwire.core.conversation.effects import Deliver
+from turnwire.core.conversation.inputs import Decided
 from turnwire.dialects.v2 import frames as f
 
 
@@ -94,20 +97,24 @@ def test_only_what_the_agent_has_offered_is_remembered(rule: Any, by: str | None
     refused = refusal(lambda: talk.decide("p1", "allow", by=by, remember=wanted))
     assert refused == "INVALID_PAYLOAD"
     assert [request.request_id for request in talk.status.requests] == ["p1"]
-    talk.decide("p1", "allow", remember=[RULE])
+    talk.decide("p1", "allow", by="owner", remember=[RULE])
     assert talk.frame(f.AssistantRequestResolved).remembered == [RULE]
 
 
+@pytest.mark.parametrize("place", ["userSettings", "projectSettings", "localSettings", "cliArg"])
 @pytest.mark.parametrize(("by", "may"), [("ada", False), ("owner", True), (None, True)])
-def test_what_holds_in_every_conversation_is_for_the_owner(by: str | None, may: bool) -> None:
-    rule = {**RULE, "destination": "userSettings"}
+def test_what_holds_for_other_users_as_well_is_for_the_owner_to_give(
+    by: str | None, may: bool, place: str
+) -> None:
+    rule = {**RULE, "destination": place}
     talk = offering(rule, RULE)
-    if may:
-        talk.decide("p1", "allow", by=by, remember=[rule])
-        assert talk.frame(f.AssistantRequestResolved).remembered == [rule]
-    else:
-        refused = refusal(lambda: talk.decide("p1", "allow", by=by, remember=[rule]))
-        assert refused == "INVALID_PAYLOAD"
+    kept = [rule if may else {**RULE, "destination": "session"}]
+    decided = Decided(at=0, request_id="p1", decision="allow", remember=[rule], by=by)
+    [told] = step(talk.state, decided)[1].commands
+    assert isinstance(told, Deliver)
+    assert told.replies[0].remember == kept
+    talk.decide("p1", "allow", by=by, remember=[rule])
+    assert talk.frame(f.AssistantRequestResolved).remembered == kept, "the log says the same"
 
 
 def test_a_call_may_be_denied_with_a_reason() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from tests.core.conversation.driver import Talk, at, refusal, running, suspended
 from turnwire.core.content import TextContent
+from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import QueueItem
 
 
@@ -60,6 +62,35 @@ def test_a_full_queue_refuses_and_nothing_was_written() -> None:
     before = talk.state
     assert refusal(lambda: talk.say("Three")) == "TURN_QUEUE_FULL"
     assert talk.state is before
+
+
+def test_messages_that_are_too_large_together_do_not_wait_together() -> None:
+    long = "x" * (1 << 20)
+    talk = waiting(long)  # one may always wait
+    before = talk.state
+    with pytest.raises(Refused) as refused:
+        talk.say(long)
+    assert refused.value.code == "TURN_QUEUE_FULL"
+    assert refused.value.data == {"max_queue": 16, "max_queue_bytes": 1 << 21}
+    assert talk.state is before
+    talk.say("short")
+    new = [TextContent(long)]
+    assert refusal(lambda: talk.change("replace", "short", content=new)) == "TURN_QUEUE_FULL"
+    talk.change("replace", long, content=new)  # it makes room for itself
+    talk.change("remove", long)
+    talk.change("replace", "short", content=new)
+    assert talk.queue == [long]
+
+
+def test_what_waits_counts_as_it_is_written() -> None:
+    controls = "\x01" * 200_000  # six bytes each, as JSON
+    assert refusal(lambda: waiting(controls).say(controls)) == "TURN_QUEUE_FULL"
+
+
+def test_a_title_is_found_behind_empty_lines() -> None:
+    talk = Talk()
+    talk.say("\n \n" * 5000 + "  The title \nMore")
+    assert talk.state.title == "The title"
 
 
 def test_a_queue_of_nothing_lets_one_turn_run() -> None:
@@ -301,6 +332,8 @@ def test_a_person_gives_another_title() -> None:
     talk.do(i.Renamed(at=talk.now, title=" Build ", by="ada"))
     assert talk.status.title == "Build"
     assert talk.audited()[-1] == ("renamed", "ada")
+    kept = [write for write in talk.writes if isinstance(write, e.Audit)]
+    assert "Build" not in repr(kept)  # the trail stays when the conversation is deleted
 
 
 def test_an_empty_title_is_refused() -> None:

@@ -13,6 +13,7 @@ from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
 from turnwire.dialects.claude import ClaudeStreamAdapter
+from turnwire.dialects.claude.message_state import MessageState
 
 E = TypeVar("E")
 Frame = dict[str, Any]
@@ -1146,3 +1147,15 @@ def test_a_resumed_session_begins_its_turn_with_the_result_that_it_waited_for() 
     init = {"type": "system", "subtype": "init", "session_id": "s"}
     events = events_of([frame, init])
     assert [type(event) for event in events[:3]] == [ev.TurnStarted, ev.UserMessage, ev.SessionInit]
+
+
+def test_a_message_waits_until_each_block_is_finished_and_a_block_is_finished_once() -> None:
+    state = MessageState("m", has_own_id=True)
+    block = blocks.TextBlock("a", "completed")
+    for index in range(2):
+        state.start(index, block)
+    for _ in range(2):
+        assert state.place([block], "u") == 0
+        assert state.waits()
+    assert state.place([block], "v") == 1
+    assert not state.waits()

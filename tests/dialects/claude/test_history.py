@@ -298,3 +298,11 @@ def test_a_session_has_the_name_that_a_person_gave_it() -> None:
     assert title_of(titles[:3], records) == "Greetings"
     assert title_of(titles[:2], records) == "A hello"
     assert title_of([], records) is None
+
+
+def test_a_sub_agent_that_is_told_of_before_its_caller_is_told_once() -> None:
+    def voice(number: int, call: str, *calls: str) -> Voice:
+        return Voice([Record(number, f"u{number}", None, "told", None, {}, calls=calls)], call)
+
+    voices = [voice(1, "c1"), voice(2, "c2", "c1"), voice(3, "c3")]
+    assert [call for _, call in story([], [], voices)] == ["c1", "c2", "c3"]

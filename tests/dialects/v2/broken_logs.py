@@ -440,6 +440,12 @@ def another_decision_was_taken(s: Session) -> None:
     s.payload("assistant.request_resolved")["updated_input"] = {"command": "rm -rf /"}
 
 
+@breaks("wrong_resolution", "06")
+def other_rules_were_remembered(s: Session) -> None:
+    rule = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+    s.payload("assistant.request_resolved")["remembered"] = [rule]
+
+
 @breaks("wrong_resolution", "04")
 def another_answer_was_given(s: Session) -> None:
     s.payload("assistant.request_resolved")["answer"] = {"Which colour?": "grey"}

@@ -84,6 +84,24 @@ def test_a_bare_beginning_is_a_new_connection() -> None:
     assert check(bare(Session("09"))).connections == 4
 
 
+@pytest.mark.parametrize("kept", ["localSettings", "session"])
+def test_a_rule_may_be_kept_for_the_session_only(kept: str) -> None:
+    """As that of somebody who is not the owner of the data."""
+    session = Session("06")
+    rule = {"type": "addRules", "rules": [], "destination": "localSettings"}
+    session.client("user.permission_response")["payload"]["remember"] = [rule]
+    session.payload("assistant.request_resolved")["remembered"] = [{**rule, "destination": kept}]
+    assert check(session.lines).violations == []
+
+
+def test_a_queue_may_be_full_before_it_is_long() -> None:
+    session = Session("07")
+    session.payload("session.connected")["limits"]["max_queue"] = 3
+    assert session.broken() == {"wrong_refusal"}
+    session.payload("session.error")["data"]["max_queue_bytes"] = 1 << 21
+    assert session.broken() == set()
+
+
 # --- what is not known is not wrong -------------------------------------------------------------
 
 

@@ -27,6 +27,11 @@ WORDS = TextContent("Hello")
             [ImageContent(blob=Blob("b"))],
             [ImageContent("image/png", blob=Blob("b", "image/png", 9))],
         ),
+        (
+            [ImageContent("image/*", blob=Blob("b", "image/*", 0))],
+            [ImageContent("image/png", blob=Blob("b", "image/png", 9))],
+        ),
+        ([ImageContent("image/gif", "iVBORw0")], [ImageContent("image/png", "iVBORw0")]),
         ([ImageContent(data="aGk=")], [ImageContent("image/png", blob=Blob("b"))]),
         ([FileContent("a.txt")], [FileContent("a.txt", size=4)]),
         ([OtherContent("audio", {"x": 1})], [OtherContent("audio", {"x": 1})]),
@@ -45,6 +50,7 @@ def test_the_server_may_add_what_it_knows(sent: str | list[Content], told: list[
         ([ImageContent(blob=Blob("b"))], [ImageContent(blob=Blob("c"))]),
         ([ImageContent(blob=Blob("b"))], [ImageContent(url="https://x")]),
         ([FileContent("a.txt")], [FileContent("b.txt")]),
+        ([FileContent("a.txt", size=3)], [FileContent("a.txt", size=4)]),
         ([OtherContent("audio", {"x": 1})], [OtherContent("audio", {"x": 2})]),
     ],
 )

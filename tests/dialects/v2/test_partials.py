@@ -406,3 +406,15 @@ def test_joined_or_not_it_comes_to_the_same(events: list[NormalizedStreamEvent])
     for each in (*first, *second):
         del each["chunk_seq"]
     assert first == second
+
+
+def test_many_pieces_become_few_strings() -> None:
+    """A piece is a string of its own, which takes many times its characters."""
+    growing = Growing()
+    growing.feed(begins(0, TEXT))
+    said = [f"{number} " for number in range(2_000)]
+    growing.feed(*pieces(*said))
+    [block] = growing.partials._messages["msg_1"].blocks.values()
+    assert block is not None
+    assert len(block.pieces) < 600
+    assert growing.snapshots()[0]["text"] == "".join(said)

@@ -1,7 +1,9 @@
 // A question of the agent's, as a form.
+
 import type { OpenRequest, Question } from "@turnwire/client";
 import { useEffect, useId, useState } from "react";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { textIn } from "../tools/reading";
@@ -35,7 +37,7 @@ export function QuestionForm({ request, role, answer }: Props) {
   }, [request.request_id, chosen]);
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
-  const chosenFor = (question: Question) => chosen[question.id] ?? { options: [], own: "" };
+  const chosenFor = (question: Question) => known(chosen, question.id) ?? { options: [], own: "" };
   const answerTo = (question: Question): string | string[] => {
     const { options, own } = chosenFor(question);
     const all = own.trim() ? [...options, own.trim()] : options;

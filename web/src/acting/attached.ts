@@ -72,7 +72,8 @@ function forget(gone: Attached[]): void {
 
 async function upload(client: Client, id: string, file: File): Promise<string> {
   const path = `${client.http.url}/api/blobs?conversation=${encodeURIComponent(id)}`;
-  const answer = await fetch(path, { method: "POST", body: file, headers: { "Content-Type": file.type } });
+  const headers = { ...client.http.headers, "Content-Type": file.type };
+  const answer = await fetch(path, { method: "POST", body: file, headers });
   const told = (await answer.json()) as { blob_id?: string; error?: { message: string } };
   if (!told.blob_id) throw new Error(told.error?.message ?? String(answer.status));
   return told.blob_id;

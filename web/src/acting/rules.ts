@@ -1,4 +1,5 @@
 // What "always" means: the rules that an agent offers to remember, in words.
+import { known } from "../app/lookup";
 import { isObject, listIn, textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
@@ -6,7 +7,7 @@ import type { Words } from "../words/en";
 export function rulesIn(suggestions: readonly unknown[], words: Words): string[] {
   return suggestions.map((each) => {
     const what = ruleIn(each, words);
-    const where = words.rules.where[textIn(each, "destination") ?? ""];
+    const where = known(words.rules.where, textIn(each, "destination"));
     return where ? `${what} · ${where}` : what;
   });
 }

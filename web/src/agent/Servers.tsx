@@ -1,7 +1,9 @@
 // The MCP servers of an agent: how they are, and what can be done about it.
+
 import type { McpServer } from "@turnwire/client";
 import { useEffect, useRef, useState } from "react";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
@@ -89,13 +91,13 @@ function Server({ server, reconnect, toggle }: ServerProps) {
   return (
     <li>
       <div className="line">
-        <span className={`dot ${TONES[status] ?? "calm"}`} aria-hidden="true" />
+        <span className={`dot ${known(TONES, status) ?? "calm"}`} aria-hidden="true" />
         <span className="what">
           <strong>
             <Unseen text={name} />
           </strong>
           <small role="status">
-            {words.beside.status[status] ?? status}
+            {known(words.beside.status, status) ?? status}
             {transport && ` · ${transport}`}
           </small>
         </span>

@@ -10,6 +10,7 @@ import { Inbox } from "../inbox/Inbox";
 import { useNotifications } from "../inbox/notify";
 import { Talk } from "../talk/Talk";
 import { useChanges } from "./changes";
+import { Enter } from "./Enter";
 import { Entry } from "./Entry";
 import { Broken, Guard } from "./Guard";
 import { Help } from "./Help";
@@ -41,7 +42,9 @@ const broken = (problem: unknown) => <Broken problem={problem} />;
 
 function Page() {
   const { isKnown, refresh } = useConversations();
+  const place = usePlace();
   useTheme();
+  if (place.name === "enter") return <Enter client={client} link={place.link} />;
   if (isKnown === false) return <Entry retry={() => void refresh()} />;
   return <Inside />;
 }
@@ -111,6 +114,7 @@ function Here() {
       return <Inbox />;
     case "search":
       return <Search words={place.words} />;
+    case "enter":
     case "home":
     case "new":
       return <New />;

@@ -1,8 +1,10 @@
 // Short words at the edge of the page: what was refused, and why; what was done.
+
 import { Refused } from "@turnwire/client";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
 import { tellChange } from "./changes";
 import { Icon } from "./Icon";
+import { known } from "./lookup";
 import { useWords } from "./words";
 
 type Tone = "calm" | "bad";
@@ -50,7 +52,9 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
       const code = codeOf(problem);
       // How a wrong frame is mended is for programs.
       const hasHint = problem instanceof Refused && problem.whatToDo && code !== "INVALID_PAYLOAD";
-      return words.refused[code] ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`;
+      return (
+        known(words.refused, code) ?? `${(problem as Error).message}${hasHint ? ` ${problem.whatToDo}` : ""}`
+      );
     },
     [words],
   );

@@ -1,5 +1,6 @@
 // When to look again at lists that no open conversation tells of: when the server says so. One tab
 // listens for all tabs of a browser, because a browser has few connections to one server.
+import { pageHeaders } from "@turnwire/client";
 import { useEffect, useRef } from "react";
 
 /** The server tells only of what it does itself, and a line may break: look now and then all the same. */
@@ -28,30 +29,47 @@ let isAsked = false;
 function listen(): void {
   if (isAsked) return;
   isAsked = true;
-  const follow = () => {
-    open(AGAIN.first);
-    return new Promise<never>(() => {});
-  };
   // Where a page came without TLS there are no locks: then each tab listens for itself.
-  if ("locks" in navigator) void navigator.locks.request(`turnwire:changes:${document.baseURI}`, follow);
-  else void follow();
+  if ("locks" in navigator) void navigator.locks.request(`turnwire:changes:${document.baseURI}`, open);
+  else void open();
 }
 
-/** A browser comes back by itself where the line breaks, but not where something else than the stream was answered. */
-function open(pause: number): void {
-  const later = () =>
-    setTimeout(() => (listeners.size ? open(Math.min(pause * 2, AGAIN.most)) : later()), pause);
-  const source = new EventSource(`${document.baseURI}api/changes`);
-  source.onopen = () => {
-    pause = AGAIN.first;
-    tellChange(); // what was not told meanwhile
-  };
-  source.onmessage = tellChange;
-  source.onerror = () => {
-    if (source.readyState !== EventSource.CLOSED) return;
+/**
+ * Reads the stream of changes, and begins again when it ends. Not an EventSource: that sends no page key.
+ */
+async function open(): Promise<never> {
+  let pause = AGAIN.first;
+  for (;;) {
+    try {
+      const address = `${document.baseURI}api/changes`;
+      const answer = await fetch(address, { headers: pageHeaders(document.baseURI), cache: "no-store" });
+      if (answer.ok && answer.body) {
+        pause = AGAIN.first;
+        tellChange(); // what was not told meanwhile
+        await readEvents(answer.body);
+      }
+    } catch {
+      // The line is broken.
+    }
     tellChange(); // whoever looks sees why: the server is not there, or does not know who is here
-    later();
-  };
+    do await new Promise((later) => setTimeout(later, pause));
+    while (!listeners.size);
+    pause = Math.min(pause * 2, AGAIN.most);
+  }
+}
+
+/** Server-sent events, of which only that there is one matters. Others are signs of life. */
+async function readEvents(body: ReadableStream<Uint8Array>): Promise<void> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (lines.some((line) => line.startsWith("data:"))) tellChange();
+  }
 }
 
 /** Calls `look` when something has changed, when the page is seen again, and now and then. */

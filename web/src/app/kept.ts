@@ -1,4 +1,5 @@
-// Small things that a browser remembers: a theme, a language, drafts, what is on its way. Never a token.
+// Small things that a browser remembers: a theme, a language, drafts, what is on its way. Never a token; the page
+// key is the client's, and opens nothing without the cookie, which no script can read.
 import { useCallback, useSyncExternalStore } from "react";
 
 const PREFIX = "turnwire:";

@@ -6,6 +6,7 @@ export type Place =
   | { name: "new" }
   | { name: "inbox" }
   | { name: "search"; words: string }
+  | { name: "enter"; link: string }
   | { name: "talk"; id: string; at?: number | undefined };
 
 /** Where the server has put the page, with a slash at its end. */
@@ -23,6 +24,8 @@ export function addressOf(place: Place): string {
       return `${base}inbox`;
     case "search":
       return `${base}search?q=${encodeURIComponent(place.words)}`;
+    case "enter":
+      return `${base}enter?link=${encodeURIComponent(place.link)}`;
     case "talk":
       return `${base}c/${encodeURIComponent(place.id)}${place.at === undefined ? "" : `?at=${place.at}`}`;
   }
@@ -46,6 +49,7 @@ function read(): Place {
     return { name: "talk", id: decoded(second), at: at > 0 ? at : undefined };
   }
   if (first === "search") return { name: "search", words: query.get("q") ?? "" };
+  if (first === "enter") return { name: "enter", link: query.get("link") ?? "" };
   if (first === "inbox" || first === "new") return { name: first };
   return { name: "home" };
 }

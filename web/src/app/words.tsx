@@ -18,7 +18,7 @@ function usual(): string {
 
 export function useLanguage(): [string, (language: string) => void] {
   const [chosen, choose] = useKept("language");
-  return [chosen !== null && chosen in LANGUAGES ? chosen : usual(), choose];
+  return [chosen !== null && Object.hasOwn(LANGUAGES, chosen) ? chosen : usual(), choose];
 }
 
 export function WordsProvider(props: { children: ReactNode }) {

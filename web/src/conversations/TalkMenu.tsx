@@ -1,6 +1,7 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { tellChange } from "../app/changes";
+import { save } from "../app/files";
 import { MenuItem } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
@@ -43,12 +44,9 @@ export function TalkMenu({
     tellChange();
     await refresh();
   };
-  const save = (format: "jsonl" | "markdown") => {
+  const saveAs = (format: "jsonl" | "markdown") => {
     close();
-    const link = document.createElement("a");
-    link.href = `${client.http.url}${path}/export?format=${format}`;
-    link.download = "";
-    link.click();
+    void trying(save(`${path.slice(1)}/export?format=${format}`));
   };
   if (isSure) {
     return (
@@ -65,10 +63,10 @@ export function TalkMenu({
   }
   return (
     <>
-      <MenuItem icon="download" onClick={() => save("markdown")}>
+      <MenuItem icon="download" onClick={() => saveAs("markdown")}>
         {words.exportMarkdown}
       </MenuItem>
-      <MenuItem icon="download" onClick={() => save("jsonl")}>
+      <MenuItem icon="download" onClick={() => saveAs("jsonl")}>
         {words.exportIt}
       </MenuItem>
       <MenuItem icon="archive" onClick={() => void archive()}>

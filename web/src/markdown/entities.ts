@@ -1,3 +1,5 @@
+import { known } from "../app/lookup";
+
 const NAMED: Record<string, string> = {
   amp: "&",
   lt: "<",
@@ -24,7 +26,7 @@ export function decoded(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,8}));/g,
     (whole, decimal, hex, name) => {
-      if (name) return NAMED[name] ?? whole;
+      if (name) return known(NAMED, name) ?? whole;
       const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
       return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : "\ufffd";
     },

@@ -1,8 +1,11 @@
 // How each row looks.
+
 import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/client";
 import { memo, useCallback, useContext, useState } from "react";
 import { Copy } from "../app/Copy";
+import { Download } from "../app/Download";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Cut } from "../markdown/Cut";
 import { Markdown } from "../markdown/Markdown";
@@ -180,15 +183,7 @@ function Text({ block }: { block: TextView }) {
       <Markdown text={block.text} isGrowing={block.status === "streaming"} />
       {block.status === "frozen" && <span className="muted">{words.pieceMissing}</span>}
       {block.status === "aborted" && <span className="muted cut">{words.cutShort}</span>}
-      {block.blob && (
-        <a
-          className="more"
-          href={`${document.baseURI}api/blobs/${encodeURIComponent(block.blob.blob_id)}`}
-          download
-        >
-          {words.wholeText}
-        </a>
-      )}
+      {block.blob && <Download blobId={block.blob.blob_id} label={words.wholeText} />}
     </>
   );
 }
@@ -277,11 +272,11 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   return (
     <p className="receipt">
       <Icon name="stop" />
-      {words.stoppedBecause[textIn(data, "reason") ?? ""] ?? textIn(data, "reason")}
+      {known(words.stoppedBecause, textIn(data, "reason")) ?? textIn(data, "reason")}
       {textIn(data, "by") && ` · ${textIn(data, "by")}`}
       {` · ${forced ? words.byForce(processes.length - left) : words.obeyed}`}
       {left > 0 && ` · ${words.couldNotEnd(left)}`}
-      {textIn(data, "queue") && ` · ${words.queueFate[textIn(data, "queue") ?? ""] ?? ""}`}
+      {textIn(data, "queue") && ` · ${known(words.queueFate, textIn(data, "queue")) ?? ""}`}
     </p>
   );
 }
@@ -303,7 +298,7 @@ function TurnEnding({ turn }: { turn: TurnView }) {
             <strong>
               <Unseen text={end.error?.message ?? words.turnFailed} />
             </strong>
-            <p>{words.failedHint[end.error?.code ?? ""] ?? words.failedHint.other}</p>
+            <p>{known(words.failedHint, end.error?.code) ?? words.failedHint.other}</p>
           </div>
         </div>
       )}

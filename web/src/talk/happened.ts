@@ -1,5 +1,7 @@
 // What happened besides the messages, in words.
+
 import type { EventView } from "@turnwire/client";
+import { known } from "../app/lookup";
 import { isObject, listIn, textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
@@ -20,6 +22,6 @@ export function happened({ subtype = "", name, text, data }: EventView, words: W
         textIn(told, "by"),
       );
     default:
-      return words.event[subtype] || text || (subtype || name).replaceAll("_", " ");
+      return known(words.event, subtype) || text || (subtype || name).replaceAll("_", " ");
   }
 }

@@ -1,7 +1,9 @@
 // Blocks that agents report apart from their tool calls; and any that nobody knows yet, as they came.
+
 import type { OtherView } from "@turnwire/client";
 import { memo } from "react";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 import { changesOf } from "./fileChanges";
@@ -38,7 +40,7 @@ export const OtherCard = memo(function OtherCard({ view }: { view: OtherView }) 
       </div>
     );
   }
-  const kind = KINDS[type] ?? "raw";
+  const kind = known(KINDS, type) ?? "raw";
   const code = numberIn(block, "exit_code");
   const name =
     kind === "raw" ? (textIn(block, "originalType") ?? (type || words.tool.raw)) : words.tool[kind];

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { blobPath, usePicture } from "../app/files";
 import { useWords } from "../app/words";
 import type { Picture } from "./reading";
 
@@ -17,11 +18,12 @@ export function Pictures({ pictures }: { pictures: Picture[] }) {
 
 function OnePicture({ picture }: { picture: Picture }) {
   const words = useWords();
-  const [address, setAddress] = useState<string>();
+  const [own, setOwn] = useState<string>();
   const { blobId, data, mimeType } = picture;
+  const kept = usePicture(blobId && blobPath(blobId));
+  const address = kept ?? own;
   useEffect(() => {
-    if (blobId) return setAddress(`${document.baseURI}api/blobs/${encodeURIComponent(blobId)}`);
-    if (!data || !SHOWN.test(mimeType)) return;
+    if (blobId || !data || !SHOWN.test(mimeType)) return;
     let url: string;
     try {
       const bytes = Uint8Array.from(atob(data), (each) => each.charCodeAt(0));
@@ -29,7 +31,7 @@ function OnePicture({ picture }: { picture: Picture }) {
     } catch {
       return; // not base64
     }
-    setAddress(url);
+    setOwn(url);
     return () => URL.revokeObjectURL(url);
   }, [blobId, data, mimeType]);
   if (!address) return <span className="muted">{words.picture}</span>;

@@ -1,7 +1,10 @@
 // The card of a tool: what is called, what it waits for, what it prints, what it gave back.
+
 import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
+import { Download } from "../app/Download";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Cut } from "../markdown/Cut";
 import { Unseen } from "../markdown/Unseen";
@@ -256,7 +259,7 @@ function Asked({ tool }: { tool: ToolView }) {
           <Unseen
             text={
               given === undefined
-                ? (words.outcome[request.outcome] ?? request.outcome)
+                ? (known(words.outcome, request.outcome) ?? request.outcome)
                 : answerText(given) || words.skipped
             }
           />
@@ -351,15 +354,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         <Output text={outputText(result.content)} isError={result.is_error} />
       )}
       {result && <Pictures pictures={picturesIn(result.content)} />}
-      {result?.blob && (
-        <a
-          className="more"
-          href={`${document.baseURI}api/blobs/${encodeURIComponent(result.blob.blob_id)}`}
-          download
-        >
-          {words.wholeOutput}
-        </a>
-      )}
+      {result?.blob && <Download blobId={result.blob.blob_id} label={words.wholeOutput} />}
     </>
   );
 }

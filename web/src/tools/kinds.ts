@@ -1,5 +1,7 @@
 // Which kind of tool this is: how its card looks follows from that.
+
 import type { IconName } from "../app/Icon";
+import { known } from "../app/lookup";
 
 export type Kind =
   | "command"
@@ -51,7 +53,7 @@ export function kindOf(toolName: string, toolType?: string): Kind {
   const name = toolName.toLowerCase();
   if (name.endsWith("__request_input")) return "question";
   if (name.startsWith("mcp__") || toolType === "MCP") return "mcp";
-  return BY_NAME[name] ?? "raw";
+  return known(BY_NAME, name) ?? "raw";
 }
 
 export const ICONS: Record<Kind, IconName> = {

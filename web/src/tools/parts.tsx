@@ -1,7 +1,9 @@
 // What cards are made of.
+
 import { useState } from "react";
 import { Copy } from "../app/Copy";
 import { Icon } from "../app/Icon";
+import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Coloured } from "../markdown/Code";
 import { Cut } from "../markdown/Cut";
@@ -97,18 +99,21 @@ export function Diff({ change }: { change: Change }) {
 
 const SIGNS = { " ": undefined, "+": "added", "-": "removed", "@": "place" } as const;
 
+/** The states that look different. An agent may say any word: no other becomes a class. */
+const TODOS = new Set(["pending", "in_progress", "completed"]);
+
 export function Todos({ todos }: { todos: Todo[] }) {
   const words = useWords();
   return (
     <ul className="todos">
       {todos.map((todo, at) => (
-        <li key={at} className={todo.status}>
+        <li key={at} className={TODOS.has(todo.status) ? todo.status : undefined}>
           <span className="mark" aria-hidden="true">
             {todo.status === "completed" ? <Icon name="check" /> : todo.status === "in_progress" ? "•" : ""}
           </span>
           <span>
             <Unseen text={todo.content} />
-            <span className="hidden"> ({words.todo[todo.status] ?? todo.status})</span>
+            <span className="hidden"> ({known(words.todo, todo.status) ?? todo.status})</span>
           </span>
         </li>
       ))}

@@ -46,6 +46,8 @@ export const en = {
   notKnown: "Who is there?",
   notKnownHint:
     "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
+  linkUsed: "A link is good once",
+  linkUsedHint: "This link was used, or its time is over. In a terminal you get another:",
   tryAgain: "Try again",
   broken: "This page could not be shown",
   brokenHint:
@@ -318,7 +320,7 @@ export const en = {
     directories: (paths: string) => `to work in ${paths}`,
     mode: (mode: string) => `all that the permission mode ${mode} allows`,
     where: {
-      session: "in this conversation",
+      session: "in this conversation, while its agent runs",
       localSettings: "in this directory, on this machine",
       projectSettings: "in this directory, for all who work in it",
       userSettings: "in all conversations on this machine",

@@ -44,6 +44,8 @@ export const zh: Words = {
   skipToMain: "跳到对话",
   notKnown: "您是谁？",
   notKnownHint: "请打开服务器启动时显示的链接。链接只能使用一次；在终端中可以再取一个：",
+  linkUsed: "链接只能使用一次",
+  linkUsedHint: "此链接已被使用或已过期。在终端中可以再取一个：",
   tryAgain: "重试",
   broken: "此页面无法显示",
   brokenHint: "对话内容没有丢失。请重新加载页面；如果再次出现，下面的信息有助于修复问题。",
@@ -280,7 +282,7 @@ export const zh: Words = {
     directories: (paths) => `在 ${paths} 中工作`,
     mode: (mode) => `权限模式 ${mode} 允许的一切`,
     where: {
-      session: "在此对话中",
+      session: "在此对话中，直到智能体进程结束",
       localSettings: "在此目录，仅限本机",
       projectSettings: "在此目录，对所有参与者",
       userSettings: "在本机的全部对话中",

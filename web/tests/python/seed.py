@@ -1,4 +1,4 @@
-"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile."""
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes."""
 
 from __future__ import annotations
 
@@ -99,6 +99,8 @@ async def main() -> None:
     try:
         if kind == "many":
             await seed_many(store, int(rest[0]))
+        elif kind == "classes":
+            await seed_classes(store)
         else:
             await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
     finally:
@@ -149,6 +151,28 @@ async def seed_hostile(store: SqliteStore) -> None:
         log.add("assistant", ToolCallPart(call), message=f"a{number}", index=2)
         log.add("tool", ToolResultPart(ToolResultPayload(f"t{number}", False, text)))
     log.end({"colour": "red", "said": HOSTILE[0]})
+    await log.write()
+    await store.release(log.talk.claim)
+
+
+# Words that mean something else where they become a class, or a key of an object.
+CLASSES = ["veil broken", "completed broken", "constructor", "__proto__", "toString"]
+
+
+async def seed_classes(store: SqliteStore) -> None:
+    log = Log(await begin(store, "classes", "Words as classes"))
+    log.turn = 1
+    log.add("user", TextPart(TextPayload("&constructor; &valueOf;")))
+    log.add("assistant", TextPart(TextPayload("&constructor; &valueOf;")), message="a")
+    todos = [{"content": f"To do: {word}", "status": word} for word in CLASSES]
+    plan = ToolCallPayload("plan", "TodoWrite", {"todos": todos})
+    log.add("assistant", ToolCallPart(plan), message="a", index=1)
+    for number, word in enumerate(CLASSES):
+        call = ToolCallPayload(f"t{number}", word, {"said": word})
+        log.add("assistant", ToolCallPart(call), message="a", index=2 + number)
+    for name in ["plan", *(f"t{number}" for number, _ in enumerate(CLASSES))]:
+        log.add("tool", ToolResultPart(ToolResultPayload(name, False, "done")))
+    log.end()
     await log.write()
     await store.release(log.talk.claim)
 

@@ -1,5 +1,6 @@
 // Where a WebSocket is opened, and as whom (docs/security.md).
 import type { Http } from "../http.js";
+import { pageKey } from "../page_key.js";
 import type { Opening } from "./line.js";
 import type { Transport } from "./transport.js";
 
@@ -7,7 +8,7 @@ export type Query = Record<string, string | number | undefined>;
 
 /**
  * In this order: a ticket of your own server; a token, in a header or, where there are none, for a
- * ticket; the cookie, which a browser sends by itself.
+ * ticket; the cookie, which a browser sends by itself, with the page key.
  */
 export async function openingOf(
   http: Http,
@@ -23,6 +24,9 @@ export async function openingOf(
   }
   const address = `${http.url.replace(/^http/, "ws")}${path}${words.size ? `?${words}` : ""}`;
   const needsTicket = ticket || (token && !transport.sendsHeaders);
-  const protocols = needsTicket ? [subprotocol, `ticket.${await http.ticket()}`] : [subprotocol];
+  const key = token ? undefined : pageKey(http.url);
+  const protocols = [subprotocol];
+  if (needsTicket) protocols.push(`ticket.${await http.ticket()}`);
+  else if (key) protocols.push(`page.${key}`);
   return { address, protocols, headers: needsTicket ? {} : http.headers };
 }

@@ -18,7 +18,7 @@ from turnwire.agents.claude.bounds import DEFAULT, FAMILIES, bounds_of
 from turnwire.agents.claude.choosing import Registry, thinking_limit
 from turnwire.agents.claude.hooks import Hook, hooks_of_sdk, read_hooks
 from turnwire.agents.claude.install import environment, find_cli, missing
-from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, ClaudeOptions
+from turnwire.agents.claude.option_types import FOR_ANYONE, FOR_OWNER, NARROWING, ClaudeOptions
 from turnwire.agents.claude.options import (
     MCP_CONFIG,
     Told,
@@ -33,10 +33,19 @@ from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.ports import AgentCapabilities, AgentGone, AgentSession, NativeFork, SessionStart
+from turnwire.ports import (
+    AgentCapabilities,
+    AgentGone,
+    AgentsBusy,
+    AgentSession,
+    Isolation,
+    NativeFork,
+    SessionStart,
+)
 
 if TYPE_CHECKING:
     from turnwire.agents.claude.forking import ForkPoint
+    from turnwire.agents.claude.model_proxy import ModelProxy
     from turnwire.agents.claude.session import ClaudeSession
     from turnwire.agents.claude.transport import Recorder
 
@@ -47,6 +56,7 @@ _FOR_SESSIONS = (
     "claude_agent_sdk",
     "claude_agent_sdk._internal.query",
     "turnwire.agents.claude.forking",
+    "turnwire.agents.claude.model_proxy",
     "turnwire.agents.claude.session",
 )
 
@@ -61,10 +71,12 @@ class ClaudeAgent:
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
     machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
     modes; `setting_sources` whose settings of Claude Code count, none: all, as in a terminal. Those of
-    a directory may run commands: give an empty list where you do not trust it. Raises ValueError for hooks, tools, servers and modes that are none.
+    a directory may run commands: give an empty list where you do not trust it. With `hide_credential` Claude's
+    tools do not get to know the model's credential, where that is possible: see `model_proxy`. Raises ValueError for hooks, tools, servers and modes that are none.
     """
 
     name = "claude"
+    runs_commands = True
     capabilities = AgentCapabilities(
         commands=[
             "session.set_model",
@@ -76,7 +88,9 @@ class ClaudeAgent:
         images=True,
         options=FOR_ANYONE,
         owner_options=FOR_OWNER,
+        narrowing_options=NARROWING,
         forks=True,
+        keeps_budget=True,
         controls=[*CONTROLS],  # it can do all of them
     )
 
@@ -99,8 +113,10 @@ class ClaudeAgent:
         models: Sequence[str] | None = None,
         permission_modes: Sequence[str] | None = None,
         setting_sources: Sequence[str] | None = None,
+        hide_credential: bool = True,
     ) -> None:
         self._given = options
+        self._hides_credential = hide_credential
         self._setting_sources = setting_sources
         of_sdk = None if isinstance(options, ClaudeOptions) else given_option(options, "hooks")
         ours = [*read_hooks(hooks), *hooks_of_sdk(of_sdk)]
@@ -133,6 +149,19 @@ class ClaudeAgent:
         self._record = record
         self._running: set[GuardedProcess] = set()
         self._starting = 0
+        self._isolation: Isolation | None = None
+
+    def isolate(self, isolation: Isolation | None) -> None:
+        """Start every program in this isolation from now on."""
+        self._isolation = isolation
+
+    def exposed_credential(self) -> str | None:
+        """Why Claude's tools can read the model's credential; none: they cannot."""
+        from turnwire.agents.claude.model_proxy import why_visible
+
+        return (
+            why_visible(self._environment()) if self._hides_credential else "hide_credential is off"
+        )
 
     def unavailable(self) -> str | None:
         """What is missing, and where to get it."""
@@ -169,6 +198,16 @@ class ClaudeAgent:
             session.tell_forgotten(start.native_session_id or (fork.session_id if fork else ""))
             return session
 
+    async def forget(self, conversation_id: str, native_session_id: str | None) -> None:
+        """Remove what Claude Code has written down for a conversation. Raises OSError."""
+        from turnwire.agents.claude.forgetting import forget_session
+        from turnwire.agents.claude.forking import copied_session
+
+        env = self._environment()
+        for session_id in (native_session_id, copied_session(conversation_id)):
+            if session_id is not None:
+                await asyncio.to_thread(forget_session, session_id, env)
+
     async def _fork_point(self, fork: NativeFork, conversation_id: str) -> ForkPoint:
         from turnwire.agents.claude.forking import fork_point
         from turnwire.agents.claude.history import config_dir
@@ -199,8 +238,8 @@ class ClaudeAgent:
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
-        self._registry.check_bounds(chosen)
-        options = own_options(self._options, start, self._bounds, fork)
+        self._registry.check_bounds(chosen, start.roots)
+        options = own_options(self._options, start, self._bounds, fork, self._denied)
         servers = self._registry.servers(chosen, AgentGone)
         has_question = await self._has_question(start.native_session_id)
         session = ClaudeSession(
@@ -247,12 +286,28 @@ class ClaudeAgent:
         return Recorder(Path(self._record) / f"{name}.{time.time_ns()}.io.jsonl")
 
     def _environment(self) -> dict[str, str]:
-        return environment(plain_environment(), self._env)
+        return environment(plain_environment(self._isolation), self._env)
+
+    @property
+    def _denied(self) -> list[str]:
+        """Directories that Claude's own file tools refuse, besides what the system enforces."""
+        return [] if self._isolation is None else self._isolation.hide
+
+    def _own_files(self, env: Mapping[str, str]) -> list[Path]:
+        """What Claude Code writes down for itself. The directory is made here: where it is in a hidden
+        one, the program itself could not make it.
+        """
+        from turnwire.agents.claude.history import config_dir
+
+        config = config_dir(env)
+        if any(config.resolve().is_relative_to(each) for each in self._denied):
+            config.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return [config, Path(env.get("HOME") or Path.home()) / ".claude.json"]
 
     async def _start(self, told: Told, cwd: str) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
-            raise AgentGone(
+            raise AgentsBusy(
                 f"{self._max_sessions} conversations with Claude are at work, and no more may be. "
                 "Try again when one of them is idle, or raise max_sessions."
             )
@@ -264,7 +319,12 @@ class ClaudeAgent:
             "PWD": cwd,
         }
         self._starting += 1
+        proxy: ModelProxy | None = None
         try:
+            if self._hides_credential:
+                from turnwire.agents.claude.model_proxy import ModelProxy
+
+                proxy = await ModelProxy.start(env)
             with ExitStack() as open_files:
                 config, files = told.mcp_config.decode(), list[int]()
                 if told.is_secret:
@@ -273,14 +333,22 @@ class ClaudeAgent:
                 process = await GuardedProcess.start(
                     [config if each == MCP_CONFIG else each for each in told.command],
                     cwd=cwd,
-                    env=env,
+                    env=env if proxy is None else proxy.env,
                     grace=self._grace,
                     limits=self._limits,
                     files=files,
+                    isolation=self._isolation,
+                    keep=self._own_files(env),
                 )
-        except OSError as full:
-            raise AgentGone(f"The agent could not be started: {full}") from full
+        except BaseException as failure:
+            if proxy is not None:
+                proxy.close()
+            if isinstance(failure, OSError):
+                raise AgentGone(f"The agent could not be started: {failure}") from failure
+            raise
         finally:
             self._starting -= 1
+        if proxy is not None:
+            process.when_over(proxy.close)
         self._running.add(process)
         return process

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from turnwire.agents.claude.history import Session
 from turnwire.agents.claude.prompts import prompt_uuid
@@ -37,6 +37,7 @@ class Brought(Struct, frozen=True):
     is_new: bool = False
     title: str | None = None
     refused: str | None = None  # why it was left as it is
+    reset: list[str] = []  # the names of what its lines say and the conversation has not
 
 
 def conversation_of(session_id: str, leaf: str | None = None) -> str:
@@ -79,7 +80,7 @@ async def bring(
     row = await store.conversation(name)
     is_new = row is None
     if row is None:
-        row = await _create(store, name, session, main)
+        row = await _create(store, name, session, main, is_whole)
     elif await _is_known(store, row, told):
         return Brought(name, session.session_id, 0, title=row.title)
     try:
@@ -103,7 +104,9 @@ async def bring(
         if is_new and not is_done:  # stopped by Ctrl-C, as it may be: half of it is worth nothing
             await store.delete(name)
     state = retelling.state
-    return Brought(name, session.session_id, state.head - row.head, is_new, state.title)
+    reset = ["cwd"] if is_new and session.places and session.cwd is None else []
+    added = state.head - row.head
+    return Brought(name, session.session_id, added, is_new, state.title, reset=reset)
 
 
 async def _claim(store: Store, name: str, owner: str, has_died: Callable[[str], bool]) -> Claim:
@@ -118,14 +121,17 @@ async def _claim(store: Store, name: str, owner: str, has_died: Callable[[str], 
     return await store.claim(name, owner, now=_now(), lease=_LEASE)
 
 
-async def _create(store: Store, name: str, session: Session, main: list[Record]) -> ConversationRow:
+async def _create(
+    store: Store, name: str, session: Session, main: list[Record], is_whole: bool
+) -> ConversationRow:
     title = title_of(session.titles, session.records)
     first = next((record.at for record in main if record.at is not None), None)
     created = iso(first if first is not None else _now())
     state = Conversation(name, title=title)
-    return await store.create(
-        NewConversation(name, "claude", created, None, title, session.cwd, state=state)
-    )
+    # Named from the beginning: so it is known that the session was not begun for this conversation.
+    native = session.session_id if is_whole else None
+    new = NewConversation(name, "claude", created, None, title, session.cwd, state=state)
+    return await store.create(structs.replace(new, native_session_id=native))
 
 
 async def _retell(

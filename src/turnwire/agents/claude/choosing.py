@@ -137,13 +137,19 @@ class Registry:
         self._hooks.append(structs.replace(given, optional=True))
         return given.name
 
-    def check_bounds(self, chosen: ClaudeOptions) -> None:
-        """Raises AgentGone for what may not be, or where it may not look: a log may be from elsewhere."""
+    def check_bounds(
+        self, chosen: ClaudeOptions, roots: Sequence[Path | str] | None = None
+    ) -> None:
+        """Raises AgentGone for options beyond the bounds, and for a directory that is not allowed.
+
+        A directory has to be below the agent's own roots and below `roots`, those of the server.
+        """
         problem = self._bounds.problem(chosen)
         if problem is not None:
             raise AgentGone(f"{problem}.")
         for place in chosen.add_dirs:
             allowed_directory(place, self._roots)
+            allowed_directory(place, roots)
 
     def hooks(self, chosen: ClaudeOptions, problem: Callable[[str], Exception]) -> list[Hook]:
         """Those of a conversation, in the order in which they are asked."""

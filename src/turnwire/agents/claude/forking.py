@@ -17,7 +17,7 @@ from turnwire.agents.claude.prompts import prompt_uuid
 from turnwire.dialects.claude.branches import end_of_turn
 from turnwire.ports import NativeFork
 
-__all__ = ["ForkPoint", "fork_point"]
+__all__ = ["ForkPoint", "copied_session", "fork_point"]
 
 _LOOKS = 10
 _PAUSE = 0.1  # seconds
@@ -37,6 +37,11 @@ class _Cut(NamedTuple):
     is_summed_up: bool  # the program would find only a summary of what is before it
 
 
+def copied_session(conversation_id: str) -> str:
+    """The session that is made for a fork where Claude Code cannot begin in the middle by itself."""
+    return str(uuid5(NAMESPACE_URL, f"turnwire:fork:{conversation_id}"))
+
+
 async def fork_point(config: Path, fork: NativeFork, conversation_id: str) -> ForkPoint | None:
     """The end of the turn that the newest known message belongs to; none: none of them is known.
 
@@ -52,7 +57,7 @@ async def fork_point(config: Path, fork: NativeFork, conversation_id: str) -> Fo
         if file is not None and cut is not None and (cut.name == names[0] or not left):
             if not cut.is_summed_up:
                 return ForkPoint(fork.session_id, cut.message)
-            new = str(uuid5(NAMESPACE_URL, f"turnwire:fork:{conversation_id}"))
+            new = copied_session(conversation_id)
             await asyncio.to_thread(_copy, config, file, cut.line, new)
             return ForkPoint(new, None)
         await asyncio.sleep(_PAUSE if left else 0)

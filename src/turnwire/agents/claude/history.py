@@ -19,6 +19,7 @@ __all__ = [
     "BadRecord",
     "Session",
     "SessionFile",
+    "agents_of",
     "config_dir",
     "find_session",
     "find_sessions",
@@ -58,11 +59,18 @@ class Session(Struct):
 
     @property
     def cwd(self) -> str | None:
-        """Where it was started: only from there Claude Code finds it again."""
+        """Returns the directory it was started in: only from there Claude Code finds it again.
+
+        A line may name any directory. Only the one that its folder is named after counts.
+        """
+        own = (each for each in self.places if _is_named(self.folder, {_folder_name(Path(each))}))
+        return next(own, None)
+
+    @property
+    def places(self) -> list[str]:
+        """The directories that its lines name, each once."""
         told = (record.data.get("cwd") for record in self.records)
-        places = dict.fromkeys(place for place in told if isinstance(place, str))
-        own = (place for place in places if _is_named(self.folder, {_folder_name(Path(place))}))
-        return next(own, None) or next(iter(places), None)
+        return list(dict.fromkeys(place for place in told if isinstance(place, str)))
 
 
 def config_dir(env: Mapping[str, str] = os.environ) -> Path:
@@ -92,8 +100,13 @@ def find_session(config: Path, session_id: str) -> SessionFile | None:
     return None if found is None else SessionFile(session_id, found, found.stat().st_size)
 
 
+def agents_of(folder: Path, session_id: str) -> list[Path]:
+    """The sub-agents of a session that an older Claude Code has put beside it."""
+    return [path for path in folder.glob("agent-*.jsonl") if _session_of(path) == session_id]
+
+
 def _sessions_in(folder: Path) -> Iterator[SessionFile]:
-    beside: dict[str, list[Path]] = {}  # an older Claude Code put its sub-agents beside a session
+    beside: dict[str, list[Path]] = {}
     for path in folder.glob("agent-*.jsonl"):
         beside.setdefault(_session_of(path), []).append(path)
     for path in folder.glob("*.jsonl"):

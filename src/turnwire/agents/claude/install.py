@@ -11,10 +11,19 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["environment", "find_cli", "has_credential", "how_to_install", "missing"]
+__all__ = [
+    "CLOUDS",
+    "CREDENTIALS",
+    "environment",
+    "find_cli",
+    "has_credential",
+    "how_to_install",
+    "is_on",
+    "missing",
+]
 
 # Any of these says who pays, and so does a cloud that is switched on.
-_CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+CREDENTIALS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
 # What of this server's environment Claude may know, beside what every program may. The keys of a
 # cloud only where Claude is to use that cloud.
@@ -26,7 +35,7 @@ _ALLOWED = (
     *("API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "BASH_DEFAULT_TIMEOUT_MS"),
 )
 _ALLOWED_BEGINNINGS = ("ANTHROPIC_", "CLAUDE_CODE_")
-_CLOUDS = {
+CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
     "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "CLOUD_ML_", "VERTEX_", "GCLOUD_"),
     "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
@@ -36,8 +45,8 @@ _CLOUDS = {
 def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
     """What Claude sees of the world: an allow-list, and what it was given."""
     beginnings: tuple[str, ...] = _ALLOWED_BEGINNINGS
-    for switch, names in _CLOUDS.items():
-        if _is_on({**os.environ, **extra}, switch):
+    for switch, names in CLOUDS.items():
+        if is_on({**os.environ, **extra}, switch):
             beginnings += names
     allowed = {
         name: value
@@ -50,7 +59,7 @@ def environment(plain: Mapping[str, str], extra: Mapping[str, str]) -> dict[str,
     return {**plain, **allowed, **extra}
 
 
-def _is_on(env: Mapping[str, str], switch: str) -> bool:
+def is_on(env: Mapping[str, str], switch: str) -> bool:
     """As Claude Code reads it: `0` is off."""
     return env.get(switch, "").strip().lower() in ("1", "true", "yes", "on")
 
@@ -107,7 +116,7 @@ def find_cli(given: str | None = None) -> str | None:
 
 def has_credential(env: Mapping[str, str]) -> bool:
     """Whether Claude will find something to log in with. Whether it is right only the API knows."""
-    if any(env.get(name) for name in _CREDENTIALS) or any(_is_on(env, each) for each in _CLOUDS):
+    if any(env.get(name) for name in CREDENTIALS) or any(is_on(env, each) for each in CLOUDS):
         return True
     home = Path(env.get("HOME") or Path.home())
     folder = Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude")

@@ -11,6 +11,7 @@ __all__ = [
     "FOR_OWNER",
     "FOR_PROGRAMS",
     "MODES",
+    "NARROWING",
     "Adaptive",
     "ClaudeOptions",
     "Disabled",
@@ -142,3 +143,5 @@ _ALL = ClaudeOptions.__struct_fields__
 FOR_ANYONE = list(_ALL[: _ALL.index("allowed_tools")])
 FOR_OWNER = list(_ALL[_ALL.index("allowed_tools") : _ALL.index("add_dirs")])
 FOR_PROGRAMS = list(_ALL[_ALL.index("add_dirs") :])
+# Whatever their value, with one of these Claude can do less than without it.
+NARROWING = ["tools", "disallowed_tools", "max_turns", "task_budget"]

@@ -116,9 +116,16 @@ def chosen_in(start: SessionStart) -> ClaudeOptions:
 
 
 def own_options(
-    options: Any, start: SessionStart, bounds: Bounds, fork: ForkPoint | None = None
+    options: Any,
+    start: SessionStart,
+    bounds: Bounds,
+    fork: ForkPoint | None = None,
+    hide: Sequence[str] = (),
 ) -> Any:
-    """The options of one conversation. Raises AgentGone where they are not what they may be."""
+    """The options of one conversation. Raises AgentGone where they are not what they may be.
+
+    `hide` are directories that Claude's own tools must not touch.
+    """
     own = narrowed(options, chosen_in(start))
     cwd = start.cwd or options.cwd
     return replace(
@@ -126,7 +133,7 @@ def own_options(
         max_budget_usd=_least((own.max_budget_usd, start.max_budget_usd)),
         cwd=cwd,
         model=bounds.model_for(start.model),
-        settings=_settings(own.settings, cwd, bounds),
+        settings=_settings(own.settings, cwd, bounds, hide),
         permission_mode=bounds.mode_for(start.permission_mode),
         resume=start.native_session_id if fork is None else fork.session_id,
         fork_session=fork is not None and fork.message is not None,
@@ -137,23 +144,39 @@ def own_options(
     )
 
 
-def _settings(given: str | None, cwd: Any, bounds: Bounds) -> str | None:
-    """Claude Code is told which models there are, or its sub-agents could be given any other.
+def _settings(given: str | None, cwd: Any, bounds: Bounds, hide: Sequence[str]) -> str | None:
+    """Adds to the settings which models there are, and which directories are denied.
 
-    What it was to read itself, from where it works, is read here then.
+    Without the models, sub-agents could be given any other. Where something is added, a file of settings
+    is read here instead of by the program.
     """
-    if bounds.models is None:
+    if bounds.models is None and not hide:
         return given
-    about = {}
+    about: dict[str, Any] = {}
     if given is not None:
         try:
             text = given if given.lstrip().startswith("{") else _text_of(given, cwd)
             about = msgspec.json.decode(text, type=dict[str, Any])
         except (OSError, ValueError) as bad:
             raise AgentGone(f"Claude cannot be started with these settings: {bad}") from bad
-    models = list(dict.fromkeys([*bounds.models, *([bounds.model] if bounds.model else [])]))
-    about |= {"availableModels": models, "enforceAvailableModels": True}
+    if bounds.models is not None:
+        models = list(dict.fromkeys([*bounds.models, *([bounds.model] if bounds.model else [])]))
+        about |= {"availableModels": models, "enforceAvailableModels": True}
+    if hide:
+        about["permissions"] = _denied(about.get("permissions") or {}, hide)
     return msgspec.json.encode(about).decode()
+
+
+def _denied(permissions: Any, hide: Sequence[str]) -> dict[str, Any]:
+    """The same permissions, without these directories. Rules for Read and Edit hold for all file tools."""
+    try:
+        given = msgspec.convert(permissions, dict[str, Any])
+        denied = msgspec.convert(given.get("deny", []), list[str])
+    except msgspec.ValidationError as bad:
+        raise AgentGone(f"Claude cannot be started with these permissions: {bad}") from bad
+    # Two slashes: in a rule, one stands for the directory of the settings.
+    rules = [f"{tool}(/{path}/**)" for path in hide for tool in ("Read", "Edit")]
+    return {**given, "deny": [*denied, *rules]}
 
 
 def _text_of(settings: str, cwd: Any) -> str:

@@ -117,7 +117,7 @@ class GuardedTransport:
         if self._broken is not None:
             return
         try:
-            lines = self._split.feed(data)
+            lines = [bytes(line) for line in self._split.feed(data)]
             if self._recorder is not None:
                 self._recorder.note("out", lines)
             for line in self._heard(lines):

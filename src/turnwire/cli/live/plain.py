@@ -17,8 +17,27 @@ class _Growing:
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.rest = ""
+        self._rest: list[str] = []  # in pieces: they may be very many
+        self._is_blank = True
         self.begun = False
+
+    @property
+    def rest(self) -> str:
+        """What was not written yet."""
+        return "".join(self._rest)
+
+    def add(self, piece: str) -> str:
+        """More of it. Returns the whole lines that can be written now, if there are any."""
+        self.pieces.append(piece)
+        self._rest.append(piece)
+        self._is_blank = self._is_blank and not piece.strip()
+        if "\n" not in piece or self._is_blank:
+            return ""
+        lines, _, rest = self.rest.rpartition("\n")
+        if not (lines.strip() or self.begun):
+            return ""
+        self.begun, self._rest = True, [rest]
+        return f"{lines}\n"
 
 
 class PlainPainter:
@@ -40,14 +59,9 @@ class PlainPainter:
         """The agent's own words come line by line; those of a sub-agent when they are whole."""
         if voice.depth or kind == "thinking":
             return
-        grown = self._growing.setdefault(block_id, _Growing())
-        grown.pieces.append(piece)
-        lines, newline, rest = (grown.rest + piece).rpartition("\n")
-        if newline and (lines.strip() or grown.begun):
-            self._write(block_id, f"{lines}\n")
-            grown.begun, grown.rest = True, rest
-        else:
-            grown.rest += piece
+        lines = self._growing.setdefault(block_id, _Growing()).add(piece)
+        if lines:
+            self._write(block_id, lines)
 
     def finish(self, block_id: str, voice: Voice, kind: Kind, text: str) -> None:
         """The rest of it."""

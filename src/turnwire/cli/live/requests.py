@@ -30,6 +30,14 @@ __all__ = [
 
 Answer: TypeAlias = str | list[str]
 
+# By a rule's destination: where it holds.
+_WHERE = {
+    "session": "for this session",
+    "localSettings": "in this directory",
+    "projectSettings": "in this directory, for all who work in it",
+    "userSettings": "in all conversations on this machine",
+}
+
 
 class NotUnderstood(ValueError):
     """An answer that fits no option; the message says what would."""
@@ -181,17 +189,26 @@ def lines_of(request: OpenRequest) -> list[Text]:
 
 
 def rules_of(suggestions: list[Any]) -> str:
-    """The rules that the agent offers to remember, in few words."""
-    rules = []
+    """The rules that the agent offers to remember, in few words, and where each of them holds."""
+    rules: dict[str, list[str]] = {}  # by where they hold
     for suggestion in suggestions:
+        place = suggestion.get("destination") if isinstance(suggestion, dict) else None
+        here = rules.setdefault(_WHERE.get(str(place), ""), [])
         match suggestion:
             case {"rules": list(several)}:
-                rules += [_rule(rule) for rule in several]
+                here += [_rule(rule) for rule in several]
             case {"type": "setMode", "mode": str(mode)}:
-                rules.append(f"mode {mode}")
+                here.append(f"mode {mode}")
             case _:
-                rules.append(msgspec.json.encode(suggestion).decode())
-    return plain(visible(", ".join(rules)))
+                here.append(msgspec.json.encode(suggestion).decode())
+    words = [" ".join([", ".join(each), where]).rstrip() for where, each in rules.items()]
+    return plain(visible("; ".join(words)))
+
+
+def _holds_longer(rules: list[Any]) -> bool:
+    """Whether one of the rules outlives the session in which it was remembered."""
+    places = [each.get("destination") for each in rules if isinstance(each, dict)]
+    return any(place != "session" for place in places)
 
 
 def _rule(rule: Any) -> str:
@@ -216,7 +233,8 @@ def resolved_line(ended: RequestResolved) -> Text:
         words = answered_words(ended.answer)
     elif ended.decision == "allow":
         words = "allowed" + (" with a changed input" if ended.updated_input is not None else "")
-        words += " for good" if ended.remembered else ""
+        if ended.remembered:
+            words += " for good" if _holds_longer(ended.remembered) else " for this session"
     else:
         words = "denied" + (f": {ended.reason}" if ended.reason else "")
     return Text.assemble(("→ ", "magenta"), plain(safe(words)))

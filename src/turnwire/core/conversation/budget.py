@@ -20,8 +20,10 @@ __all__ = [
     "UserBudget",
     "budget_spent",
     "check_budgets",
+    "check_reserved",
     "left_to_spend",
     "period_of",
+    "share_of",
 ]
 
 BudgetPeriod: TypeAlias = Literal["day", "month", "ever"]  # in UTC
@@ -43,6 +45,39 @@ def left_to_spend(c: Conversation, user: UserBudget | None) -> float | None:
     return min((max(each.limit - each.spent, 0.0) for each in budgets), default=None)
 
 
+def share_of(
+    limit: float,
+    spent: float,
+    held: float,
+    *,
+    most: float | None = None,
+    keeps: bool = True,
+    prefers: float | None = None,
+    is_fixed: bool = False,
+) -> float:
+    """What to reserve of a user's budget for one turn; 0 if nothing is left.
+
+    `held` is reserved for other turns. So all reservations together are never more than the limit.
+    A turn gets half of what is left, or a twentieth of the limit if that is more: another turn that
+    starts meanwhile finds something, and what one gets is not too little to be of use. An agent that
+    cannot stop by itself (not `keeps`) gets all that is left, because it may spend that.
+
+    `most` is what the conversation itself may spend. `prefers` is what the agent's session may still
+    spend: it gets that, if it is there and more than half of what a new session would get; then the
+    session can go on. If `is_fixed` the session goes on in any case.
+    """
+    left = limit - spent - held
+    if left <= 0:
+        return 0.0
+    share = min(left, max(left / 2, limit / 20)) if keeps else left
+    share = share if most is None else min(share, most)
+    if prefers is None or prefers <= 0:
+        return share
+    if is_fixed or (keeps and share / 2 <= prefers <= left):
+        return min(prefers, left)
+    return share
+
+
 def check_budgets(c: Conversation, user: UserBudget | None) -> None:
     """Raises Refused where nothing is left."""
     own = budget_of(c)
@@ -61,6 +96,22 @@ def check_budgets(c: Conversation, user: UserBudget | None) -> None:
             limit=user.limit,
             resets_at=user.resets_at,
         )
+
+
+def check_reserved(user: UserBudget, held: float) -> None:
+    """Raises Refused where nothing is left, because it is spent or is reserved for other turns."""
+    check_budgets(Conversation(""), user)
+    spent, limit = _dollars(user.spent), _dollars(user.limit)
+    raise Refused(
+        "BUDGET_EXCEEDED",
+        f"{spent} of the {limit} of this user are spent, and {_dollars(held)} are reserved for turns"
+        " that run now. Send it again when one of them has ended.",
+        of="user",
+        spent=user.spent,
+        reserved=held,
+        limit=user.limit,
+        resets_at=user.resets_at,
+    )
 
 
 def budget_spent(c: Conversation, said: str) -> TurnError:

@@ -11,6 +11,7 @@ from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, Choose, Deliver
 from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
+from turnwire.core.conversation.rules import for_session
 from turnwire.core.conversation.state import Reply, Stopping
 from turnwire.core.conversation.tools import give_result
 from turnwire.core.conversation.turns import (
@@ -27,7 +28,6 @@ from turnwire.core.status import OpenRequest
 __all__ = ["OWNER", "answered", "chose", "decided", "give_answer", "interrupted", "renamed"]
 
 OWNER = "owner"  # what the owner of the data is called in the log
-_EVERYWHERE = "userSettings"  # where a rule holds in every conversation of this machine
 
 
 def answered(d: Draft, answer: i.Answered) -> None:
@@ -74,7 +74,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
     request = find_open(d, decision.request_id, "permission", decision.ended)
     if decision.decision == "deny" and decision.updated_input is not None:
         raise Refused("INVALID_PAYLOAD", "A denied call has no `updated_input`.")
-    _check_rules(request, decision.remember, decision.by)
+    remember = _rules_to_keep(request, decision.remember, decision.by)
     end_request(
         d,
         request,
@@ -83,7 +83,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         decision=decision.decision,
         reason=decision.reason,
         updated_input=decision.updated_input,
-        remembered=decision.remember,
+        remembered=remember,
         delivered_as="decision",
     )
     reply = Reply(
@@ -93,23 +93,25 @@ def decided(d: Draft, decision: i.Decided) -> None:
         decision.decision,
         decision.reason,
         decision.updated_input,
-        decision.remember,
+        remember,
     )
     d.commands.append(Deliver(d.turn, [reply], False))
     d.ack = Ack(request_id=request.request_id, delivered_as="decision")
 
 
-def _check_rules(request: OpenRequest, remember: list[Any], by: str | None) -> None:
-    """A rule holds without anybody being asked again, so it is one that the agent has offered."""
+def _rules_to_keep(request: OpenRequest, remember: list[Any], by: str | None) -> list[Any]:
+    """Returns the rules that the agent is told. Raises Refused for one that it has not offered.
+
+    A rule holds without anybody being asked again. One that would hold for other users as well is
+    the owner's to give: of anybody else it holds for the session.
+    """
     offered = to_builtins(request.suggestions)
-    for rule in to_builtins(remember):
+    wanted = to_builtins(remember)
+    for rule in wanted:
         if rule not in offered:
             why = "`remember` takes rules of the request's `suggestions`, each as it is there."
             raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
-        place = rule.get("destination") if isinstance(rule, dict) else None
-        if place == _EVERYWHERE and by not in (None, OWNER):
-            why = f"A rule with the destination {place} holds for everybody here: leave it out."
-            raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
+    return wanted if by in (None, OWNER) else [for_session(rule) for rule in wanted]
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:
@@ -137,7 +139,7 @@ def renamed(d: Draft, name: i.Renamed) -> None:
     if not title:
         raise Refused("INVALID_PAYLOAD", "The title is empty.")
     d.title, d.title_by = title, "person"
-    d.audit("renamed", name.by, title=title)
+    d.audit("renamed", name.by)  # without the title: the trail outlives the conversation
     d.ack = Ack()
 
 

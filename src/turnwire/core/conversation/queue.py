@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import structs
 
 from turnwire.core.content import Content, TextContent
@@ -17,6 +18,11 @@ from turnwire.core.status import QueueItem
 __all__ = ["changed_queue", "said"]
 
 _TITLE = 80  # characters of the first message
+_LOOKED_AT = 1000  # characters of the first message in which its first line is looked for
+_MOST_BYTES = (
+    1 << 21
+)  # of all messages that wait, as JSON: each change of the state is told with all of them
+_encode = msgspec.json.Encoder().encode
 
 
 def said(d: Draft, said: i.Said) -> None:
@@ -26,6 +32,7 @@ def said(d: Draft, said: i.Said) -> None:
     limit = d.options.max_queue
     if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first of them starts
         raise Refused("TURN_QUEUE_FULL", f"{limit} messages wait already.", max_queue=limit)
+    _check_room(d, d.queue, said.content)
     item = QueueItem(said.queue_id, said.content, said.client_message_id, said.by, d.now)
     d.title = d.title or _title(said.content)
     d.audit("said", said.by, queue_id=said.queue_id)
@@ -54,9 +61,19 @@ def _check_content(content: list[Content]) -> None:
         raise Refused("INVALID_PAYLOAD", "The message is empty.")
 
 
+def _check_room(d: Draft, waiting: list[Waiting], new: list[Content]) -> None:
+    """Raises Refused if the messages that wait would be too large together. One message may always wait."""
+    contents = [each.item.content for each in waiting]
+    if waiting and sum(len(_encode(each)) for each in [*contents, new]) > _MOST_BYTES:
+        said = f"The messages that wait may have {_MOST_BYTES} bytes together."
+        limit = d.options.max_queue
+        raise Refused("TURN_QUEUE_FULL", said, max_queue=limit, max_queue_bytes=_MOST_BYTES)
+
+
 def _title(content: list[Content]) -> str | None:
     words = "\n".join(part.text for part in content if isinstance(part, TextContent))
-    line = next((line.strip() for line in words.splitlines() if line.strip()), None)
+    start = words.lstrip()[:_LOOKED_AT]
+    line = next((line.strip() for line in start.splitlines() if line.strip()), None)
     if line is None or len(line) <= _TITLE:
         return line
     cut = line[: _TITLE - 1]
@@ -79,6 +96,7 @@ def changed_queue(d: Draft, change: i.ChangedQueue) -> None:
         d.held = d.held and bool(d.queue)
     elif change.action == "replace":
         _check_content(change.content or [])
+        _check_room(d, d.queue[:place] + d.queue[place + 1 :], change.content or [])
         item = structs.replace(waiting.item, content=change.content)
         d.queue[place] = structs.replace(waiting, item=item)
     elif change.action == "move":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -19,6 +20,10 @@ class Voice(Struct, frozen=True):
 
     records: list[Record]
     call: str | None = None
+
+    def calls(self) -> Iterator[str]:
+        """The calls that are made in it."""
+        return (call for record in self.records for call in record.calls)
 
 
 def branch(records: Iterable[Record], leaf: str | None = None) -> list[Record]:
@@ -110,19 +115,41 @@ def story(
     made: dict[str | None, tuple[int, int]] = {}  # by call: when it was made, and how deep
     items = _timed(Voice(list(main)), 0, (0, 0), made)
     elsewhere = {call for r in records if not r.is_side for call in r.calls} - made.keys()
-    left = list(voices)
-    while left:  # those first whose call is known, for another's may be in them
-        voice = next(
-            (each for each in left if each.call in made or each.call in elsewhere), left[0]
-        )
-        left.remove(voice)
+    order = _Order(voices)
+    order.know(made)
+    order.know(elsewhere)
+    for number, voice in enumerate(order, 1):
         if voice.call in elsewhere:
-            elsewhere.update(call for record in voice.records for call in record.calls)
-            continue
-        number = len(voices) - len(left)
-        items += _timed(voice, number, made.get(voice.call, (0, 1)), made)
+            elsewhere.update(voice.calls())
+        else:
+            items += _timed(voice, number, made.get(voice.call, (0, 1)), made)
+        order.know(voice.calls())
     items.sort(key=lambda item: item[0])
     return [(record, call) for _, record, call in items]
+
+
+class _Order:
+    """Voices, those first whose call is known: another's call may be in them. Else as they stand."""
+
+    def __init__(self, voices: Sequence[Voice]) -> None:
+        self._left = dict(enumerate(voices))
+        self._known: list[int] = []  # a heap
+        self._unknown: dict[str | None, list[int]] = {}  # by call
+        for place, voice in self._left.items():
+            self._unknown.setdefault(voice.call, []).append(place)
+
+    def know(self, calls: Iterable[str | None]) -> None:
+        """These calls are known from now on."""
+        for call in calls:
+            for place in self._unknown.pop(call, ()):
+                heappush(self._known, place)
+
+    def __iter__(self) -> Iterator[Voice]:
+        while self._left:
+            place = heappop(self._known) if self._known else next(iter(self._left))
+            voice = self._left.pop(place, None)
+            if voice is not None:  # else it came before its call was known
+                yield voice
 
 
 _Place: TypeAlias = tuple[int, int, int, int]  # time, depth, voice, and place in that

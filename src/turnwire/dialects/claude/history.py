@@ -28,9 +28,6 @@ __all__ = ["Kind", "Record", "Title", "as_said", "read_record"]
 Kind: TypeAlias = Literal["said", "begun", "told", "result", "stopped", "news", "aside"]
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
-_SHELL = re.compile(r"<bash-input>(.*?)</bash-input>", re.DOTALL)
 _STOPPED = "[Request interrupted by user"
 # Written in the person's name, and not by them.
 _NOT_SAID = ("<local-command-", "<bash-stdout>", "<bash-stderr>", "<task-notification>")
@@ -183,13 +180,20 @@ def _kind_of_user(line: Line, data: dict[str, Any]) -> tuple[Kind, list[Content]
 
 def _typed(text: str) -> str | None:
     """A command as a person has typed it."""
-    if shell := _SHELL.match(text):
-        return f"!{shell[1].strip()}"
-    name = _COMMAND.search(text) if text.startswith("<command-") else None
+    if text.startswith("<bash-input>"):
+        shell = _inside(text, "bash-input")
+        return None if shell is None else f"!{shell.strip()}"
+    name = _inside(text, "command-name") if text.startswith("<command-") else None
     if name is None:
         return None
-    arguments = _ARGUMENTS.search(text)
-    return f"{name[1].strip()} {arguments[1] if arguments else ''}".strip()
+    return f"{name.strip()} {_inside(text, 'command-args') or ''}".strip()
+
+
+def _inside(text: str, tag: str) -> str | None:
+    """What the first element of this name holds; None if there is none, or it has no end."""
+    _, begin, rest = text.partition(f"<{tag}>")
+    inside, end, _ = rest.partition(f"</{tag}>")
+    return inside if begin and end else None
 
 
 def _blocks(line: Line) -> list[blocks.ClaudeBlock]:

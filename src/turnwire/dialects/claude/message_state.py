@@ -19,14 +19,14 @@ _RECENT = 64  # finished blocks that a frame may say again
 class StreamedBlock:
     """A block that came in stream events: what it started as, and the pieces so far."""
 
-    __slots__ = ("citations", "ended", "pieces", "signature", "start", "tool_use_id")
+    __slots__ = ("citations", "ended", "pieces", "signatures", "start", "tool_use_id")
 
     def __init__(self, start: ContentBlock) -> None:
         self.start = start
         self.ended = False
         self.pieces: list[str] = []
-        self.signature = ""
-        self.citations: list[object] | None = None
+        self.signatures: list[str] = []  # pieces of one
+        self.citations: list[object] = []
         self.tool_use_id = start.id if isinstance(start, unified.ToolUseBlock) else None
 
     def assembled(self) -> ContentBlock:
@@ -34,10 +34,10 @@ class StreamedBlock:
         grown = "".join(self.pieces)
         match self.start:
             case unified.TextBlock() as start:
-                citations = [*(start.citations or ()), *(self.citations or ())]
+                citations = [*(start.citations or ()), *self.citations]
                 return unified.TextBlock(start.text + grown, "completed", citations or None)
             case unified.ThinkingBlock() as start:
-                signature = (start.signature or "") + self.signature
+                signature = (start.signature or "") + "".join(self.signatures)
                 return unified.ThinkingBlock(
                     start.thinking + grown, "completed", signature or None, start.redacted
                 )
@@ -102,7 +102,7 @@ class MessageState:
 
     def waits(self) -> bool:
         """Whether a streamed block has not been confirmed by an assistant frame yet."""
-        return any(self._waiting.values())
+        return bool(self._waiting)
 
     def first_unfinished(self) -> int:
         """From here on nothing has been confirmed by an assistant frame."""
@@ -122,11 +122,17 @@ class MessageState:
         for place, block in enumerate(content, index):
             self.finished[place] = block
             if place in self.blocks:
-                waiting = self._waiting.get(_kind(block))
-                if waiting and place in waiting:
-                    waiting.remove(place)
+                self._confirm(_kind(block), place)
         self._next = max(self._next, index + len(content))
         return index
+
+    def _confirm(self, kind: str, place: int) -> None:
+        """A streamed block is finished: it does not wait any more. No kind stays with none waiting."""
+        waiting = self._waiting.get(kind)
+        if waiting is not None and place in waiting:
+            waiting.remove(place)
+            if not waiting:
+                del self._waiting[kind]
 
     def _index_of(self, content: Sequence[ContentBlock]) -> int:
         if not content:

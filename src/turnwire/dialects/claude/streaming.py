@@ -173,10 +173,10 @@ class StreamFollower:
     ) -> Events:
         """What nobody watches growing is kept for the finished block."""
         if isinstance(delta, stream.SignatureDelta):
-            block.signature += delta.signature
+            block.signatures.append(delta.signature)
             return []
         if isinstance(delta, stream.CitationsDelta):
-            block.citations = [*(block.citations or ()), delta.citation]
+            block.citations.append(delta.citation)
             return []
         kind = f"delta/{delta.original_type}"
         data = Raw(msgspec.json.encode(delta.data))

@@ -183,8 +183,12 @@ class AnswerCheck:
         if sent is not None and sent.answer is not None:
             if command == sent.command or error.code != "IDEMPOTENCY_CONFLICT":
                 self._say("wrong_duplicate", f"{own_id} was accepted before, and is refused now")
-        elif fault := refusal_fault(command, _tag(command), error.code, log, max_queue):
-            self._say("wrong_refusal", f"{_named(command)}: {fault}")
+        else:
+            # A queue can also be full of bytes. Then one message that waits is enough.
+            least = 1 if "max_queue_bytes" in error.data else max_queue
+            fault = refusal_fault(command, _tag(command), error.code, log, least)
+            if fault is not None:
+                self._say("wrong_refusal", f"{_named(command)}: {fault}")
 
     def _answered(self, name: str | None, own_id: str | None) -> _Waiting | None:
         """The frame that waits for this answer: the oldest with that id, or of that type."""

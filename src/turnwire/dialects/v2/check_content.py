@@ -10,7 +10,7 @@ __all__ = ["same_content"]
 
 
 def same_content(sent: str | Sequence[Content], told: list[Content]) -> bool:
-    """The server may name a blob's type and size, and move large content into a blob, no more."""
+    """The server says the type and size of what it keeps, and may move large content into a blob."""
     parts = [TextContent(sent)] if isinstance(sent, str) else sent
     return len(parts) == len(told) and all(map(_same, parts, told))
 
@@ -24,5 +24,12 @@ def _same(sent: Content, told: Content) -> bool:
         return True  # it was moved there
     if sent.blob is not None and (told.blob is None or told.blob.blob_id != sent.blob.blob_id):
         return False
-    values = {name: getattr(sent, name) for name in sent.__struct_fields__ if name != "blob"}
+    own = _servers_own(sent)
+    values = {name: getattr(sent, name) for name in sent.__struct_fields__ if name not in own}
     return all(value in (None, getattr(told, name)) for name, value in values.items())
+
+
+def _servers_own(sent: Content) -> set[str]:
+    """What the server knows better than a client: it has the bytes."""
+    has_bytes = getattr(sent, "blob", None) is not None or getattr(sent, "data", None) is not None
+    return {"blob", "mime_type", "size"} if has_bytes else {"blob"}

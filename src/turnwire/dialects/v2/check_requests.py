@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from turnwire.core.conversation.rules import for_session
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.status import OpenRequest, RequestKind
 from turnwire.dialects.v2 import commands as c
@@ -172,9 +173,13 @@ def _other(end: p.RequestResolved, answer: Answer | None) -> str | None:
         return "it is delivered otherwise than its ack says"
     if isinstance(said, c.QuestionAnswer):
         return None if end.answer == said.answer else "another answer was given"
-    asked = (said.decision, said.reason, said.updated_input, said.remember)
-    if asked != (end.decision, end.reason, end.updated_input, end.remembered):
+    asked = (said.decision, said.reason, said.updated_input)
+    if asked != (end.decision, end.reason, end.updated_input):
         return "another decision was given"
+    # A rule of a user who is not the owner may have been kept for the session only.
+    narrower = [for_session(rule) for rule in said.remember]
+    if end.remembered not in (said.remember, narrower):
+        return "other rules were remembered"
     return None
 
 

@@ -17,7 +17,7 @@ __all__ = ["ack_fault", "follow", "refusal_fault"]
 # Codes that answer only some frames. Any other may answer each.
 _ANSWERS = ("user.input_response", "user.permission_response")
 _ONLY: Mapping[str, tuple[str, ...]] = {
-    "TURN_QUEUE_FULL": ("user.message",),
+    "TURN_QUEUE_FULL": ("user.message", "user.queue"),
     "QUEUE_ITEM_NOT_FOUND": ("user.queue",),
     "INVALID_QUESTION_ID": _ANSWERS,
     "NO_PENDING_INPUT": _ANSWERS,

@@ -19,6 +19,11 @@ from turnwire.dialects.v2 import payloads as p
 __all__ = ["OpenBlock", "Partials"]
 
 
+# Pieces that are joined while more come: each of them is a string of its own, which takes many times
+# its characters.
+_TOGETHER = 512
+
+
 class OpenBlock(Struct, frozen=True, gc=False):
     """A block that grows: what it began as, and what has come of it."""
 
@@ -39,6 +44,7 @@ class _Growing:
         "block_id",
         "chunk_seq",
         "index",
+        "joined",
         "kind",
         "message_id",
         "parent",
@@ -62,6 +68,7 @@ class _Growing:
         self.trace_id = trace_id
         self.chunk_seq = 0
         self.pieces: list[str] = []
+        self.joined = 0  # of them at the beginning are many pieces each
         # How it grows: by which pieces, if by any, and what they look like.
         self.kind, self.piece = _GROWS.get(type(block), _AT_ONCE)
 
@@ -69,10 +76,11 @@ class _Growing:
 class _Message:
     """A message some block of which was heard of."""
 
-    __slots__ = ("blocks", "ended")
+    __slots__ = ("blocks", "ended", "growing")
 
     def __init__(self) -> None:
         self.blocks: dict[int, _Growing | None] = {}  # none: finished, or nothing of it is shown
+        self.growing = 0  # how many of them are not finished
         self.ended = False
 
 
@@ -90,7 +98,10 @@ class Partials:
 
     def __init__(self, conversation_id: str) -> None:
         self._conversation_id = conversation_id
-        self._messages: OrderedDict[str, _Message] = OrderedDict()
+        self._messages: dict[str, _Message] = {}
+        # Those of them in which nothing grows, the first to be forgotten first. A plain dict is slow
+        # to say which is its oldest, once many have gone.
+        self._resting: OrderedDict[str, None] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
             ev.ContentStarted: self._on_block,
             ev.ContentDelta: self._on_delta,
@@ -173,7 +184,12 @@ class Partials:
         """The finished block went out, or nothing of it is to be seen: it takes no more pieces."""
         message = self._messages.get(message_id) or self._message(message_id)
         if not message.ended:
+            grew = message.blocks.get(index) is not None
             message.blocks[index] = None
+            if grew:
+                message.growing -= 1
+                if not message.growing:
+                    self._resting[message_id] = None
 
     def snapshots(self, now: str) -> _Frames:
         """One frame for each block of which something has gone out: all of it so far."""
@@ -223,6 +239,8 @@ class Partials:
             message.blocks[index] = None
             return
         growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id)
+        message.growing += 1
+        self._resting.pop(message_id, None)
         if shown:
             self._grow(growing, text, now, out)
 
@@ -257,7 +275,11 @@ class Partials:
             )
 
     def _grow(self, growing: _Growing, text: str, now: str, out: _Frames) -> None:
-        growing.pieces.append(text)
+        pieces = growing.pieces
+        pieces.append(text)
+        if len(pieces) - growing.joined >= _TOGETHER:
+            pieces[growing.joined :] = ["".join(pieces[growing.joined :])]
+            growing.joined += 1
         growing.chunk_seq += 1
         out.append(growing.piece(self._conversation_id, growing, text, now, False))
 
@@ -265,17 +287,11 @@ class Partials:
 
     def _message(self, message_id: str) -> _Message:
         message = self._messages[message_id] = _Message()
-        if len(self._messages) > MAX_ENDED:
-            self._forget_one()
+        if len(self._messages) > MAX_ENDED and self._resting:
+            oldest, _ = self._resting.popitem(last=False)
+            del self._messages[oldest]
+        self._resting[message_id] = None
         return message
-
-    def _forget_one(self) -> None:
-        """The oldest message of which nothing grows; none, if something grows in all of them."""
-        for _ in range(len(self._messages) - 1):  # the newest stays in any case
-            message_id, oldest = self._messages.popitem(last=False)
-            if not any(block is not None for block in oldest.blocks.values()):
-                return
-            self._messages[message_id] = oldest
 
     def _on_end(
         self,
@@ -292,7 +308,9 @@ class Partials:
             if growing is not None and growing.chunk_seq
         ]
         message.blocks = {}
+        message.growing = 0
         message.ended = True
+        self._resting[e.message_id] = None
         if not void:
             return
         reason = e.reason if isinstance(e, ev.MessageDiscarded) else "abandoned"

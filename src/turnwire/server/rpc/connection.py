@@ -49,6 +49,7 @@ class RpcConnection(Client):
     def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
         super().__init__(service, who, send, wire, RpcOutlet)
         self._stay: Stay | None = None  # in a conversation
+        self._is_written = False  # whether the audit trail has a row of this stay
         self._answered: set[str] = set()  # of the calls that are carried out
 
     def leave(self) -> None:
@@ -60,7 +61,11 @@ class RpcConnection(Client):
         self.conversation_id = None
         self.service.engine.detach(stay.talk.id, self.outlet, stay.connection_id)
         self.service.feeds.leave(stay.talk.id)
-        self._write_down("disconnected", stay, code=self.code)
+        if self._is_written:
+            about = self._about(stay)
+            self.service.connection_audit.disconnected(
+                self.who, stay.talk.id, **about, code=self.code
+            )
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -152,7 +157,8 @@ class RpcConnection(Client):
         feed = self.service.feeds.join(talk)
         await self.outlet.hold()
         self.outlet.feed, self.outlet.tell = feed, stay.tell
-        self._write_down("connected", stay)
+        audit = self.service.connection_audit
+        self._is_written = audit.connected(self.who, talk.id, **self._about(stay))
         first = self.service.engine.attach(
             talk.row,
             place,
@@ -241,16 +247,12 @@ class RpcConnection(Client):
         self._answered.add(stay.call_id)
         await self.outlet.send_first(Written(r.write(r.Answer(stay.call_id, connected, None))))
 
-    def _write_down(self, action: str, stay: Stay, **more: Any) -> None:
-        self.service.write_down(
-            action,
-            self.who,
-            stay.talk.id,
-            connection_id=stay.connection_id,
-            token_id=self.who.token_id,
-            protocol="rpc",
-            **more,
-        )
+    def _about(self, stay: Stay) -> dict[str, str]:
+        return {
+            "connection_id": stay.connection_id,
+            "token_id": self.who.token_id,
+            "protocol": "rpc",
+        }
 
     # --- what it is told --------------------------------------------------------------------------
 

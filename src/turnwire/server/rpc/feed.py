@@ -23,10 +23,13 @@ Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "syste
 News: TypeAlias = f.TurnStarted | f.AssistantComplete | f.SessionState
 
 
+_NEWS = 400  # bytes, about, of news without a message
+
+
 class Line:
     """A message, and what stands beside it; or news that a connection has to know."""
 
-    __slots__ = ("_written", "kind", "message", "news", "sequence", "turn_id")
+    __slots__ = ("_written", "holders", "kind", "message", "news", "sequence", "turn_id")
 
     def __init__(
         self,
@@ -41,7 +44,13 @@ class Line:
         self.turn_id = turn_id  # whose stream it belongs to
         self.sequence = sequence
         self.news = news
+        self.holders = 0  # clients for whom it waits: see `server.backlog`
         self._written: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return _NEWS if self.message is None else len(self.written)
 
     @property
     def written(self) -> bytes:

@@ -11,6 +11,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.project import frame_of
 from turnwire.engine import Talk
 from turnwire.engine.channel import Sent
+from turnwire.engine.pace import LongWork
 from turnwire.ports import ConversationRow
 from turnwire.server.keys import Who
 from turnwire.server.rpc.feed import Feed
@@ -32,10 +33,13 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
     )
     first = found[0].sequence if found else None
     last = found[-1].sequence if found else None
-    frames: list[tuple[int, f.Frame]] = [
-        (each.sequence, frame_of(each.entry, each.sequence, talk.id, each.trace_id))
-        for each in found
-    ]
+    work = LongWork()
+    frames: list[tuple[int, f.Frame]] = []
+    for each in found:
+        if work.is_due:
+            await work.give_way()
+        number = each.sequence
+        frames.append((number, frame_of(each.entry, number, talk.id, each.trace_id)))
     if last is not None:
         for turn in await service.store.turns(talk.id, since=first or 0):
             if turn.end.after_sequence <= last:
@@ -43,12 +47,15 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
                 frames.append((turn.end.after_sequence, f.AssistantComplete(*ids, turn.end)))
     frames.sort(key=lambda each: each[0])  # and so the end of a turn stands behind its last entry
     feed = Feed(talk.row.agent, talk.row.native_session_id, "history")
-    lines = feed.lines([Sent(frame) for _, frame in frames])
-    kept = [
-        r.Kept(line.message, line.sequence, line.turn_id)
-        for line in lines
-        if line.message is not None and line.kind == "whole"
-    ]
+    kept: list[r.Kept] = []
+    for _, frame in frames:
+        if work.is_due:
+            await work.give_way()
+        kept += [
+            r.Kept(line.message, line.sequence, line.turn_id)
+            for line in feed.lines([Sent(frame)])
+            if line.message is not None and line.kind == "whole"
+        ]
     return r.History(kept, talk.row.head, service.store.epoch, first, last)
 
 
@@ -57,7 +64,13 @@ async def sessions(service: Service, who: Who, wish: m.GetHistorySessions) -> r.
     rows = await service.store.conversations(
         user=who.user, archived=wish.archived, limit=wish.limit, offset=wish.offset
     )
-    return r.Sessions([_summary(row) for row in rows])
+    work = LongWork()
+    told: list[r.SessionSummary] = []
+    for row in rows:
+        if work.is_due:
+            await work.give_way()
+        told.append(_summary(row))
+    return r.Sessions(told)
 
 
 def _summary(row: ConversationRow) -> r.SessionSummary:

@@ -4,31 +4,52 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from turnwire.engine.channel import Listener, Sent, SlowReader, Spoken
+from turnwire.engine.channel import (
+    LARGE,
+    Holdable,
+    Listener,
+    Sent,
+    Spoken,
+    in_pieces,
+)
 from turnwire.server.outlet import Outlet
 from turnwire.server.rpc.feed import Feed, Line
 
 __all__ = ["RpcOutlet", "Written"]
 
-_LINE = 400  # bytes, about
-
 
 class Written(Sent):
-    """A frame that is bytes already."""
+    """A frame that is bytes already: its own, and those of a line that others get as well."""
 
-    __slots__ = ("raw",)
+    __slots__ = ("_line", "raw")
 
-    def __init__(self, raw: bytes, number: int | None = None) -> None:
+    def __init__(self, raw: bytes, number: int | None = None, line: Line | None = None) -> None:
+        self.holders = 0
         self.raw = raw
         self.number = number
-        self._size = len(raw)
+        self._line = line
+        self._size = len(raw) + (len(line.written) if line is not None else 0)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is too large to be handed to a socket at once."""
+        return self.size > LARGE
+
+    @property
+    def shared(self) -> Holdable:
+        """The line, if there is one."""
+        return self._line or self
 
     def at(self, sequence: int) -> bytes:
         """The same for whichever number: these frames have none."""
-        return self.raw
+        return self.raw if self._line is None else self.raw + self._line.written
+
+    def pieces(self, sequence: int) -> list[bytes | memoryview]:
+        """The same in pieces. Those of the line are views of what everyone shares."""
+        rest = self._line.written if self._line is not None else b""
+        return [*in_pieces(self.raw), *in_pieces(rest)]
 
 
 class RpcOutlet(Listener, Outlet):
@@ -41,6 +62,7 @@ class RpcOutlet(Listener, Outlet):
         self.tell: Callable[[list[Line]], list[Sent]] = lambda lines: []  # their frames
         self._opening = False
         self._early: list[Line] = []
+        self._early_size = 0  # bytes of those
 
     @property
     def is_idle(self) -> bool:
@@ -53,9 +75,12 @@ class RpcOutlet(Listener, Outlet):
             return
         lines = self.feed.hear(together)
         if self._opening:
+            if self._early_size > self._most_bytes:
+                self._early.clear()
+                self.cut_off()
+                return
             self._early += lines
-            if len(self._early) * _LINE > self._most_bytes:
-                self.finish(partial(SlowReader, "You read too slowly; come again from your place."))
+            self._early_size += sum(line.size for line in lines)
         else:
             self.receive(self.tell(lines))
 
@@ -63,6 +88,7 @@ class RpcOutlet(Listener, Outlet):
         """From this moment on: what came before is in what is sent first."""
         if self._opening:
             self._early.clear()
+            self._early_size = 0
         else:
             super().begin()
 
@@ -75,10 +101,11 @@ class RpcOutlet(Listener, Outlet):
     def let_go(self) -> None:
         """It is open: whatever came meanwhile follows, and then all else."""
         self._opening = False
-        lines, self._early = self._early, []
+        lines, self._early, self._early_size = self._early, [], 0
         self.receive(self.tell(lines))
 
     def give_up(self) -> None:
         """It could not be opened: nothing of it is told, and calls are answered as before."""
         self._opening = False
         self._early.clear()
+        self._early_size = 0

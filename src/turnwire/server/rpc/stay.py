@@ -115,7 +115,7 @@ class Stay:
     def _message(self, line: Line) -> Written:
         turn_id = line.turn_id
         head = self._head if turn_id is None else self._heads.get(turn_id, self._head)
-        return Written(head + line.written, line.sequence)
+        return Written(head, line.sequence, line)
 
     def _ended(self, line: Line) -> list[Written]:
         out = [self._message(line)]

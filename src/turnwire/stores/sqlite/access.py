@@ -8,7 +8,7 @@ import apsw
 
 from turnwire.core.text import clean
 from turnwire.core.times import iso
-from turnwire.ports import Ticket, Token
+from turnwire.ports import OverQuota, Ticket, Token
 
 __all__ = [
     "add_ticket",
@@ -18,6 +18,7 @@ __all__ = [
     "forget_tokens",
     "revoke_token",
     "take_ticket",
+    "void_tickets",
 ]
 
 _COLUMNS = "token_id, name, kind, user, created_at, expires_at, revoked_at"
@@ -71,11 +72,19 @@ def forget_tokens(db: apsw.Cursor, before: int) -> None:
     db.execute("DELETE FROM tickets WHERE expires_at <= ?", (before,))
 
 
-def add_ticket(db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int) -> bool:
+def add_ticket(
+    db: apsw.Cursor, ticket: Ticket, digest: bytes, now: int, most: int | None = None
+) -> bool:
     """Keep one, unless its token is void, and forget those whose time is over."""
     db.execute("DELETE FROM tickets WHERE expires_at <= ?", (now,))
     if _is_void(db, ticket.token_id, now):
         return False
+    if most is not None:
+        token = (clean(ticket.token_id), ticket.kind)
+        counted = "SELECT count(*) FROM tickets WHERE token_id = ? AND kind = ?"
+        there: Any = db.execute(counted, token).get
+        if there >= most:
+            raise OverQuota(f"{there} tickets are open.", kept=there, quota=most)
     db.execute(
         "INSERT INTO tickets (digest, kind, user, token_id, expires_at) VALUES (?, ?, ?, ?, ?)",
         (digest, ticket.kind, clean(ticket.user), clean(ticket.token_id), ticket.expires_at),
@@ -94,6 +103,11 @@ def take_ticket(db: apsw.Cursor, digest: bytes, kind: str, now: int) -> Ticket |
     if not taken or taken[0].expires_at <= now or _is_void(db, taken[0].token_id, now):
         return None
     return taken[0]
+
+
+def void_tickets(db: apsw.Cursor, user: str) -> None:
+    """Delete the tickets of a user."""
+    db.execute("DELETE FROM tickets WHERE user = ?", (clean(user),))
 
 
 def _is_void(db: apsw.Cursor, token_id: str, now: int) -> bool:

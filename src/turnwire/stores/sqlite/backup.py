@@ -6,6 +6,7 @@ from pathlib import Path
 
 import apsw
 
+from turnwire.stores.sqlite.erasing import erase_words
 from turnwire.stores.sqlite.schema import new_epoch, transaction
 
 __all__ = ["copy_to", "disown"]
@@ -42,14 +43,21 @@ def disown(connection: apsw.Connection) -> None:
 def _copy(source: apsw.Connection, path: Path) -> str:
     path.touch(mode=0o600)
     epoch = new_epoch()
+    # One read transaction: it sees one state of the log. Only rows are copied, not freed pages, so
+    # nothing that was deleted or overwritten gets into the copy.
+    source.pragma("query_only", False)  # SQLite refuses it otherwise
+    try:
+        source.execute("VACUUM INTO ?", (str(path),))
+    finally:
+        source.pragma("query_only", True)
     copy = apsw.Connection(str(path))
     try:
-        with copy.backup("main", source, "main") as backup:
-            backup.step(-1)  # at once: it sees one state of the log, and is not begun again
         copy.pragma("journal_mode", "delete")  # one file, with nothing beside it
-        with transaction(copy):
+        copy.pragma("secure_delete", True)
+        with transaction(copy):  # its end also writes the whole copy to the disk
             copy.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
             disown(copy)
+            erase_words(copy)
     finally:
         copy.close()
     return epoch

@@ -16,7 +16,7 @@ from pathlib import Path
 __all__ = ["BALLAST", "Ballast", "free_bytes"]
 
 BALLAST = 8 << 20  # bytes
-_MARGIN = 1 << 20  # bytes that must be free besides, before it is made again
+_MARGIN = 1 << 20  # bytes that must be free besides; with fewer the disk counts as full
 _LOOK_AGAIN = 1.0  # seconds
 
 
@@ -33,6 +33,11 @@ class Ballast:
         self._size = size
         self._looked = -_LOOK_AGAIN  # when; seconds of a clock that does not jump
         self.is_released = False  # the disk was full, and may be still
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the disk has room for what people may send."""
+        return self._free() >= _MARGIN
 
     def release(self) -> bool:
         """Let it go, if the disk is full. Whether there is more room now."""

@@ -13,6 +13,8 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Conflict, NewConversation, OverQuota, Owned
 from turnwire.stores.sqlite.commit import ADD_AUDIT, audit_row, is_unsettled, opened
+from turnwire.stores.sqlite.erasing import mark_deleted
+from turnwire.stores.sqlite.shares import find_stored
 
 __all__ = [
     "add_conversation",
@@ -26,10 +28,13 @@ __all__ = [
 ]
 
 
-# Those that no other conversation needs.
+# Those that it used or that were uploaded for it, if no other conversation needs them.
 _DELETE_BLOBS = """
 DELETE FROM blobs
-WHERE blob_id IN (SELECT blob_id FROM blob_uses WHERE conversation_id = ?1)
+WHERE (
+        blob_id IN (SELECT blob_id FROM blob_uses WHERE conversation_id = ?1)
+        OR conversation_id = ?1
+    )
     AND NOT EXISTS (
         SELECT 1 FROM blob_uses AS other
         WHERE other.blob_id = blobs.blob_id AND other.conversation_id <> ?1
@@ -109,6 +114,7 @@ def delete_conversation(db: apsw.Cursor, conversation_id: str, at: str, by: str 
     if not db.connection.changes():
         raise _not_found(conversation_id)
     db.execute(ADD_AUDIT, audit_row(at, "deleted", conversation_id, by, None, None))
+    mark_deleted(db)
 
 
 def _not_found(conversation_id: str) -> Refused:
@@ -166,9 +172,8 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
 
 
 def _check_quota(db: apsw.Cursor, user: str | None, more: int, quota: int) -> None:
-    """The length of a blob stands before its bytes: they are not read for this."""
-    found = "SELECT coalesce(sum(length(data)), 0) FROM blobs WHERE user IS ?"
-    [[kept]] = db.execute(found, (clean(user),))
+    """All that the user has stored counts; see the table `stored`."""
+    kept = 0 if user is None else find_stored(db.connection, user).bytes
     if kept + more > quota:
         said = f"With these {more:,} bytes there would be more than {quota:,}."
         raise OverQuota(said, kept=kept, quota=quota)

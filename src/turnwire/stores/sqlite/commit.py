@@ -23,6 +23,7 @@ from turnwire.core.text import clean, encode_clean, json_text
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import message_type, metadata_json
+from turnwire.stores.sqlite.shares import SETTLE
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.words import indexed, text_of
 
@@ -45,7 +46,8 @@ _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | 
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = ?3, unsettled = ?4,
-    native_session_id = coalesce(?5, native_session_id), title = ?6
+    native_session_id = coalesce(?5, native_session_id), title = ?6,
+    owns_session = CASE WHEN ?5 IS NULL OR ?5 IS native_session_id THEN owns_session ELSE 1 END
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
 """
 ADD_ENTRY = """
@@ -134,6 +136,8 @@ class CommitJob(Job[None]):
             self._use(blobs_of_content(waiting.item.content))
         if commit.receipt is not None:
             self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
+        if commit.settles:
+            self._others.append((SETTLE, (self._conversation_id,)))
         before = state.head - len(self._entries)
         for number, (row, _) in enumerate(self._entries, before + 1):
             if row[1] != number:

@@ -83,7 +83,10 @@ def _prepare(connection: apsw.Connection, busy_ms: int, writes: bool) -> None:
     connection.pragma("synchronous", "full")  # a commit that has returned survives a power cut
     connection.pragma("foreign_keys", True)
     connection.pragma("temp_store", "memory")
-    if not writes:
+    if writes:
+        # Always, not only for deletes: a state that is written anew leaves its old text otherwise.
+        connection.pragma("secure_delete", True)
+    else:
         connection.pragma("query_only", True)
 
 

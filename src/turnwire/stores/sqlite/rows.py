@@ -24,7 +24,9 @@ from turnwire.ports import (
     StoredEntry,
     StoredTurn,
 )
-from turnwire.stores.words import match_expression, snippet, text_of
+from turnwire.stores.query import Query
+from turnwire.stores.snippet import snippet
+from turnwire.stores.words import text_of
 
 __all__ = [
     "find_abandoned",
@@ -38,6 +40,7 @@ __all__ = [
     "find_inbox_item",
     "find_receipt",
     "find_request",
+    "find_session_users",
     "find_spent",
     "find_turns",
     "find_unsettled",
@@ -50,10 +53,12 @@ _request = msgspec.json.Decoder(OpenRequest).decode
 _native = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
 
+_MOST_READ = 4 * 1024 * 1024  # characters of messages that one search reads for its snippets
+
 _CONVERSATION = """
 SELECT conversation_id, agent, created_at, updated_at, head, state_json, user, title, cwd,
     native_session_id, options, archived, parent_id, owner, lease_until,
-    forked_at, native_from
+    forked_at, native_from, owns_session
 FROM conversations
 """
 
@@ -82,6 +87,7 @@ def _conversation(row: tuple[Any, ...]) -> ConversationRow:
         parent_id=row[12],
         forked_at=row[15],
         native_from=native_from,
+        owns_session=bool(row[17]),
         owner=row[13],
         lease_until=row[14],
         damage=damage,
@@ -117,6 +123,16 @@ def find_conversations(
     return [_conversation(row) for row in found]
 
 
+def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:
+    """Those that go on with an agent's session. A fork needs its parent's until it has its own."""
+    found = db.execute(
+        "SELECT conversation_id FROM conversations WHERE native_session_id = ?1"
+        " OR (native_session_id IS NULL AND native_from ->> '$.session_id' = ?1)",
+        (clean(native_session_id),),
+    )
+    return [conversation_id for (conversation_id,) in found]
+
+
 def find_unsettled(db: apsw.Connection) -> list[str]:
     """Those that somebody has to look after."""
     found = db.execute("SELECT conversation_id FROM conversations WHERE unsettled")
@@ -139,14 +155,16 @@ def find_entries(
     before: int | None,
     limit: int,
     newest: bool,
+    size: int | None = None,
 ) -> list[StoredEntry]:
-    """Entries in order."""
-    found: list[Any] = db.execute(
-        "SELECT sequence_num, message_json, turn_id, trace_id FROM messages"
+    """Entries in order; `size`: about how many bytes of JSON they may have together."""
+    rows = db.execute(
+        "SELECT sequence_num, CAST(message_json AS BLOB), turn_id, trace_id FROM messages"
         " WHERE conversation_id = ? AND sequence_num > ? AND sequence_num < ?"
         f" ORDER BY sequence_num {'DESC' if newest else 'ASC'} LIMIT ?",
         (clean(conversation_id), after, 2**62 if before is None else before, limit),
-    ).fetchall()
+    )
+    found: list[Any] = rows.fetchall() if size is None else _up_to(rows, size)
     entries = [
         StoredEntry(sequence, decode_message(message), turn_id, trace_id)
         for sequence, message, turn_id, trace_id in found
@@ -154,6 +172,18 @@ def find_entries(
     if newest:
         entries.reverse()
     return entries
+
+
+def _up_to(rows: apsw.Cursor, size: int) -> list[Any]:
+    """The first rows, until they are too large together."""
+    found: list[Any] = []
+    for row in rows:
+        if found and len(row[1]) > size:
+            rows.close()  # a query that is not at its end would keep its connection in the past
+            break
+        found.append(row)
+        size -= len(row[1])
+    return found
 
 
 def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | None:
@@ -257,24 +287,34 @@ def find_audit(
     ]
 
 
-def find_words(db: apsw.Connection, words: str, user: str | None, limit: int) -> list[Hit]:
-    """Entries that have all the words, the newest first."""
-    words = clean(words)
-    expression = match_expression(words)
-    if expression is None:
+def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> list[Hit]:
+    """Entries that have all the words, the newest first.
+
+    Messages are read one at a time, for their snippets, and no more of them than `_MOST_READ`.
+    """
+    if query.expression is None:
         return []
     found: list[Any] = db.execute(
-        "SELECT m.conversation_id, m.sequence_num, c.title, m.message_json FROM search"
+        "SELECT m.number, m.conversation_id, m.sequence_num, c.title,"
+        " coalesce(m.message_json ->> '$.timestamp', '') FROM search"
         " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
         " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
         " ORDER BY search.rowid DESC LIMIT ?3",
-        (expression, clean(user), limit),
+        (query.expression, clean(user), limit),
     ).fetchall()
     hits = []
-    for conversation_id, sequence, title, message in found:
-        entry = decode_message(message)
-        shown = snippet(text_of(entry), words)
-        hits.append(Hit(conversation_id, sequence, title, shown, entry.timestamp))
+    left = _MOST_READ
+    for number, conversation_id, sequence, title, timestamp in found:
+        shown = ""
+        if left > 0:
+            message = db.execute(
+                "SELECT message_json FROM messages WHERE number = ?", (number,)
+            ).get
+            if message is None:  # deleted since
+                continue
+            left -= len(message)
+            shown = snippet(text_of(decode_message(message)), query.terms)
+        hits.append(Hit(conversation_id, sequence, title, shown, timestamp))
     return hits
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,13 +25,16 @@ from turnwire.ports import (
     NewConversation,
     Receipt,
     RequestRow,
+    Reserved,
+    Stored,
     StoredEntry,
     StoredTurn,
     Ticket,
     Token,
 )
+from turnwire.stores.query import Query
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, connections, forking, rows
+from turnwire.stores.sqlite import access, changes, connections, forking, rows, shares
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -143,6 +146,9 @@ class SqliteStore:
         assert row is not None
         return row
 
+    async def users_of_session(self, native_session_id: str) -> list[str]:
+        return await self._reader.read(lambda db: rows.find_session_users(db, native_session_id))
+
     async def unsettled(self) -> list[str]:
         return await self._reader.read(rows.find_unsettled)
 
@@ -158,9 +164,12 @@ class SqliteStore:
         self, conversation_id: str, *, at: str | None = None, by: str | None = None
     ) -> None:
         when = at or iso(round(datetime.now(UTC).timestamp() * 1000))
-        await self._writer.call(
-            lambda db: changes.delete_conversation(db, conversation_id, when, by), must=True
-        )
+
+        def delete(db: apsw.Cursor) -> None:
+            changes.delete_conversation(db, conversation_id, when, by)
+            self._writer.erase_deleted()
+
+        await self._writer.call(delete, must=True)
 
     # --- owners ---------------------------------------------------------------------------------
 
@@ -191,9 +200,10 @@ class SqliteStore:
         before: int | None = None,
         limit: int = 500,
         newest: bool = False,
+        size: int | None = None,
     ) -> list[StoredEntry]:
         return await self._reader.read(
-            lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest)
+            lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest, size)
         )
 
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
@@ -204,6 +214,19 @@ class SqliteStore:
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
         return await self._reader.read(lambda db: rows.find_spent(db, user, since))
+
+    async def reserve(
+        self,
+        claim: Claim,
+        choose: Callable[[float, float], float],
+        *,
+        since: str | None = None,
+        now: int,
+    ) -> Reserved:
+        return await self._writer.call(lambda db: shares.reserve(db, claim, choose, since, now))
+
+    async def stored(self, user: str) -> Stored:
+        return await self._reader.read(lambda db: shares.find_stored(db, user))
 
     async def receipt(
         self, conversation_id: str, user: str, client_message_id: str
@@ -224,7 +247,8 @@ class SqliteStore:
         return await self._reader.read(lambda db: rows.find_inbox_item(db, inbox_item_id, user))
 
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
-        return await self._reader.read(lambda db: rows.find_words(db, words, user, limit))
+        query = Query(words)
+        return await self._reader.read(lambda db: rows.find_words(db, query, user, limit))
 
     # --- beside it ------------------------------------------------------------------------------
 
@@ -297,11 +321,19 @@ class SqliteStore:
     async def forget_tokens(self, *, before: int) -> None:
         await self._writer.call(lambda db: access.forget_tokens(db, before))
 
-    async def add_ticket(self, ticket: Ticket, digest: bytes, *, now: int) -> bool:
-        return await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now))
+    async def add_ticket(
+        self, ticket: Ticket, digest: bytes, *, now: int, most: int | None = None
+    ) -> bool:
+        return await self._writer.call(lambda db: access.add_ticket(db, ticket, digest, now, most))
 
     async def take_ticket(self, digest: bytes, kind: str, *, now: int) -> Ticket | None:
         return await self._writer.call(lambda db: access.take_ticket(db, digest, kind, now))
+
+    async def void_tickets(self, user: str) -> None:
+        await self._writer.call(lambda db: access.void_tickets(db, user))
+
+    async def check_writable(self) -> None:
+        await self._writer.call(self._writer.probe)
 
     async def backup(self, path: str) -> str:
         return await self._reader.read(lambda db: copy_to(db, path))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -13,6 +15,7 @@ import apsw
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.ballast import Ballast
 from turnwire.stores.sqlite.connection import STORAGE_ERRORS, close_quietly, storage_errors
+from turnwire.stores.sqlite.erasing import Eraser
 from turnwire.stores.sqlite.schema import transaction
 from turnwire.stores.sqlite.watch import WatchedFile
 
@@ -20,7 +23,12 @@ __all__ = ["Job", "Writer"]
 
 T = TypeVar("T")
 
+_log = logging.getLogger("turnwire")
+
 _BATCH = 1024  # jobs in one transaction
+_FULL = "The disk of the log is full. Make room on it: the server then goes on by itself."
+_PROBE = "INSERT INTO meta VALUES ('probe', 0) ON CONFLICT DO UPDATE SET value = 1 - value"
+_LAST_SECONDS = 2.0  # how long closing goes on to erase; the next process does the rest
 
 
 class Job(Generic[T]):
@@ -72,6 +80,7 @@ class Writer:
         self._file = file
         self._open_file = open_file
         self._ballast = ballast
+        self._eraser = Eraser()
         self._connection: apsw.Connection | None = connection
         self._version = 0  # of what others have written
         self._db = connection.cursor()  # one for all: making one costs more than using it
@@ -109,6 +118,19 @@ class Writer:
         """The file may have been replaced: open the new one. From any thread; does not wait."""
         self._waiting.put([])
 
+    def erase_deleted(self) -> None:
+        """Something was deleted: erase it when it is committed. To be called by a job."""
+        self._eraser.is_wanted = True
+
+    def probe(self, db: apsw.Cursor) -> None:
+        """Changes one page, always the same one. To be called as a job.
+
+        On a full disk that may still succeed, with room that the write-ahead log has already.
+        """
+        if not self._ballast.has_room:
+            raise StorageUnavailable(_FULL, cause="FullError")
+        db.execute(_PROBE)
+
     def hand_over(self) -> None:
         """Give what this loop has asked for to the thread."""
         gathered = self._gathered.pop(asyncio.get_running_loop(), None)
@@ -135,7 +157,7 @@ class Writer:
         going = True
         while going:
             batch: _Jobs = []
-            jobs = self._waiting.get()
+            jobs = self._next_jobs()
             while jobs is not None:
                 batch += jobs
                 if len(batch) >= _BATCH:
@@ -153,16 +175,58 @@ class Writer:
                 self._write_all(batch)
             _tell(batch)
             del batch, jobs  # nothing is kept alive while the next is waited for
+        self._erase_the_rest()
         if self._connection is not None:
             close_quietly(self._connection)
         self._ballast.remove()
 
-    def _look(self) -> None:
-        """Write only to the file that is at the path."""
+    def _next_jobs(self) -> _Jobs | None:
+        """Wait for the next jobs, and erase meanwhile what was deleted."""
+        while True:
+            if self._eraser.is_wanted:
+                self._try_to_erase(self._eraser.look)
+            pause = self._eraser.pause
+            if pause is None or pause > 0:
+                try:
+                    return self._waiting.get(timeout=pause)
+                except Empty:
+                    pass
+            self._try_to_erase(self._eraser.step)
+
+    def _erase_the_rest(self) -> None:
+        until = time.monotonic() + _LAST_SECONDS
+        while self._eraser.pause is not None and time.monotonic() < until:
+            if not self._try_to_erase(self._eraser.step):
+                return
+
+    def _try_to_erase(self, work: Callable[[apsw.Connection], None]) -> bool:
+        try:
+            # Another file at the path is left for the next job, which is told of it.
+            if self._connection is None or not self._is_its_file():
+                self._eraser.put_off()
+                return False
+            work(self._connection)
+        except (StorageUnavailable, *STORAGE_ERRORS):
+            self._eraser.put_off()
+            return False
+        except Exception:  # this thread has to go on
+            _log.exception("What was deleted could not be erased.")
+            self._eraser.put_off()
+            return False
+        return True
+
+    def _is_its_file(self) -> bool:
+        """Whether the file at the path is the one that was opened. Raises StorageUnavailable."""
         file = self._file
         file.look(self._connection)
-        if file.generation == file.opened and self._connection is not None:
-            self._version = file.look_inside(self._connection, self._version)
+        return file.generation == file.opened
+
+    def _look(self) -> None:
+        """Write only to the file that is at the path."""
+        if self._is_its_file() and self._connection is not None:
+            version = self._file.look_inside(self._connection, self._version)
+            if version != self._version:  # another process may have deleted something, and died
+                self._version, self._eraser.is_wanted = version, True
             self._ballast.keep()
             return
         if self._connection is not None:
@@ -171,6 +235,7 @@ class Writer:
         with storage_errors():
             self._connection = self._open_file()
         self._db = self._connection.cursor()
+        self._eraser.is_wanted = True
         raise StorageUnavailable(
             "The log's file was replaced by another. Nothing of this was written; ask again.",
             cause="replaced",
@@ -178,7 +243,8 @@ class Writer:
 
     def _write_all(self, batch: _Jobs) -> None:
         if self._ballast.is_released:  # what is left of the disk is for what must be written
-            _fail([job for job in batch if not job.must], apsw.FullError("the disk is full"))
+            full = StorageUnavailable(_FULL, cause="FullError")
+            _fail([job for job in batch if not job.must], full)
             batch = [job for job in batch if job.must]
         if not batch:
             return

@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
-
-from msgspec import structs
 
 from turnwire.core.conversation import step
 from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import Conversation, Waiting, needs_recovery
-from turnwire.core.message import (
-    ImagePart,
-    KeptBlock,
-    Message,
-    MessagePart,
-    TextPart,
-    TextPayload,
-    ThinkingPart,
-    ToolCallPart,
-    ToolResultPart,
-    known_meta,
-    to_json,
-)
-from turnwire.stores.blob_refs import blobs_of_content, refs_of
+from turnwire.core.text import json_text
+from turnwire.stores.blob_refs import blobs_of_content, refs_of, with_true_refs
 from turnwire.stores.sqlite.commit import is_unsettled
-from turnwire.stores.sqlite.fsck.case import Case, Receipt
+from turnwire.stores.sqlite.fsck.case import Case, Entry, Receipt
 from turnwire.stores.sqlite.fsck.mending import Mending
 
 __all__ = ["is_cut_off", "is_held", "mend_blobs", "mend_owner", "mend_queue", "mend_receipts"]
-
-LOST = "[The rest of this was lost.]"
-
 
 # --- the queue ----------------------------------------------------------------------------------
 
@@ -47,6 +29,7 @@ def mend_queue(m: Mending) -> None:
         if ran or item.queue_id in seen:
             why = "It is in the log already." if ran else "It waits twice."
             m.say("queue_wrong", why, f"queue item {item.queue_id}")
+            m.set_aside(f"queue item {item.queue_id}", json_text(waiting))
         else:
             kept.append(waiting)
         seen.add(item.queue_id)
@@ -107,77 +90,39 @@ def _why_void(
 
 
 def mend_blobs(m: Mending) -> None:
-    """What an entry refers to is there, and is noted."""
+    """What an entry refers to is there, is as the entry says, and is noted."""
     needed: set[str] = set()
     for entry in m.entries:
-        if entry.message is None:
+        message = entry.message
+        if message is None:
             continue
-        lost = set()
-        for ref in refs_of(entry.message):
-            size = m.blob_size(ref.blob_id)
-            if size is None or (ref.size and size != ref.size):
-                why = "is not there, or not whole" if size is None else "has another size"
-                m.say("blob_missing", f"The blob {ref.blob_id} {why}.", f"entry {entry.sequence}")
-                lost.add(ref.blob_id)
-            else:
-                needed.add(ref.blob_id)
-        if lost:
-            m.replace(entry, without_blobs(entry.message, lost))
+        refs = {ref.blob_id: ref for ref in refs_of(message)}
+        if not refs:
+            continue
+        needed.update(refs)
+        lost = [blob_id for blob_id in refs if m.find_blob(blob_id) is None]
+        for blob_id in lost:
+            said = f"The blob {blob_id} is not there, or not whole."
+            m.say("blob_missing", said, _place(entry))
+        mended = with_true_refs(message, m.find_blob)
+        if mended != message:
+            if not lost:
+                names = ", ".join(sorted(refs))
+                m.say("blob_ref_wrong", f"It says something else of {names}.", _place(entry))
+            m.replace(entry, mended)
     for waiting in m.state.queue:
         needed.update(blobs_of_content(waiting.item.content))
-    # One that is noted and not needed may have been a message's that left the queue.
+    needed = {blob_id for blob_id in needed if m.has_blob(blob_id)}
+    # One that is noted and not needed may have been a message's that left the queue. And the bytes
+    # of one that is damaged are kept as long as the conversation.
     if missing := needed - m.blob_uses:
         names = ", ".join(sorted(missing))
         m.say("blob_uses_wrong", f"It needs {names}, which is not noted.")
-    m.blob_uses = needed
+    m.blob_uses = m.blob_uses | needed
 
 
-def without_blobs(message: Message, lost: set[str]) -> Message:
-    """The beginning of what was large, and that the rest is lost."""
-    parts = [_part(part, lost) for part in message.parts]
-    meta = message.meta
-    if kept := known_meta(message).blocks:
-        gone: Any = {"type": "text", "text": LOST}
-        blocks = [
-            KeptBlock(b.position, gone) if b.blob and b.blob.blob_id in lost else b for b in kept
-        ]
-        meta = {**meta, "blocks": to_json(blocks)}
-    return structs.replace(message, parts=parts, meta=meta)
-
-
-def _part(part: MessagePart, lost: set[str]) -> MessagePart:
-    match part:
-        case TextPart(payload=said) if said.blob and said.blob.blob_id in lost:
-            return TextPart(structs.replace(said, text=_cut(said.text), blob=None))
-        case ThinkingPart(payload=said) if said.blob and said.blob.blob_id in lost:
-            return ThinkingPart(structs.replace(said, text=_cut(said.text), blob=None))
-        case ToolCallPart(payload=call) if call.blob and call.blob.blob_id in lost:
-            text = call.raw_args_text if call.raw_args_text is not None else call.preview
-            call = structs.replace(call, raw_args_text=_cut(text or ""), preview=None, blob=None)
-            return ToolCallPart(call)
-        case ImagePart(payload=picture) if picture.blob and picture.blob.blob_id in lost:
-            return TextPart(TextPayload("[A picture was lost.]"))
-        case ToolResultPart(payload=result):
-            content: Any = result.content
-            if isinstance(content, list):
-                content = [_part(inner, lost) for inner in content]
-            if result.blob and result.blob.blob_id in lost:
-                content = _cut(content if isinstance(content, str) else "")
-                result = structs.replace(result, blob=None)
-            if result.details_blob and result.details_blob.blob_id in lost:
-                result = structs.replace(result, details_blob=None)
-            return ToolResultPart(structs.replace(result, content=content))
-        case _ if (ref := getattr(getattr(part, "payload", None), "blob", None)) is not None:
-            if ref.blob_id not in lost:
-                return part
-            payload = structs.replace(part.payload, blob=None)  # type: ignore[union-attr]  # it has a blob
-            return structs.replace(part, payload=payload)
-        case _:
-            return part
-
-
-def _cut(text: str) -> str:
-    return f"{text}\n{LOST}" if text else LOST
+def _place(entry: Entry) -> str:
+    return f"entry {entry.sequence}"
 
 
 # --- the owner ----------------------------------------------------------------------------------

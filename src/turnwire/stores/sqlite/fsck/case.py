@@ -6,20 +6,22 @@ from typing import Any, TypeVar
 
 import apsw
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from turnwire.core.conversation.effects import Ack
 from turnwire.core.conversation.state import Conversation
-from turnwire.core.message import Message
+from turnwire.core.message import BlobRef, Message
 from turnwire.core.message_codec import decode_message
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.errors import TurnwireError
+from turnwire.stores.blob_refs import with_true_refs
 
 __all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"]
 
 S = TypeVar("S")
 
-# An entry says the same in both, but for the run that it belongs to. What cannot be read is damage
+# An entry says the same in both, but for the run that it belongs to, and for what it says of its
+# blobs, which a repair corrects in one after the other. What cannot be read is damage
 # of another kind, and a parent that was deleted proves nothing.
 _OTHER_FORK = """
 SELECT EXISTS (
@@ -30,6 +32,7 @@ SELECT EXISTS (
             json_valid(own.message_json) AND json_valid(parents.message_json)
             AND json_remove(own.message_json, '$.runId')
                 <> json_remove(parents.message_json, '$.runId')
+            AND NOT same_but_refs(own.message_json, parents.message_json)
         )
     )
 ) AND EXISTS (SELECT 1 FROM conversations WHERE conversation_id = ?2)
@@ -46,6 +49,7 @@ class Entry(Struct, eq=False):
     sequence: int = 0  # as the file has it
     is_changed: bool = False
     is_lost: bool = False  # it only says that something was lost
+    unreadable: str | None = None  # what the file has instead of a message
 
 
 class TurnRow(Struct, eq=False):
@@ -60,6 +64,7 @@ class TurnRow(Struct, eq=False):
     ended_at: str | None = None  # none: it has no end
     end: TurnEnd | None = None  # none although it has ended: it cannot be read
     after: int | None = None  # the column
+    unreadable: str | None = None  # what the file has instead of an end
     last: Entry | None = None  # the entry that it ended after; none: before the first
     is_changed: bool = False
 
@@ -111,12 +116,14 @@ class Case(Struct):
     said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
     removed: set[str]  # those that were taken out of the queue
     blob_uses: set[str]
+    unreadable: str | None = None  # what the file has instead of a state
     is_other_fork: bool = False  # its beginning is not its parent's
 
 
 def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
     """Read it. The caller sees to it that nothing changes meanwhile."""
     name = (conversation_id,)
+    db.create_scalar_function("same_but_refs", _same_but_refs, 2, deterministic=True)
     found = db.execute(
         "SELECT head, fence, owner, lease_until, unsettled, updated_at, title, state_json,"
         " parent_id, forked_at FROM conversations WHERE conversation_id = ?",
@@ -164,8 +171,24 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
                 "SELECT blob_id FROM blob_uses WHERE conversation_id = ?", name
             )
         },
+        unreadable=state_json if state is None else None,
         is_other_fork=bool(db.execute(_OTHER_FORK, (conversation_id, *fork)).get),
     )
+
+
+def _same_but_refs(*texts: Any) -> bool:
+    """Whether two entries differ only in their runs and in what they say of their blobs."""
+    if any('"blobId"' not in text for text in texts):
+        return False
+    own, other = (_message(text) for text in texts)
+    if own is None or other is None:
+        return False
+    own, other = (with_true_refs(each, _any_ref) for each in (own, other))
+    return structs.replace(own, run_id=other.run_id) == other
+
+
+def _any_ref(blob_id: str) -> BlobRef:
+    return BlobRef(blob_id, "image/png", 0)
 
 
 def _entries(db: apsw.Connection, name: tuple[str]) -> list[Entry]:
@@ -174,10 +197,12 @@ def _entries(db: apsw.Connection, name: tuple[str]) -> list[Entry]:
         " WHERE conversation_id = ? ORDER BY sequence_num",
         name,
     )
-    return [
-        Entry(_message(text), turn_id, trace_id, number, sequence)
-        for number, sequence, text, turn_id, trace_id in found
-    ]
+    entries = []
+    for number, sequence, text, turn_id, trace_id in found:
+        entry = Entry(_message(text), turn_id, trace_id, number, sequence)
+        entry.unreadable = text if entry.message is None else None
+        entries.append(entry)
+    return entries
 
 
 def _turns(db: apsw.Connection, name: tuple[str]) -> list[TurnRow]:
@@ -191,6 +216,7 @@ def _turns(db: apsw.Connection, name: tuple[str]) -> list[TurnRow]:
         turn = TurnRow(*begun)
         turn.ended_at, turn.after = ended_at, after
         turn.end = _read(TurnEnd, end_json) if end_json else None
+        turn.unreadable = end_json if turn.end is None else None
         out.append(turn)
     return out
 

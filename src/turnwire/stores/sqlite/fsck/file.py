@@ -23,7 +23,10 @@ __all__ = [
 ]
 
 _MOST = 100  # of SQLite's own complaints
-_TABLES = ("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses")
+_TABLES = (
+    *("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses"),
+    "set_aside",
+)
 
 
 def damage(db: apsw.Connection) -> list[Finding]:

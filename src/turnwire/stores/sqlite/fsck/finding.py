@@ -33,7 +33,7 @@ KINDS: dict[str, Kind] = {
     # The log.
     "state_unreadable": Kind(
         "What is remembered of a conversation cannot be read.",
-        "It is made anew from the log. What waited in the queue is lost.",
+        "It is made anew from the log. What the file had is set aside, with what waited in the queue.",
     ),
     "state_wrong": Kind(
         "What is remembered of a conversation contradicts its log.", "The log is right."
@@ -45,7 +45,8 @@ KINDS: dict[str, Kind] = {
     ),
     "entry_unreadable": Kind(
         "An entry cannot be read, or is of another turn than its row.",
-        "An entry that says so takes its place (`entries_lost`).",
+        "An entry that says so takes its place (`entries_lost`), and what the file had is set aside. "
+        "One of another turn becomes a note (`entry_misplaced`) that has it.",
     ),
     "entry_twice": Kind(
         "A finished block is in the log twice.",
@@ -72,7 +73,7 @@ KINDS: dict[str, Kind] = {
     ),
     "turn_wrong": Kind(
         "A turn's row is missing, cannot be read, or ends where the log does not reach.",
-        "It is made anew from the log.",
+        "It is made anew from the log. An end that cannot be read is set aside.",
     ),
     "fork_wrong": Kind(
         "A fork does not begin with what the conversation has that it was forked from.",
@@ -104,7 +105,8 @@ KINDS: dict[str, Kind] = {
         "It is marked as it is.",
     ),
     "queue_wrong": Kind(
-        "Something waits that has run already, or waits twice.", "It is taken out of the queue."
+        "Something waits that has run already, or waits twice.",
+        "It is taken out of the queue, and set aside.",
     ),
     "receipt_without_effect": Kind(
         "A client's frame was acknowledged, and what it asked for is not there.",
@@ -116,7 +118,11 @@ KINDS: dict[str, Kind] = {
     ),
     "blob_damaged": Kind(
         "A blob's bytes are not those that were kept.",
-        "It is removed, and what referred to it says that it was lost.",
+        "What referred to it says that it was lost. The bytes are kept as they are.",
+    ),
+    "blob_ref_wrong": Kind(
+        "An entry says another type or size of a blob than the blob has.",
+        "The entry says what the blob has. The blob is not touched.",
     ),
     "blob_unused": Kind("No conversation has needed a blob for a day.", "It is removed."),
     "blob_uses_wrong": Kind(

@@ -15,6 +15,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import event_entry
 from turnwire.core.message import Message, run_id
 from turnwire.core.status import TurnEnd
+from turnwire.stores.blob_refs import FindRef
 from turnwire.stores.sqlite.fsck.case import Case, Entry, TurnRow
 from turnwire.stores.sqlite.fsck.finding import Finding
 
@@ -26,20 +27,29 @@ NO_TRACE = "0" * 31 + "1"  # of a turn of which no trace is left
 class Mending:
     """See above."""
 
-    def __init__(self, case: Case, now: str, blob_size: Callable[[str], int | None]) -> None:
+    def __init__(
+        self, case: Case, now: str, find_blob: FindRef, has_blob: Callable[[str], bool]
+    ) -> None:
         self.case = case
         self.now = now
-        self.blob_size = blob_size  # none: it is not there, or not whole
+        self.find_blob = find_blob
+        self.has_blob = has_blob  # whether it has bytes, damaged or not
         self.findings: list[Finding] = []
         self.entries = case.entries
         self.turns = case.turns
         self.state = case.state or Conversation(case.conversation_id)
         self.dropped_receipts: list[tuple[str, str]] = []
         self.blob_uses = case.blob_uses
+        self.aside: list[tuple[str, str]] = []
 
     def say(self, kind: str, what: str, place: str | None = None) -> None:
         """Something is wrong."""
         self.findings.append(Finding(kind, what, self.case.conversation_id, place))
+
+    def set_aside(self, place: str, content: str | None) -> None:
+        """Keeps what a repair takes out of its place, as the file had it."""
+        if content is not None:
+            self.aside.append((place, content))
 
     def remember(self, **changes: Any) -> None:
         """Change what is remembered of the conversation."""

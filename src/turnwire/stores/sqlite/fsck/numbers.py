@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from turnwire.core.conversation.state import Conversation
+from turnwire.core.message import to_json
 from turnwire.stores.sqlite.fsck.case import Entry
 from turnwire.stores.sqlite.fsck.mending import Mending
 
@@ -17,13 +18,21 @@ def mend_numbers(m: Mending) -> None:
     """Fill what is missing."""
     if m.case.state is None:
         m.say("state_unreadable", "What is remembered of it cannot be read.")
+        m.set_aside("state", m.case.unreadable)
         m.state = Conversation(m.case.conversation_id, head=m.case.head, title=m.case.title)
     for entry in m.entries:
         told = entry.message.meta.get("turnId") if entry.message is not None else entry.turn_id
-        if entry.message is None or told != entry.turn_id:
-            why = "It cannot be read." if entry.message is None else f"It is of turn {told}."
-            m.say("entry_unreadable", why, f"entry {entry.sequence}")
+        if entry.message is None:
+            m.say("entry_unreadable", "It cannot be read.", f"entry {entry.sequence}")
+            m.set_aside(f"entry {entry.sequence}", entry.unreadable)
             _lose(m, entry, entry.sequence, entry.sequence)
+        elif told != entry.turn_id:
+            m.say("entry_unreadable", f"It is of turn {told}.", f"entry {entry.sequence}")
+            whole = to_json(entry.message)
+            note = m.note(
+                "entry_misplaced", "An entry of another turn.", entry.turn_id, entry=whole
+            )
+            m.replace(entry, note)
     if m.case.is_other_fork:
         m.say("fork_wrong", "It does not begin as the conversation that it was forked from.")
     last = m.entries[-1].sequence if m.entries else 0

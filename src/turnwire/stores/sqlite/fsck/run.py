@@ -9,6 +9,7 @@ from pathlib import Path
 import apsw
 from msgspec import Struct, structs
 
+from turnwire.core.message import BlobRef
 from turnwire.core.times import iso
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.connection import close_quietly, connect
@@ -113,6 +114,7 @@ class _Check:
         self._findings: list[Finding] = []
         self._bad_blobs: set[str] = set()
         self._needed_blobs: set[str] = set()  # whatever is noted
+        self._blobs_of_held: set[str] = set()  # a live process may read them
         self._conversations = self._entries = 0
 
     def run(self) -> Report:
@@ -121,7 +123,7 @@ class _Check:
                 self._look_at_rows,
                 self._look_at_blobs,
                 self._look_at_conversations,
-                self._remove_blobs,
+                self._settle_blobs,
                 self._look_at_words,
             ):
                 with self._attempt():
@@ -181,16 +183,21 @@ class _Check:
             self._bad_blobs.add(_blob(finding))
             self._findings.append(finding)
 
-    def _remove_blobs(self) -> None:
-        """Last, when it shows which of them somebody needs."""
+    def _settle_blobs(self) -> None:
+        """Last, when it shows which of them a conversation needs.
+
+        A blob that is damaged is never removed: its bytes may still be of use.
+        """
         known = self._bad_blobs | self._needed_blobs
         unused = file.unused_blobs(self._db, iso(self._now - _DAY))
         self._findings += [each for each in unused if _blob(each) not in known]
         if not self._repair:
             return
         for place, finding in enumerate(self._findings):
-            if finding.kind in ("blob_damaged", "blob_unused"):
+            if finding.kind == "blob_unused":
                 self._findings[place] = self._removed(finding)
+            elif finding.kind == "blob_damaged":
+                self._findings[place] = self._accepted(finding)
 
     def _removed(self, finding: Finding) -> Finding:
         with transaction(self._db):
@@ -202,12 +209,25 @@ class _Check:
             gone = bool(self._db.changes())
         return structs.replace(finding, repaired=gone, left=None if gone else _HELD)
 
-    def _blob_size(self, blob_id: str) -> int | None:
+    def _accepted(self, finding: Finding) -> Finding:
+        """No entry refers to the damaged bytes any more: they need no digest to be compared with."""
+        if _blob(finding) in self._blobs_of_held:
+            return structs.replace(finding, left=_HELD)
+        with transaction(self._db):
+            self._db.execute("UPDATE blobs SET sha256 = NULL WHERE blob_id = ?", (_blob(finding),))
+        return structs.replace(finding, repaired=True)
+
+    def _find_blob(self, blob_id: str) -> BlobRef | None:
+        """What the blob itself says. None: it is not there, is damaged, or has no bytes."""
         if blob_id in self._bad_blobs:
             return None
-        found = self._db.execute("SELECT length(data) FROM blobs WHERE blob_id = ?", (blob_id,))
-        row = found.fetchone()
-        return None if row is None else row[0]
+        found = "SELECT blob_id, mime_type, length(data) FROM blobs WHERE blob_id = ?"
+        row = self._db.execute(found, (blob_id,)).fetchone()
+        return None if row is None or not row[2] else BlobRef(*row)
+
+    def _has_blob(self, blob_id: str) -> bool:
+        found = "SELECT EXISTS (SELECT 1 FROM blobs WHERE blob_id = ?)"
+        return bool(self._db.execute(found, (blob_id,)).get)
 
     # --- conversations --------------------------------------------------------------------------
 
@@ -249,6 +269,7 @@ class _Check:
                 return []
             m, held = examined
             if held:
+                self._blobs_of_held |= m.blob_uses
                 return [structs.replace(finding, left=_HELD) for finding in m.findings]
             write_mended(self._db.cursor(), m, self._now)
             again = self._examine(name)
@@ -260,7 +281,7 @@ class _Check:
         return None if case is None else self._mended(case)
 
     def _mended(self, case: Case) -> tuple[Mending, bool]:
-        m = Mending(case, iso(self._now), self._blob_size)
+        m = Mending(case, iso(self._now), self._find_blob, self._has_blob)
         held = is_held(case, self._now, self._has_died)
         mend_numbers(m)
         mend_blobs(m)

@@ -74,6 +74,7 @@ def _mend(
     after = turn.end.after_sequence if turn.end is not None else None
     if turn.end is None or after != turn.after or (turn.last is None and after != 0):
         m.say("turn_wrong", "How it ended cannot be read, or is beyond the log.", place)
+        m.set_aside(place, turn.unreadable)
         m.end_turn(turn, turn.end or _lost_end(m, turn), latest)
     if is_open:
         m.say("state_wrong", "It has ended, and seems to run or to wait.", place)

@@ -43,7 +43,8 @@ def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
             "DELETE FROM receipts WHERE conversation_id = ? AND user = ? AND client_message_id = ?",
             (name, user, client_message_id),
         )
-    db.execute("DELETE FROM blob_uses WHERE conversation_id = ?", (name,))
+    for place, content in m.aside:
+        db.execute("INSERT INTO set_aside VALUES (?, ?, ?, ?)", (name, place, m.now, content))
     for blob_id in sorted(m.blob_uses):
         db.execute(ADD_BLOB_USE, (name, blob_id))
     m.remember(head=len(m.entries))

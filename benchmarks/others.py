@@ -1,0 +1,357 @@
+"""What one client's long work costs the others, in time and in memory.
+
+others   the 99th percentile of a client's round trips, while others replay, export, import and list,
+         against the same without them; the periods alternate
+pauses   processor time of all threads between two turns of the event loop, during the same work: it does
+         not depend on what else runs on the machine
+growth   memory for an answer of 12 MB, at its highest and afterwards, against the answer's own bytes;
+         and what one client that does not read adds to it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import uvloop
+from msgspec import structs
+
+from benchmarks.engine import WHOSE, Talker, TalkerSession
+from benchmarks.measuring import Measures, judged, run
+from benchmarks.probe import opened, p99
+from benchmarks.server import Serving, resident, serving, until_there_are
+from benchmarks.store import Producer, bare_batches, bare_rows
+from turnwire.agents.child import ChildAgent
+from turnwire.agents.demo import DemoAgent
+from turnwire.agents.process import plain_environment
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.content import Content, TextContent
+from turnwire.ports import Agent, AgentSession, NewConversation, SessionStart
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.stores.sqlite.connection import connect
+
+MESSAGES = 20_000
+CONVERSATIONS = 500
+REPLAYS = 5
+ROUNDS = 6
+AT = "2026-01-01T12:00:00.000Z"
+_ROOT = Path(__file__).parent.parent
+
+
+class Helper:
+    """A process of `benchmarks.probe`."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def said(self, line: str) -> str:
+        """What it says to this line."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{line}\n".encode())
+        return (await self._process.stdout.readline()).decode().strip()
+
+
+@asynccontextmanager
+async def helper(role: str, token: str) -> AsyncIterator[Helper]:
+    """Such a process, ended when the block is left."""
+    process = await asyncio.create_subprocess_exec(
+        *[sys.executable, "-m", "benchmarks.probe", role, token],
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=1 << 24,
+    )
+    try:
+        yield Helper(process)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+# --- others --------------------------------------------------------------------------------------
+
+
+async def filled(folder: Path) -> str:
+    """A log with one long conversation and many short ones; returns the name of the long one."""
+    path = folder / "turnwire.db"
+    store = await SqliteStore.open(path)
+    db = connect(str(path), busy_ms=1000, writes=True)
+    name = ""
+    for number in range(CONVERSATIONS + 1):
+        row = await store.create(NewConversation(f"long-{number:032x}", "demo", AT))
+        claim = await store.claim(row.conversation_id, "bench", now=0, lease=1)
+        producer = Producer(store, claim)
+        producer.state = structs.replace(producer.state, turn=None)
+        name = name or row.conversation_id
+        for _ in range(0, MESSAGES if number == 0 else 1, 1000):
+            bare_batches(db.cursor(), bare_rows(producer.prepare(1000 if number == 0 else 2)))
+        await store.release(claim)
+    db.close()
+    await store.close()
+    return name
+
+
+async def others(folder: Path) -> bool:
+    """One client asks for a sign of life again and again, while others are at work."""
+    long = await filled(folder)
+    export = folder / "long.jsonl"
+    turnwire = [str(Path(sys.executable).parent / "turnwire")]
+    exporting = await asyncio.create_subprocess_exec(
+        *[*turnwire, "export", "--data-dir", str(folder), "--to", "jsonl", "--out", str(export)],
+        long,
+        stdout=subprocess.DEVNULL,
+    )
+    assert await exporting.wait() == 0
+    # Clients and commands have a core of their own, where there is one: the server is measured.
+    cores = os.sched_getaffinity(0)
+    if len(cores) > 1:
+        os.sched_setaffinity(0, cores - {min(cores)})
+    async with AsyncExitStack() as held:
+        limits = {"frames_per_second": 10_000.0, "frames_at_once": 10_000}
+        server = await held.enter_async_context(
+            serving(folder, {"demo": DemoAgent()}, requests_per_second=10_000.0, **limits)
+        )
+        asking = await held.enter_async_context(helper("ask", server.token))
+        loading = await held.enter_async_context(helper("load", server.token))
+        talk = await server.engine.create("demo")
+        assert await asking.said(server.address(talk.id)) == "ready"
+        met = []
+        for what, work in {**_works(server, long), "import": ""}.items():
+            command = [*turnwire, "import", "--data-dir", str(folder), str(export)]
+            met.append(await _beside(what, asking, loading, work, command, cores))
+    os.sched_setaffinity(0, cores)
+    return all(met)
+
+
+def _works(server: Serving, long: str) -> dict[str, str]:
+    """What others may be doing, as `benchmarks.probe` is told it."""
+    api = f"{server.url}/api"
+    return {
+        f"{REPLAYS} replays": f"replay {REPLAYS} {server.address(long)}",
+        "export": f"fetch 1 {api}/conversations/{long}/export",
+        "export as Markdown": f"fetch 1 {api}/conversations/{long}/export?format=markdown",
+        "listing": f"fetch 1 {api}/conversations?limit=500",
+        "page of messages": f"fetch 1 {api}/conversations/{long}/messages?limit=500",
+        "search": f"fetch 1 {api}/search?q=the&limit=500",
+    }
+
+
+async def _beside(
+    what: str, asking: Helper, loading: Helper, work: str, command: Sequence[str], cores: set[int]
+) -> bool:
+    """Periods without the work and with it, turn about."""
+    alone: list[float] = []
+    disturbed: list[float] = []
+
+    async def once() -> None:
+        if work:
+            assert await loading.said(work) == "done"
+        else:
+            beside = ["taskset", "-c", str(min(cores)), *command] if len(cores) > 1 else command
+            process = await asyncio.create_subprocess_exec(*beside, stdout=subprocess.DEVNULL)
+            assert await process.wait() == 0
+
+    async def at_least(seconds: float, working: bool) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while working and loop.time() < end:
+            await once()
+        await asyncio.sleep(max(0.0, end - loop.time()))
+
+    for number in range(ROUNDS + 1):
+        for working, taken in ((False, alone), (True, disturbed)):
+            gc.collect()
+            assert await asking.said("start") == "started"
+            await at_least(1.0, working)
+            said = msgspec.json.decode(await asking.said("stop"))
+            if number > 0:  # what is made once is made in the first
+                taken += said
+    before, after = p99(alone), p99(disturbed)
+    print(
+        f"  {what}: half within {statistics.median(alone):,.0f} and {statistics.median(disturbed):,.0f} us,"
+        f" 99 of 100 within {before:,.0f} and {after:,.0f} us, all within {max(disturbed):,.0f} us"
+    )
+    return judged(what, after / before, 1.5)
+
+
+# --- pauses --------------------------------------------------------------------------------------
+
+
+async def pauses(folder: Path) -> bool:
+    """The loop turns as fast as it can; each turn says how much processor time the last one took."""
+    long = await filled(folder)
+    met = []
+    async with (
+        serving(folder, {"demo": DemoAgent()}, requests_per_second=10_000.0) as server,
+        helper("load", server.token) as loading,
+    ):
+        for what, work in _works(server, long).items():
+            await loading.said(work)  # what is made once is made now
+            taken = await _turns(loading, work)
+            half, most = _met_by(taken, 0.5), _met_by(taken, 0.99)
+            print(
+                f"  {what}: who comes at any moment comes into a turn of {half * 1e6:,.0f} us or less"
+                f" half the time, and of {most * 1e6:,.0f} us or less 99 times of 100"
+            )
+            met.append(judged(f"{what}: the longest, in ms", max(taken) * 1e3, 50))
+    return all(met)
+
+
+def _met_by(taken: list[float], part: float) -> float:
+    """The length of a turn that is not exceeded by this part of the moments in all of them."""
+    left = part * sum(taken)
+    for each in sorted(taken):
+        left -= each
+        if left <= 0:
+            return each
+    return max(taken)
+
+
+async def _turns(loading: Helper, work: str) -> list[float]:
+    """Seconds of processor time of each turn of the loop, while the work is done."""
+    loop = asyncio.get_running_loop()
+    taken: list[float] = []
+    before, is_going = time.process_time(), True
+
+    def turn() -> None:
+        nonlocal before
+        now = time.process_time()
+        taken.append(now - before)
+        before = now
+        if is_going:
+            loop.call_soon(turn)
+
+    turn()
+    await loading.said(work)
+    is_going = False
+    return taken
+
+
+# --- growth --------------------------------------------------------------------------------------
+
+_PIECE = "some words of a very long answer, which nobody will ever read to its end; " * 4
+_ANSWER = 12_000_000  # bytes
+_SHORT = 1_000_000
+
+
+class Essayist(Talker):
+    """An agent whose answers are long; the longest is the second."""
+
+    name = "essayist"
+
+    def __init__(self) -> None:
+        super().__init__(10)
+
+    async def open(self, start: SessionStart) -> AgentSession:
+        """A session."""
+        return _Essay()
+
+
+class _Essay(TalkerSession):
+    """Says `say N`: an answer of N bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(10, 0, 0)
+        self._long = 0
+
+    async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
+        """Talk."""
+        [asked] = content
+        assert isinstance(asked, TextContent)
+        self._long = int(asked.text)
+        self._start(self._talk(turn_uuid))
+
+    async def _talk(self, message: str) -> None:
+        block = TextBlock("", "in_progress")
+        self._say(
+            ev.TurnStarted(*WHOSE),
+            ev.MessageStarted(*WHOSE, message, "bench"),
+            ev.ContentStarted(*WHOSE, message, 0, block),
+        )
+        pieces = self._long // len(_PIECE)
+        for _ in range(pieces):
+            await self._let_read(16)
+            self._say(ev.ContentDelta(*WHOSE, message, 0, "text", _PIECE))
+        whole = TextBlock(_PIECE * pieces, "completed")
+        await self._let_read(0)
+        self._say(ev.AssistantMessage(*WHOSE, message, 0, [whole]))
+        await self._let_read(
+            0
+        )  # as Claude Code does: the same words in two lines, one after the other
+        self._say(ev.ContentCompleted(*WHOSE, message, 0, whole))
+        await self._let_read(0)
+        self._say(
+            ev.MessageCompleted(*WHOSE, message, "end_turn"),
+            ev.TurnCompleted(*WHOSE, "end_turn"),
+            ev.ResultSummary(*WHOSE, "success", False),
+        )
+
+
+def _peak() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("this kernel does not say")
+
+
+def _count_the_peak_from_here() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _essayist() -> Agent:
+    env = {**plain_environment(), "PYTHONPATH": str(_ROOT)}
+    return ChildAgent("benchmarks.others:Essayist", env=env)
+
+
+async def growth(folder: Path) -> bool:
+    """An answer of 12 MB to one client that reads, then to one more that does not."""
+    met = []
+    async with serving(folder, {"essayist": _essayist()}) as server:
+        await _grown(server, _SHORT, slow=False)  # what is made once is made now
+        with_one = await _grown(server, _ANSWER, slow=False)
+        with_slow = await _grown(server, _ANSWER, slow=True)
+    for what, (high, after) in (("one client", with_one), ("one more, slow", with_slow)):
+        met.append(judged(f"{what}: highest, times", high / _ANSWER, 3))
+        met.append(judged(f"{what}: afterwards, times", after / _ANSWER, 0.25))
+    more = max(0, with_slow[0] - with_one[0])
+    met.append(judged("MB more for a slow reader", more / 1e6, 2))
+    return all(met)
+
+
+async def _grown(server: Serving, size: int, *, slow: bool) -> tuple[int, int]:
+    """Bytes by which this process has grown at its highest, and afterwards."""
+    talk = await server.engine.create("essayist")
+    address = server.address(talk.id)
+    async with AsyncExitStack() as held:
+        stalled = [opened(address, server.token, upgrade=True, receive=4096)] if slow else []
+        loading = await held.enter_async_context(helper("watch", server.token))
+        assert await loading.said(address) == "there"
+        gc.collect()
+        before = resident()
+        _count_the_peak_from_here()
+        await talk.send(str(size))
+        assert await loading.said("wait") == "seen"
+        high = _peak() - before
+        for sock in stalled:
+            sock.close()
+    await asyncio.to_thread(until_there_are, 0, server)
+    await asyncio.sleep(1.5)  # what has ended is tidied up
+    gc.collect()
+    return high, resident() - before
+
+
+MEASURES: Measures = {"others": others, "pauses": pauses, "growth": growth}
+
+
+if __name__ == "__main__":
+    sys.exit(uvloop.run(run(MEASURES, sys.argv[1:])))

@@ -1,0 +1,42 @@
+"""Permission rules that an agent offers to remember: which of them, for how long, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from msgspec import to_builtins
+
+__all__ = ["for_session", "offered_rules"]
+
+_SESSION = "session"  # the destination that ends with the agent's process
+
+
+def for_session(rule: Any) -> Any:
+    """Returns the rule with the destination `session`; one that names no destination as it is.
+
+    A rule that is kept in a directory or for this machine would hold for other users' agents, too.
+    """
+    if isinstance(rule, dict) and rule.get("destination", _SESSION) != _SESSION:
+        return {**rule, "destination": _SESSION}
+    return rule
+
+
+def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[str]) -> list[Any]:
+    """Returns the suggestions that people are offered, as plain values, each once.
+
+    `is_owners`: the conversation belongs to the owner of the data. In any other one a rule holds for
+    the session only. `modes` are those that anyone may choose: a suggestion to go into another mode
+    is left out.
+    """
+    rules: list[Any] = []
+    for suggestion in to_builtins(suggestions):
+        rule = suggestion if is_owners else for_session(suggestion)
+        if rule not in rules and _may_be_offered(rule, modes):
+            rules.append(rule)
+    return rules
+
+
+def _may_be_offered(rule: Any, modes: Collection[str]) -> bool:
+    is_mode = isinstance(rule, dict) and rule.get("type") == "setMode"
+    return not is_mode or rule.get("mode") in modes

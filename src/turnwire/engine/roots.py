@@ -1,0 +1,35 @@
+"""Where an agent may work: checked whenever one is started, whatever way the conversation came in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from turnwire.agents.process import allowed_directory
+from turnwire.ports import AgentGone, SessionStart
+
+__all__ = ["within_roots"]
+
+_STEP = "The owner of the server may add the directory to the setting `roots`."
+
+
+def within_roots(start: SessionStart, roots: Sequence[str] | None) -> SessionStart:
+    """Returns the start with a directory that the agent may work in, links followed.
+
+    `roots`: None leaves every directory open, an empty list only the agent's own. A conversation
+    without a directory works in the first root. Raises AgentGone where its directory is not below
+    one of the roots, or does not exist. Reads the file system, so it may take a while.
+    """
+    if roots is None:
+        return start
+    start = structs.replace(start, roots=list(roots))
+    wanted = start.cwd if start.cwd is not None else roots[0] if roots else None
+    if wanted is None:
+        return start
+    if not roots:
+        raise AgentGone(f"The agent may not work in {wanted}: no directory is open to it. {_STEP}")
+    try:
+        return structs.replace(start, cwd=allowed_directory(wanted, roots))
+    except AgentGone as gone:
+        raise AgentGone(f"{gone.message} {_STEP}") from gone

@@ -1,0 +1,45 @@
+"""The id of a frame, found without decoding the rest of it."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+__all__ = ["id_in"]
+
+
+@cache
+def _decoder(name: str) -> msgspec.json.Decoder[Any]:
+    """Return a decoder that reads one field of an object and skips the others, which makes no values."""
+    kind = msgspec.defstruct("WithId", [(name, str | None, None)])
+    return msgspec.json.Decoder(kind)
+
+
+def id_in(text: str, name: str) -> str | None:
+    """Return the text under this name in a JSON object. None if there is none, or if it is no JSON."""
+    try:
+        return _read(text, name)
+    except (ValueError, RecursionError):
+        return _id_beside_half_characters(text, name)
+
+
+def _read(text: str, name: str) -> str | None:
+    found: str | None = getattr(_decoder(name).decode(text), name)
+    return found
+
+
+def _id_beside_half_characters(text: str, name: str) -> str | None:
+    """Return the id of a frame that was cut in the middle of an emoji.
+
+    A lone surrogate makes the whole frame unreadable. So each escaped one is replaced with another character.
+    An id that was changed by that is not returned.
+    """
+    if "\\ud" not in text and "\\uD" not in text:
+        return None
+    try:
+        found = _read(text.replace("\\ud", "\\u0").replace("\\uD", "\\u0"), name)
+    except (ValueError, RecursionError):
+        return None
+    return found if found is not None and f'"{found}"' in text else None

@@ -1,0 +1,63 @@
+"""Which rules people are offered, and that a rule of one user does not reach another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from turnwire.core.conversation.rules import for_session, offered_rules
+from turnwire.dialects.claude.control import PermissionRule, PermissionUpdate
+
+PLACES = ["userSettings", "projectSettings", "localSettings", "cliArg", None]
+SESSION = {"type": "addDirectories", "directories": ["/a"], "destination": "session"}
+
+
+def rule(place: str | None, **more: Any) -> dict[str, Any]:
+    return {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": place, **more}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_in_a_users_conversation_a_rule_holds_for_the_session(place: str | None) -> None:
+    offered = offered_rules([rule(place), SESSION], is_owners=False, modes=[])
+    assert offered == [rule("session"), SESSION]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_in_the_owners_it_holds_where_the_agent_says(place: str | None) -> None:
+    assert offered_rules([rule(place)], is_owners=True, modes=[]) == [rule(place)]
+
+
+def test_rules_that_become_the_same_are_offered_once() -> None:
+    both = [rule("localSettings"), rule("userSettings")]
+    assert offered_rules(both, is_owners=False, modes=[]) == [rule("session")]
+
+
+@pytest.mark.parametrize("is_owners", [True, False])
+def test_a_mode_that_not_anyone_may_choose_is_not_offered(is_owners: bool) -> None:
+    modes = [
+        {"type": "setMode", "mode": mode, "destination": "session"}
+        for mode in ("acceptEdits", "bypassPermissions")
+    ]
+    offered = offered_rules(modes, is_owners=is_owners, modes=["default", "acceptEdits"])
+    assert offered == modes[:1]
+
+
+def test_typed_rules_are_offered_as_plain_values() -> None:
+    typed = PermissionUpdate(
+        "addRules", [PermissionRule("Bash", "ls:*")], "allow", destination="localSettings"
+    )
+    assert offered_rules([typed], is_owners=False, modes=[]) == [
+        {
+            "type": "addRules",
+            "rules": [{"toolName": "Bash", "ruleContent": "ls:*"}],
+            "behavior": "allow",
+            "destination": "session",
+        }
+    ]
+
+
+@pytest.mark.parametrize("strange", [{"rule": "ls"}, "words", None, [1]])
+def test_what_names_no_destination_stays_as_it_is(strange: Any) -> None:
+    assert for_session(strange) == strange
+    assert offered_rules([strange], is_owners=False, modes=[]) == [strange]

@@ -1,0 +1,739 @@
+"""The channel: what each follower of a conversation is sent, in which order, and when it is cut off."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import (
+    ContentBlock,
+    ErrorBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from turnwire.core.content import TextContent
+from turnwire.core.conversation import effects as e
+from turnwire.core.conversation.state import Conversation, Turn, Waiting, status_of
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import meta_of
+from turnwire.core.status import QueueItem, Totals, TurnEnd
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.codec import encode
+from turnwire.engine.channel import (
+    Channel,
+    FollowAgain,
+    Listener,
+    Sent,
+    SlowReader,
+    Spoken,
+    Subscriber,
+    Told,
+    in_pieces,
+    numbered,
+)
+from turnwire.testing.store_samples import a_message
+
+NOW = "2026-01-01T12:00:00.000Z"
+IDS = ("talk", None, None, NOW, None)
+FIRST, SECOND = "a" * 32, "b" * 32  # traces
+IDLE = Conversation("talk")
+RUNNING = Conversation("talk", turn=Turn(2, SECOND, "user", "running"), traces={1: FIRST})
+KIB = 1024
+
+
+def chunk(text: str, **more: Any) -> f.Frame:
+    return f.AssistantChunk(*IDS, p.Chunk("m:0", "m", 0, True, text, **more))
+
+
+def state_frame(state: Conversation = IDLE) -> f.Frame:
+    return f.SessionState(*IDS, status_of(state))
+
+
+def of_length(length: int) -> f.Frame:
+    """A frame that takes so many bytes, without a number."""
+    return chunk("x" * (length - len(encode(chunk("")).raw)))
+
+
+# --- a frame that is sent -------------------------------------------------------------------------
+
+
+def test_a_frame_is_written_once_for_all_connections() -> None:
+    frame = chunk("hello")
+    sent = Sent(frame)
+    assert sent.frame is frame
+    assert sent.encoded.raw == encode(frame).raw
+    assert sent.encoded is sent.encoded
+
+
+def test_each_connection_gets_its_own_number_in_the_same_frame() -> None:
+    sent = Sent(chunk("hello"))
+    for number in (1, 12, 3):
+        assert sent.at(number) == encode(sent.frame).at(number)
+        assert b"".join(sent.pieces(number)) == encode(sent.frame).at(number)
+
+
+def test_clients_share_a_frame_and_no_client_holds_a_new_one() -> None:
+    sent = Sent(chunk("hello"))
+    assert sent.shared is sent
+    assert sent.holders == 0
+
+
+def test_a_frame_knows_the_entry_that_it_tells_of() -> None:
+    entry = chunk("hello", message_sequence=7)
+    again = f.MessageReplay(*IDS, f.Replay(7, entry))  # type: ignore[arg-type]
+    assert [Sent(each).number for each in (entry, again, chunk("x"))] == [7, 7, None]
+
+
+def test_a_frame_is_large_beyond_256_kib() -> None:
+    for length, is_large in [(100, False), (256 * KIB, False), (256 * KIB + 1, True)]:
+        sent = Sent(of_length(max(length, 300)))
+        assert sent.is_large is is_large
+
+
+def test_a_large_frame_is_cut_into_pieces_of_64_kib() -> None:
+    raw = bytes(range(256)) * 800  # 200 KiB
+    assert [len(piece) for piece in in_pieces(raw)] == [64 * KIB, 64 * KIB, 64 * KIB, 8 * KIB]
+    assert b"".join(in_pieces(raw)) == raw
+    assert b"".join(in_pieces(raw, 1000)) == raw[1000:]
+    sent = Sent(of_length(200 * KIB))
+    assert max(len(piece) for piece in sent.pieces(5)) == 64 * KIB
+    assert b"".join(sent.pieces(5)) == sent.at(5)
+
+
+def test_a_piece_of_plain_text_counts_by_its_letters_without_being_written() -> None:
+    sent = Sent(chunk("hello"))
+    assert sent.size == 5 + 400
+    assert sent.size == 5 + 400
+    assert len(sent.at(1)) < sent.size
+
+
+def test_every_other_frame_counts_by_its_bytes() -> None:
+    written = Sent(chunk("hello"))
+    assert written.at(1)
+    for sent in (Sent(state_frame()), Sent(chunk("会议" * 500)), written):
+        assert sent.size == len(encode(sent.frame).raw)
+
+
+def test_a_numbered_frame_differs_by_its_number_only() -> None:
+    assert numbered(chunk("hello"), 4) == structs.replace(chunk("hello"), sequence=4)
+
+
+# --- a follower, and how much may wait for it -----------------------------------------------------
+
+
+class Waking:
+    """Counts how often a follower was woken."""
+
+    count = 0
+
+    def __call__(self) -> None:
+        self.count += 1
+
+
+def small(text: str = "hello") -> Sent:
+    return Sent(chunk(text))
+
+
+def all_of(subscriber: Subscriber) -> list[Sent]:
+    out = []
+    while (sent := subscriber.take()) is not None:
+        out.append(sent)
+    return out
+
+
+def stopped() -> FollowAgain:
+    return FollowAgain("The server stops.")
+
+
+def test_a_follower_gets_what_came_in_its_order_and_is_woken_each_time() -> None:
+    wake = Waking()
+    subscriber = Subscriber(wake, frames=9, size=10_000)
+    assert subscriber.take() is None
+    one, two, three = small("1"), small("2"), small("3")
+    subscriber.receive([one, two])
+    subscriber.receive([three])
+    assert wake.count == 2
+    assert all_of(subscriber) == [one, two, three]
+
+
+def test_more_frames_than_the_limit_may_come_together_but_not_behind_each_other() -> None:
+    wake = Waking()
+    subscriber = Subscriber(wake, frames=2, size=10_000)
+    subscriber.receive([small()])
+    subscriber.receive([small()])
+    subscriber.receive([small() for _ in range(5)])  # two wait: that is not beyond the limit yet
+    assert subscriber.end is None
+    subscriber.receive([small()])
+    assert subscriber.end is not None
+    assert isinstance(subscriber.end(), SlowReader)
+    assert wake.count == 4
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["new", "begun again"])
+def test_a_follower_is_cut_off_when_more_bytes_wait_than_the_limit(begun: bool) -> None:
+    subscriber = Subscriber(Waking(), frames=100, size=small().size)
+    if begun:
+        subscriber.receive([small()])
+        subscriber.begin()
+        assert subscriber.take() is None
+    subscriber.receive([small()])
+    subscriber.receive([small()])  # exactly the limit waits: that is not beyond it
+    assert subscriber.end is None
+    subscriber.receive([small()])
+    assert subscriber.end is not None
+    assert isinstance(subscriber.end(), SlowReader)
+
+
+def test_a_follower_that_was_cut_off_gets_nothing_of_what_waited_and_nothing_more() -> None:
+    wake = Waking()
+    subscriber = Subscriber(wake, frames=0, size=10_000)
+    for _ in range(3):
+        subscriber.receive([small()])
+    assert subscriber.take() is None
+    assert wake.count == 2
+
+
+def test_a_follower_that_keeps_up_is_never_cut_off() -> None:
+    subscriber = Subscriber(Waking(), frames=1, size=small().size)
+    for _ in range(100):
+        subscriber.receive([small(), small()])
+        assert len(all_of(subscriber)) == 2
+    assert subscriber.end is None
+
+
+def test_what_waits_may_be_taken_after_the_end_and_the_first_reason_stays() -> None:
+    wake = Waking()
+    subscriber = Subscriber(wake, frames=9, size=10_000)
+    waiting = small()
+    subscriber.receive([waiting])
+    subscriber.finish(stopped)
+    assert wake.count == 2
+    subscriber.finish(lambda: SlowReader("late"))
+    subscriber.receive([small()])
+    assert subscriber.end is stopped
+    assert all_of(subscriber) == [waiting]
+
+
+def test_who_has_to_follow_again_is_told_by_its_code() -> None:
+    assert (FollowAgain("").code, FollowAgain("").retryable) == ("STORAGE_UNAVAILABLE", True)
+    assert (SlowReader("").code, SlowReader("").retryable) == ("RATE_LIMITED", True)
+
+
+def test_a_listener_says_itself_how_it_hears() -> None:
+    with pytest.raises(NotImplementedError):
+        Listener(Waking(), frames=1, size=1).hear([])
+
+
+# --- publishing -----------------------------------------------------------------------------------
+
+
+class Hears(Listener):
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(Waking(), frames=9, size=10_000)
+        self.heard: list[Sent | Spoken] = []
+
+    def hear(self, together: list[Sent | Spoken]) -> None:
+        self.heard += together
+
+
+def reader() -> Subscriber:
+    return Subscriber(Waking(), frames=100, size=100_000)
+
+
+def frames_of(subscriber: Subscriber) -> list[f.Frame]:
+    return [sent.frame for sent in all_of(subscriber)]
+
+
+def test_only_who_has_subscribed_is_sent_what_is_published() -> None:
+    channel, one, two = Channel(IDLE), reader(), reader()
+    assert channel.is_followed is False
+    channel.subscribe(one)
+    channel.subscribe(two)
+    assert channel.is_followed is True
+    channel.publish(IDLE, [chunk("1")])
+    channel.unsubscribe(two)
+    channel.publish(IDLE, [chunk("2"), chunk("3")])
+    assert frames_of(one) == [chunk("1"), chunk("2"), chunk("3")]
+    assert frames_of(two) == [chunk("1")]
+    channel.unsubscribe(one)
+    assert channel.is_followed is False
+
+
+def test_all_readers_get_the_same_frame_so_it_is_written_once() -> None:
+    channel, one, two = Channel(IDLE), reader(), reader()
+    channel.subscribe(one)
+    channel.subscribe(two)
+    channel.publish(IDLE, [chunk("1")])
+    assert all_of(one) == all_of(two)
+
+
+def test_a_listener_also_hears_the_agents_events_in_their_place() -> None:
+    channel, reads, hears = Channel(IDLE), reader(), Hears()
+    channel.subscribe(reads)
+    channel.subscribe(hears)
+    words = Spoken([ev.MessageStarted("demo", "s", None, None, "m")], 1)
+    channel.publish(IDLE, [chunk("1"), words, chunk("2")])
+    assert frames_of(reads) == [chunk("1"), chunk("2")]
+    first, second, third = hears.heard
+    assert second is words
+    assert isinstance(first, Sent)
+    assert isinstance(third, Sent)
+    assert [first.frame, third.frame] == [chunk("1"), chunk("2")]
+    assert hears.take() is None
+
+
+def test_a_reader_is_not_woken_for_what_only_a_listener_hears() -> None:
+    channel, wake, hears = Channel(IDLE), Waking(), Hears()
+    channel.subscribe(Subscriber(wake, frames=9, size=10_000))
+    channel.subscribe(hears)
+    channel.publish(IDLE, [Spoken([], None)])
+    assert wake.count == 0
+    assert hears.heard == [Spoken([], None)]
+
+
+def test_what_all_listeners_share_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Spoken([], 1).turn_id = 2  # type: ignore[misc]
+
+
+def test_the_channel_has_the_state_that_was_published_last_even_if_nobody_follows() -> None:
+    channel = Channel(IDLE)
+    assert channel.state is IDLE
+    assert channel.state_frame(NOW) == state_frame(IDLE)
+    channel.publish(RUNNING, [])
+    assert channel.state is RUNNING
+    assert channel.state_frame(NOW) == state_frame(RUNNING)
+
+
+def test_the_end_of_a_channel_reaches_every_follower_behind_what_waits() -> None:
+    channel, one, two = Channel(IDLE), reader(), reader()
+    channel.subscribe(one)
+    channel.subscribe(two)
+    channel.publish(IDLE, [chunk("1")])
+    channel.finish(stopped)
+    for each in (one, two):
+        assert frames_of(each) == [chunk("1")]
+        assert each.end is stopped
+
+
+def test_what_waits_can_be_dropped_and_following_goes_on() -> None:
+    channel, one = Channel(IDLE), reader()
+    channel.subscribe(one)
+    channel.publish(IDLE, [chunk("1")])
+    channel.drop()
+    channel.publish(IDLE, [chunk("2")])
+    assert frames_of(one) == [chunk("2")]
+
+
+# --- the moment at which a follower joins ---------------------------------------------------------
+
+
+async def turns(count: int = 5) -> None:
+    """Let everything else run."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_who_comes_while_frames_are_on_their_way_waits_until_they_are_published() -> None:
+    channel = Channel(IDLE)
+    with channel.telling():
+        comes = asyncio.create_task(channel.until_told())
+        await turns()
+        assert not comes.done()
+        assert channel.is_waited_for is True
+    await turns()
+    assert comes.done()
+    assert channel.is_waited_for is False
+
+
+async def test_who_comes_when_nothing_is_on_its_way_does_not_wait() -> None:
+    channel = Channel(IDLE)
+    assert channel.is_waited_for is False
+    comes = asyncio.create_task(channel.until_told())
+    await turns()
+    assert comes.done()
+    assert channel.is_waited_for is False
+
+
+async def test_who_comes_is_let_in_when_publishing_has_failed() -> None:
+    channel = Channel(IDLE)
+    with pytest.raises(RuntimeError), channel.telling():
+        raise RuntimeError("the disk is gone")
+    comes = asyncio.create_task(channel.until_told())
+    await turns()
+    assert comes.done()
+
+
+async def test_who_comes_is_let_in_when_publishing_takes_longer() -> None:
+    channel = Channel(IDLE)
+    with channel.telling():
+        comes = asyncio.create_task(channel.until_told())
+        await turns()
+        channel.stop_waiting()
+        await turns()
+        assert comes.done()
+
+
+async def test_who_is_woken_waits_on_if_the_next_frames_are_on_their_way_already() -> None:
+    channel = Channel(IDLE)
+    with channel.telling():
+        comes = asyncio.create_task(channel.until_told())
+        await turns()
+    with channel.telling():
+        await turns()
+        assert not comes.done()
+    await turns()
+    assert comes.done()
+
+
+async def test_each_who_waits_is_counted_until_it_leaves() -> None:
+    channel = Channel(IDLE)
+    with channel.telling():
+        one, two = (asyncio.create_task(channel.until_told()) for _ in range(2))
+        await turns()
+        one.cancel()
+        await turns()
+        assert channel.is_waited_for is True
+        two.cancel()
+        await turns()
+        assert channel.is_waited_for is False
+
+
+# --- what grows -----------------------------------------------------------------------------------
+
+
+class Voice:
+    """What one voice of an agent says in one message: the agent's own, or that of a sub-agent."""
+
+    def __init__(self, parent: str | None = None, message_id: str = "m") -> None:
+        self.who = ("demo", "s", parent, None if parent is None else f"agent of {parent}")
+        self.message_id = message_id
+
+    def begins(self) -> ev.MessageStarted:
+        return ev.MessageStarted(*self.who, self.message_id)
+
+    def block(self, block: ContentBlock, index: int = 0) -> ev.ContentStarted:
+        return ev.ContentStarted(*self.who, self.message_id, index, block)
+
+    def text(self, index: int = 0) -> ev.ContentStarted:
+        return self.block(TextBlock("", "in_progress"), index)
+
+    def says(self, text: str, index: int = 0) -> ev.ContentDelta:
+        return ev.ContentDelta(*self.who, self.message_id, index, "text", text)
+
+    def has_said(self, text: str, index: int = 0) -> ev.ContentCompleted:
+        return ev.ContentCompleted(*self.who, self.message_id, index, TextBlock(text, "completed"))
+
+    def ends(self) -> ev.MessageCompleted:
+        return ev.MessageCompleted(*self.who, self.message_id)
+
+    def drops(self) -> ev.MessageDiscarded:
+        return ev.MessageDiscarded(*self.who, self.message_id, 0, "restarted")
+
+
+def a_call(tool_name: str) -> ToolUseBlock:
+    return ToolUseBlock("toolu_1", tool_name, "OTHER", None, "in_progress")
+
+
+def tell(channel: Channel, *events: NormalizedStreamEvent, state: Conversation = RUNNING) -> Any:
+    return channel.stream(events, state, NOW)
+
+
+def spoken_in(told: list[Told]) -> list[NormalizedStreamEvent]:
+    return [event for each in told if isinstance(each, Spoken) for event in each.events]
+
+
+def pieces_in(told: list[Any]) -> list[f.AssistantChunk]:
+    return [each for each in told if isinstance(each, f.AssistantChunk)]
+
+
+def test_pieces_that_are_ready_together_are_one_frame_before_what_a_listener_hears() -> None:
+    agent = Voice()
+    frame, spoken = tell(
+        Channel(RUNNING), agent.begins(), agent.text(), agent.says("one "), agent.says("two")
+    )
+    assert frame.payload.text == "one two"
+    assert spoken == Spoken([agent.begins(), agent.text(), agent.says("one two")], 2)
+
+
+@pytest.mark.parametrize(
+    ("state", "parent", "turn_id", "trace_id"),
+    [
+        (RUNNING, None, 2, SECOND),
+        (structs.replace(RUNNING, voices={"t": 2}), "t", 2, SECOND),
+        (structs.replace(RUNNING, voices={"t": 1}), "t", 1, FIRST),
+        (structs.replace(RUNNING, voices={"t": 1}, turn=None), "t", 1, FIRST),
+        (RUNNING, "unknown", 2, SECOND),
+        (IDLE, None, None, None),
+        (IDLE, "unknown", None, None),
+    ],
+    ids=[
+        "the agent speaks in the turn that runs",
+        "a sub-agent speaks in the turn that runs",
+        "a sub-agent speaks in the turn that has begun it",
+        "a sub-agent speaks in its turn when no turn runs",
+        "an unknown sub-agent speaks in the turn that runs",
+        "the agent speaks in no turn",
+        "an unknown sub-agent speaks in no turn",
+    ],
+)
+def test_words_belong_to_the_turn_of_their_voice(
+    state: Conversation, parent: str | None, turn_id: int | None, trace_id: str | None
+) -> None:
+    channel, voice = Channel(state), Voice(parent)
+    told = tell(channel, voice.begins(), voice.text(), voice.says("x"), state=state)
+    frame, spoken = told
+    assert (frame.turn_id, frame.trace_id) == (turn_id, trace_id)
+    assert spoken.turn_id == turn_id
+    channel.publish(state, [])
+    assert [each.turn_id for each in channel.spoken_so_far()] == [turn_id]
+    [end] = channel.hush(state, helpers=True)
+    assert end.turn_id == turn_id
+
+
+def test_voices_that_speak_together_are_told_one_after_the_other() -> None:
+    state = structs.replace(RUNNING, voices={"t": 1})
+    agent, helper = Voice(), Voice("t", "h")
+    told = tell(
+        Channel(state),
+        agent.text(),
+        agent.says("a"),
+        helper.text(),
+        helper.says("h"),
+        agent.says("b"),
+        state=state,
+    )
+    assert [(each.turn_id, each.payload.text) for each in pieces_in(told)] == [
+        (2, "a"),
+        (1, "h"),
+        (2, "b"),
+    ]
+    assert [each.turn_id for each in told if isinstance(each, Spoken)] == [2, 1, 2]
+
+
+def test_a_question_that_is_still_being_written_is_hidden_from_listeners() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    asks = agent.block(a_call("AskUserQuestion"), 1)
+    told = tell(channel, agent.begins(), agent.text(), agent.says("I ask."), asks)
+    assert spoken_in(told) == [agent.begins(), agent.text(), agent.says("I ask.")]
+    input_piece = ev.ContentDelta(*agent.who, "m", 1, "tool_input", "{}", "toolu_1")
+    progress = ev.ToolProgress(*agent.who, "toolu_0")
+    told = tell(channel, input_piece, progress, agent.says(" Now.", 0), agent.has_said("", 1))
+    assert spoken_in(told) == [progress, agent.says(" Now.", 0)]
+    told = tell(channel, agent.has_said("I ask. Now."), agent.ends())
+    assert spoken_in(told) == [agent.has_said("I ask. Now."), agent.ends()]
+
+
+def test_any_other_call_is_heard_while_it_is_being_written() -> None:
+    agent = Voice()
+    call = agent.block(a_call("Bash"))
+    assert spoken_in(tell(Channel(RUNNING), agent.begins(), call)) == [agent.begins(), call]
+
+
+def test_what_was_hidden_is_forgotten_with_the_end_of_its_message() -> None:
+    """An agent's new process may use the same ids again."""
+    channel, agent = Channel(RUNNING), Voice()
+    tell(channel, agent.begins(), agent.block(a_call("AskUserQuestion")), agent.ends())
+    assert spoken_in(tell(channel, agent.text(), agent.says("x"))) == [
+        agent.text(),
+        agent.says("x"),
+    ]
+
+
+@pytest.mark.parametrize("helpers", [True, False])
+def test_a_message_that_is_cut_short_ends_for_listeners(helpers: bool) -> None:
+    state = structs.replace(RUNNING, voices={"t": 1})
+    channel, agent, helper = Channel(state), Voice(), Voice("t", "h")
+    tell(channel, agent.begins(), helper.begins(), state=state)
+    ends = [Spoken([ev.MessageDiscarded(*agent.who, "m", 0, "turn_ended")], 2)]
+    if helpers:
+        ends.append(Spoken([ev.MessageDiscarded(*helper.who, "h", 0, "turn_ended")], 1))
+    assert channel.hush(state, helpers=helpers) == ends
+    assert channel.hush(state, helpers=False) == []
+    assert len(channel.hush(state, helpers=True)) == (0 if helpers else 1)
+
+
+@pytest.mark.parametrize("how", ["ends", "drops"])
+def test_a_message_that_has_ended_is_not_cut_short(how: str) -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    tell(channel, agent.begins(), getattr(agent, how)())
+    assert channel.hush(RUNNING, helpers=True) == []
+    assert channel.spoken_so_far() == []
+
+
+# --- what a follower that joins gets of it --------------------------------------------------------
+
+
+def test_who_comes_gets_each_block_as_far_as_it_has_grown() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    assert channel.snapshots(NOW) == []
+    tell(channel, agent.begins(), agent.text(), agent.says("one "))
+    tell(channel, agent.says("two"))
+    [snapshot] = channel.snapshots(NOW)
+    assert isinstance(snapshot, f.AssistantChunk)
+    assert (snapshot.payload.text, snapshot.payload.snapshot) == ("one two", True)
+    [block] = channel.open_blocks()
+    assert (block.message_id, block.index, block.text) == ("m", 0, "one two")
+
+
+def test_a_listener_that_comes_hears_the_beginning_of_each_message_again() -> None:
+    state = structs.replace(RUNNING, voices={"t": 1})
+    channel, agent, helper = Channel(state), Voice(), Voice("t", "h")
+    thinking, thought = ThinkingBlock("", "in_progress", "proof"), "hm"
+    call, other = a_call("Bash"), ErrorBlock("it failed", "in_progress")
+    events: list[NormalizedStreamEvent] = [
+        agent.begins(),
+        agent.block(TextBlock("one ", "in_progress")),
+        agent.says("two"),
+        agent.block(thinking, 1),
+        ev.ContentDelta(*agent.who, "m", 1, "thinking", thought),
+        agent.block(call, 2),
+        ev.ContentDelta(*agent.who, "m", 2, "tool_input", '{"a"', "toolu_1"),
+        agent.block(other, 3),
+        agent.text(4),
+    ]
+    tell(channel, *events, helper.begins(), helper.text(), helper.says("help"), state=state)
+    again: list[NormalizedStreamEvent] = [
+        agent.begins(),
+        agent.text(),
+        agent.says("one two"),
+        *events[3:],
+    ]
+    assert channel.spoken_so_far() == [
+        Spoken(again, 2),
+        Spoken([helper.begins(), helper.text(), helper.says("help")], 1),
+    ]
+
+
+# --- a step ---------------------------------------------------------------------------------------
+
+
+def steps(
+    *writes: e.Moment,
+    before: Conversation = RUNNING,
+    after: Conversation = RUNNING,
+    channel: Channel | None = None,
+) -> list[f.Frame]:
+    return (channel or Channel(before)).step(before, after, writes, NOW)
+
+
+def started_by(turn: Turn, *queue: QueueItem) -> p.TurnStart:
+    before = structs.replace(IDLE, queue=[Waiting(item, FIRST) for item in queue])
+    [frame] = steps(e.BeginTurn(turn), before=before, after=before)
+    assert isinstance(frame, f.TurnStarted)
+    assert frame == f.TurnStarted("talk", turn.turn_id, None, NOW, turn.trace_id, frame.payload)
+    return frame.payload
+
+
+def an_item(queue_id: str) -> QueueItem:
+    return QueueItem(queue_id, [TextContent("hello")], f"message {queue_id}")
+
+
+def test_a_step_is_told_in_its_order() -> None:
+    ended = structs.replace(IDLE, turn=None, last_turn_id=2)
+    end = TurnEnd(False, False, "end_turn", after_sequence=1)
+    entry, complete, state = steps(
+        e.AddEntry(1, a_message("hello"), 2, SECOND),
+        e.Audit("asked", "ann", {}),  # nothing is told of it
+        e.EndTurn(2, SECOND, end),
+        after=ended,
+    )
+    assert isinstance(entry, f.AssistantChunk)
+    assert (entry.payload.text, entry.payload.message_sequence) == ("hello", 1)
+    assert (entry.trace_id, entry.conversation_id) == (SECOND, "talk")
+    assert complete == f.AssistantComplete("talk", 2, None, NOW, SECOND, end)
+    assert state == state_frame(ended)
+
+
+def test_a_block_that_became_an_entry_grows_no_more() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    tell(channel, agent.text(), agent.says("one"), agent.text(1), agent.says("two", 1))
+    known = structs.replace(a_message("one"), meta=meta_of("talk:2", message_id="m", index=0))
+    steps(e.AddEntry(1, known, 2, SECOND), channel=channel)
+    assert [block.index for block in channel.open_blocks()] == [1]
+    assert pieces_in(tell(channel, agent.says("late"))) == []
+
+
+def test_an_entry_that_is_no_block_leaves_what_grows_alone() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    tell(channel, agent.text(), agent.says("one"))
+    steps(e.AddEntry(1, a_message("x"), 2, SECOND), channel=channel)
+    assert len(channel.open_blocks()) == 1
+
+
+def test_a_turn_names_the_message_that_has_waited_for_it() -> None:
+    item = an_item("q-1")
+    start = started_by(Turn(1, FIRST, "user", "starting", item), an_item("q-0"), item)
+    assert start == p.TurnStart(1, "user", "q-1", "message q-1")
+
+
+def test_a_message_that_did_not_wait_has_no_place_in_the_queue() -> None:
+    start = started_by(Turn(1, FIRST, "user", "starting", an_item("q-1")), an_item("q-0"))
+    assert start == p.TurnStart(1, "user", None, "message q-1")
+
+
+def test_a_turn_that_goes_on_does_not_name_its_message_again() -> None:
+    item = an_item("q-1")
+    start = started_by(Turn(1, FIRST, "resume", "starting", item), item)
+    assert start == p.TurnStart(1, "resume")
+
+
+def test_a_turn_that_the_agent_began_names_no_message() -> None:
+    start = started_by(Turn(1, FIRST, "agent", "running"), an_item("q-0"))
+    assert start == p.TurnStart(1, "agent")
+
+
+def test_a_state_in_the_midst_of_a_step_is_told_there_and_not_again() -> None:
+    between = structs.replace(RUNNING, reason="between")
+    tell = e.Tell(status_of(between))
+    assert steps(tell, after=between) == [state_frame(between)]
+    assert steps(tell, after=RUNNING) == [state_frame(between), state_frame(RUNNING)]
+
+
+def test_a_step_that_changes_nothing_tells_nothing() -> None:
+    assert steps() == []
+
+
+TITLED = structs.replace(RUNNING, title="Plans")
+COST = Totals(cost_usd=1.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "news", "is_first"),
+    [
+        (RUNNING, TITLED, p.ConversationNews("Plans"), False),
+        (TITLED, structs.replace(TITLED, title="New"), p.ConversationNews("New"), True),
+        (
+            TITLED,
+            structs.replace(TITLED, totals=COST),
+            p.ConversationNews(None, COST),
+            False,
+        ),
+        (
+            TITLED,
+            structs.replace(TITLED, title="New", totals=COST),
+            p.ConversationNews("New", COST),
+            True,
+        ),
+    ],
+    ids=["the first title", "another title", "other totals", "both"],
+)
+def test_news_come_behind_the_state_unless_it_would_repeat_an_old_title(
+    before: Conversation, after: Conversation, news: p.ConversationNews, is_first: bool
+) -> None:
+    updated: f.Frame = f.ConversationUpdated(*IDS, news)
+    told = [updated, state_frame(after)] if is_first else [state_frame(after), updated]
+    assert steps(before=before, after=after) == told
+
+
+def test_the_state_alone_is_told_if_title_and_totals_are_the_same() -> None:
+    after = structs.replace(TITLED, model="m-2")
+    assert steps(before=TITLED, after=after) == [state_frame(after)]

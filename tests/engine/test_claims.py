@@ -1,0 +1,178 @@
+"""Claims: who may take a conversation, when, and what is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from turnwire.engine.claims import Claims
+from turnwire.engine.owners import owner_name
+from turnwire.ports import Claim, NewConversation, Owned, StorageUnavailable
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.clock import ManualClock
+
+AT = "2026-01-01T12:00:00.000Z"
+LEASE = 10_000
+FOREIGN = "elsewhere:1:a"
+BESIDE = f"{socket.gethostname()}:{os.getppid()}:a"  # a process of this machine that lives
+
+
+class Unavailable(SqliteStore):
+    """A store that has lost its disk, for what claims ask of it."""
+
+    async def renew(self, *_: object, **__: object) -> list[Claim]:
+        raise StorageUnavailable("The disk has gone.")
+
+    async def release(self, claim: Claim) -> None:
+        raise StorageUnavailable("The disk has gone.")
+
+
+def with_claims(
+    path: Path,
+    test: Callable[[SqliteStore, Claims, ManualClock], Awaitable[None]],
+    kind: type[SqliteStore] = SqliteStore,
+) -> None:
+    async def run() -> None:
+        store = await kind.open(path)
+        clock = ManualClock()
+        try:
+            for name in ("talk", "other"):
+                await store.create(NewConversation(name, "demo", AT))
+            await test(store, Claims(store, clock, owner_name("me"), LEASE), clock)
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+async def until_of(store: SqliteStore, name: str = "talk") -> tuple[str | None, int]:
+    row = await store.conversation(name)
+    assert row is not None
+    return row.owner, row.lease_until
+
+
+def dead_owner() -> str:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return f"{socket.gethostname()}:{child.pid}:a"
+
+
+def test_a_free_conversation_is_taken_for_the_lease(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        claim = await claims.take("talk")
+        assert claim.conversation_id == "talk"
+        assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
+
+    with_claims(path, test)
+
+
+def test_a_foreign_owner_keeps_it_until_the_very_end_of_its_lease(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        await store.claim("talk", FOREIGN, now=clock.now(), lease=LEASE)
+        clock.forward(LEASE / 1000 - 0.001)
+        with pytest.raises(Owned):
+            await claims.take("talk")
+        clock.forward(0.001)
+        assert (await claims.take("talk")).fence == 2
+
+    with_claims(path, test)
+
+
+def test_a_dead_owner_of_this_machine_is_released_first_and_costs_no_wait(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        old = await store.claim("talk", dead_owner(), now=clock.now(), lease=LEASE)
+        claim = await claims.take("talk")
+        assert claim.fence > old.fence
+        assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
+
+    with_claims(path, test)
+
+
+def test_a_living_owner_of_this_machine_has_half_a_lease_to_show_itself(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+        clock.forward(LEASE / 1000)
+        for _ in range(2):
+            with pytest.raises(Owned) as refused:
+                await claims.take("talk")
+            assert refused.value.data["owner"] == BESIDE
+            assert refused.value.data["lease_until"] == clock.now()
+        clock.forward(LEASE / 2000 - 0.001)
+        clock_before = clock.now()
+        with pytest.raises(Owned):
+            await claims.take("talk")
+        clock.forward(0.001)
+        await claims.take("talk")
+        assert await until_of(store) == (owner_name("me"), clock_before + 1 + LEASE)
+
+    with_claims(path, test)
+
+
+def test_a_living_owner_that_renews_after_all_keeps_it_and_is_watched_anew(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        claim = await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+        clock.forward(LEASE / 1000)
+        with pytest.raises(Owned):
+            await claims.take("talk")
+        await store.renew([claim], now=clock.now(), lease=LEASE)
+        clock.forward(LEASE / 1000)  # the first watch is over, but it was for another lease
+        with pytest.raises(Owned):
+            await claims.take("talk")
+
+    with_claims(path, test)
+
+
+def test_a_watch_ends_with_its_lease(path: Path) -> None:
+    """An owner that was watched once, and then owns the conversation again, has its time again."""
+
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        for _ in range(2):
+            until = clock.now() + LEASE
+            theirs = await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+            clock.forward(LEASE / 1000)
+            with pytest.raises(Owned) as refused:
+                await claims.take("talk")
+            assert refused.value.data["lease_until"] == until
+            clock.forward(LEASE / 2000)
+            ours = await claims.take("talk")
+            assert ours.fence > theirs.fence
+            await claims.release(ours)
+            clock.jump((until - LEASE - clock.now()) / 1000)
+
+    with_claims(path, test)
+
+
+def test_only_claims_that_do_not_hold_any_more_are_lost(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        kept, gone = await claims.take("talk"), await claims.take("other")
+        clock.forward(LEASE / 1000)
+        await store.claim("other", FOREIGN, now=clock.now(), lease=LEASE)
+        assert await claims.lost([kept, gone]) == [gone]
+        assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
+
+    with_claims(path, test)
+
+
+def test_what_is_released_can_be_taken_at_once(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        await claims.release(await claims.take("talk"))
+        assert (await until_of(store))[0] is None
+        await store.claim("talk", FOREIGN, now=clock.now(), lease=LEASE)
+
+    with_claims(path, test)
+
+
+def test_a_store_without_its_disk_loses_no_claim(path: Path) -> None:
+    async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
+        claim = await claims.take("talk")
+        assert await claims.lost([claim]) == []
+        await claims.release(claim)
+
+    with_claims(path, test, Unavailable)

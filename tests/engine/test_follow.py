@@ -1,0 +1,386 @@
+"""Following: what was missed, then the state, then the news; nothing twice, and nothing left out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from tests.stores.files import rows_of
+from turnwire.core import events as ev
+from turnwire.core.blocks import TextBlock
+from turnwire.core.conversation.effects import AddEntry
+from turnwire.core.conversation.state import Turn, status_of
+from turnwire.core.error_codes import Refused
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.channel import Channel, FollowAgain, Listener, Sent, SlowReader, Spoken
+from turnwire.engine.follow import Place, follow, open_at
+from turnwire.engine.pace import SLICE
+from turnwire.engine.replays import Replays
+from turnwire.stores.sqlite import SqliteStore
+from turnwire.testing.clock import ManualClock
+from turnwire.testing.store_samples import TRACE, Writing, begin
+
+AT = "2026-01-01T12:00:00.000Z"
+START = Place()
+WHO = ("demo", "s", None, None)
+
+
+class Scene:
+    """A conversation with three entries, and the channel that tells of it."""
+
+    def __init__(self, store: SqliteStore, talk: Writing, path: Path) -> None:
+        self.store = store
+        self.talk = talk
+        self.path = path
+        self.channel = Channel(talk.state)
+        self.clock = ManualClock()
+        self.replays = Replays(store, self.clock)
+        self.left = 0
+
+    def follow(
+        self, place: Place = START, *, frames: int = 100, size: int = 100_000
+    ) -> AsyncGenerator[Sent, None]:
+        return follow(
+            place,
+            self.channel,
+            self.replays,
+            self.clock,
+            info=self.info,
+            left=self.leave,
+            frames=frames,
+            size=size,
+        )
+
+    def info(self, first: int, head: int) -> p.SessionInfo:
+        offered, limits = p.Capabilities("demo", []), p.Limits(1, 1, 1)
+        return p.SessionInfo("k", "client", self.store.epoch, first, head, offered, limits)
+
+    def leave(self) -> None:
+        assert not self.channel.is_followed, "who leaves is told of after it has gone"
+        self.left += 1
+
+    async def say(self, text: str) -> None:
+        """Commits an entry, and publishes it as its owner does."""
+        before = self.channel.state
+        [add] = self.talk.entries(text)
+        assert isinstance(add, AddEntry)
+        await self.talk.commit(self.talk.prepare(add))
+        frames = self.channel.step(before, self.talk.state, [add], AT)
+        self.channel.publish(self.talk.state, frames)
+
+    def grow(self, *events: ev.NormalizedStreamEvent) -> None:
+        state = self.channel.state
+        self.channel.publish(state, self.channel.stream(events, state, AT))
+
+
+def with_talk(path: Path, test: Callable[[Scene], Awaitable[None]]) -> None:
+    async def run() -> None:
+        store = await SqliteStore.open(path)
+        try:
+            talk = await begin(store)
+            running = structs.replace(talk.state, turn=Turn(1, TRACE, "user", "running"))
+            await talk.commit(talk.prepare(*talk.entries("one", "two", "three"), state=running))
+            await test(Scene(store, talk, path))
+        finally:
+            await store.close()
+
+    asyncio.run(run())
+
+
+async def opening_of(frames: AsyncGenerator[Sent, None]) -> list[f.Frame]:
+    """The first frames of a connection, up to the state."""
+    out = [(await anext(frames)).frame]
+    while not isinstance(out[-1], f.SessionState):
+        out.append((await anext(frames)).frame)
+    return out
+
+
+async def soon(frames: AsyncGenerator[Sent, None]) -> Any:
+    """The next frame; there must be one without anything else having to happen."""
+    task = asyncio.ensure_future(anext(frames))
+    await turns()
+    if not task.done():
+        task.cancel()
+        raise AssertionError("nothing comes")
+    return (await task).frame
+
+
+async def turns(count: int = 10) -> None:
+    """Let everything else run."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def numbers_of(frames: list[f.Frame]) -> list[int | None]:
+    return [each.payload.message_sequence for each in frames if isinstance(each, f.MessageReplay)]
+
+
+def text(index: int = 0) -> ev.ContentStarted:
+    return ev.ContentStarted(*WHO, "m", index, TextBlock("", "in_progress"))
+
+
+def piece(words: str, index: int = 0) -> ev.ContentDelta:
+    return ev.ContentDelta(*WHO, "m", index, "text", words)
+
+
+# --- the first frames -----------------------------------------------------------------------------
+
+
+def test_who_begins_gets_the_whole_log_and_then_the_state(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow()) as frames:
+            first = await opening_of(frames)
+        connected, *missed, complete, state = first
+        assert isinstance(connected, f.SessionConnected)
+        assert (connected.payload.first, connected.payload.head) == (1, 3)
+        assert numbers_of(missed) == [1, 2, 3]
+        assert isinstance(complete, f.SessionReplayComplete)
+        assert complete.payload.through == 3
+        assert isinstance(state, f.SessionState)
+        assert state.payload == status_of(scene.talk.state)
+
+    with_talk(path, test)
+
+
+def test_who_comes_again_gets_what_is_behind_its_place(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        place = Place(2, scene.store.epoch)
+        async with aclosing(scene.follow(place)) as frames:
+            first = await opening_of(frames)
+        resumed = first[0]
+        assert isinstance(resumed, f.SessionResumed)
+        assert (resumed.payload.first, resumed.payload.head) == (3, 3)
+        assert numbers_of(first) == [3]
+
+    with_talk(path, test)
+
+
+def test_who_wants_only_the_end_of_the_log_gets_no_more(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow(Place(tail=1))) as frames:
+            assert numbers_of(await opening_of(frames)) == [3]
+
+    with_talk(path, test)
+
+
+def test_a_place_in_another_log_is_refused_and_the_log_told_from_its_start(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow(Place(2, "another"))) as frames:
+            first = await opening_of(frames)
+        assert [type(each) for each in first[:2]] == [f.SessionConnected, f.SessionReset]
+        assert numbers_of(first) == [1, 2, 3]
+
+    with_talk(path, test)
+
+
+def test_a_place_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Place().last_sequence = 3  # type: ignore[misc]
+
+
+def test_what_grows_comes_whole_behind_the_state_and_then_piece_by_piece(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        scene.grow(text(), piece("one "))
+        async with aclosing(scene.follow()) as frames:
+            await opening_of(frames)
+            snapshot = await soon(frames)
+            assert (snapshot.payload.text, snapshot.payload.snapshot) == ("one ", True)
+            scene.grow(piece("two"))
+            assert (await soon(frames)).payload.text == "two"
+
+    with_talk(path, test)
+
+
+class Hears(Listener):
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None, frames=100, size=100_000)
+        self.heard: list[Sent | Spoken] = []
+
+    def hear(self, together: list[Sent | Spoken]) -> None:
+        self.heard += together
+
+
+def test_a_listener_hears_what_grows_instead_of_snapshots(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        begun = ev.MessageStarted(*WHO, "m")
+        scene.grow(begun, text(), piece("one "))
+        hears, place = Hears(), Place(3, scene.store.epoch)
+        opened = [
+            each
+            async for each in open_at(
+                place, scene.channel, hears, scene.replays, scene.clock, scene.info
+            )
+        ]
+        assert opened[-1] == Spoken([begun, text(), piece("one ")], 1)
+        kinds = [type(each.frame) for each in opened[:-1] if isinstance(each, Sent)]
+        assert kinds == [f.SessionResumed, f.SessionReplayComplete, f.SessionState]
+        scene.grow(piece("two"))
+        assert Spoken([piece("two")], 1) in hears.heard
+
+    with_talk(path, test)
+
+
+# --- the seam between the log and the news --------------------------------------------------------
+
+
+def test_what_happens_while_the_log_is_replayed_comes_behind_it_once(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow()) as frames:
+            first = [(await anext(frames)).frame]
+            await scene.say("four")
+            first += await opening_of(frames)
+            assert numbers_of(first) == [1, 2, 3]
+            assert (await soon(frames)).payload.message_sequence == 4
+            await scene.say("five")
+            assert (await soon(frames)).payload.message_sequence == 5
+
+    with_talk(path, test)
+
+
+def test_who_comes_while_an_entry_is_on_its_way_gets_it_once(path: Path) -> None:
+    """It is in the log already, and is published before the follower's moment comes."""
+
+    async def test(scene: Scene) -> None:
+        frames = scene.follow()
+        with scene.channel.telling():
+            coming = asyncio.ensure_future(anext(frames))
+            await turns()
+            assert not coming.done()
+            assert scene.channel.is_followed, "nothing stops for want of followers"
+            await scene.say("four")
+        first = [(await coming).frame, *await opening_of(frames)]
+        assert numbers_of(first) == [1, 2, 3, 4]
+        await scene.say("five")
+        assert (await soon(frames)).payload.message_sequence == 5
+        await frames.aclose()
+
+    with_talk(path, test)
+
+
+def test_a_long_replay_gives_way_to_everything_else(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow()) as frames:
+            await anext(frames)
+            await anext(frames)  # from here on nothing is read
+            turned: list[int] = []
+            for number in range(2):
+                asyncio.get_running_loop().call_soon(turned.append, number)
+                over = perf_counter() + 2 * SLICE
+                while perf_counter() < over:  # whoever takes a frame works on it
+                    pass
+                await anext(frames)
+                assert turned == [*range(number + 1)]
+
+    with_talk(path, test)
+
+
+# --- news, and the end ----------------------------------------------------------------------------
+
+
+def test_news_come_in_their_order_as_soon_as_they_are_there(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        async with aclosing(scene.follow()) as frames:
+            await opening_of(frames)
+            for number in (0, 2):
+                coming = asyncio.ensure_future(anext(frames))
+                await turns()
+                assert not coming.done(), "until then it waits, and everything else can run"
+                scene.grow(text(number), piece("one", number))
+                scene.grow(text(number + 1), piece("two", number + 1))
+                news = (await coming).frame
+                assert isinstance(news, f.AssistantChunk)
+                assert (news.payload.index, news.payload.text) == (number, "one")
+                assert (await soon(frames)).payload.text == "two"
+            assert scene.left == 0
+
+    with_talk(path, test)
+
+
+async def end_of(frames: AsyncGenerator[Sent, None]) -> BaseException | None:
+    """Why nothing more comes; that must be known without anything else having to happen."""
+    task = asyncio.ensure_future(anext(frames))
+    await turns()
+    assert task.done(), "it goes on"
+    return task.exception()
+
+
+def test_the_end_comes_behind_what_waits_with_its_reason(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        frames = scene.follow()
+        await opening_of(frames)
+        scene.grow(text(), piece("last words"))
+        scene.channel.finish(lambda: Refused("CONVERSATION_NOT_FOUND"))
+        assert (await soon(frames)).payload.text == "last words"
+        ended = await end_of(frames)
+        assert isinstance(ended, Refused)
+        assert ended.code == "CONVERSATION_NOT_FOUND"
+        assert scene.left == 1
+        assert not scene.channel.is_followed
+
+    with_talk(path, test)
+
+
+def test_an_end_that_comes_with_another_log_in_its_place_says_follow_again(path: Path) -> None:
+    """What the conversation is in the other log is not known yet: it may well be there."""
+
+    async def test(scene: Scene) -> None:
+        frames = scene.follow()
+        await opening_of(frames)
+        rows_of(scene.path, "UPDATE meta SET value = 'another' WHERE name = 'epoch'")
+        await scene.store.conversation("c")
+        assert scene.store.epoch == "another"
+        scene.channel.finish(lambda: Refused("CONVERSATION_NOT_FOUND"))
+        assert type(await end_of(frames)) is FollowAgain
+
+    with_talk(path, test)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 10_000), (100, 700)], ids=["frames", "bytes"])
+def test_who_reads_too_slowly_is_cut_off_at_its_limits(path: Path, count: int, size: int) -> None:
+    async def test(scene: Scene) -> None:
+        frames = scene.follow(frames=count, size=size)
+        await opening_of(frames)
+        scene.grow(text(), piece("one"))
+        scene.grow(piece("two"))
+        scene.grow(piece("three"))
+        assert type(await end_of(frames)) is SlowReader
+        assert scene.left == 1
+
+    with_talk(path, test)
+
+
+def test_who_leaves_follows_no_longer_and_that_is_told_once(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        frames = scene.follow()
+        await anext(frames)
+        assert scene.channel.is_followed
+        assert scene.left == 0
+        await frames.aclose()
+        assert not scene.channel.is_followed
+        assert scene.left == 1
+
+    with_talk(path, test)
+
+
+def test_who_leaves_before_its_moment_has_come_leaves_nothing_behind(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        with scene.channel.telling():
+            coming = asyncio.ensure_future(anext(scene.follow()))
+            await turns()
+            coming.cancel()
+            await turns()
+        assert not scene.channel.is_followed
+        assert not scene.channel.is_waited_for
+        assert scene.left == 1
+
+    with_talk(path, test)

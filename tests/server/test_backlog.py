@@ -1,0 +1,202 @@
+"""What one client, and all clients together, may hold: large frames, slow readers, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import msgspec
+
+from tests.server.clients import PATIENCE
+from tests.server.serving import Serving, serving
+from tests.server.stalled import stalled
+from tests.server.test_slow import Listener, listening, until
+from turnwire.agents.demo import DemoAgent
+from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2 import payloads as p
+from turnwire.engine.channel import LARGE, Sent
+from turnwire.server.answers import json_list
+from turnwire.server.client import Client
+from turnwire.server.listen import WebSocket
+from turnwire.server.rpc.feed import Line
+from turnwire.server.rpc.outlet import Written
+
+HUGE = 6_000_000  # bytes: more than the kernel takes for a client that does not read
+CLOSE = b"\x88\x02" + (4001).to_bytes(2, "big")  # the close frame, with its code
+
+
+def a_frame(size: int, text: str = "x") -> Sent:
+    chunk = p.Chunk("b", "m", 0, True, text * size, 1)
+    return Sent(f.AssistantChunk("c", 1, None, "2026-01-01T00:00:00.000Z", "t", chunk))
+
+
+def clients_of(server: Serving) -> list[Client]:
+    return [each for each in server.service.hub._connections if isinstance(each, Client)]
+
+
+def wire_of(client: Client) -> WebSocket:
+    assert isinstance(client._wire, WebSocket)
+    return client._wire
+
+
+async def a_slow_one(server: Serving, name: str) -> tuple[Client, socket.socket]:
+    """A client that has got its first frames, and then reads nothing."""
+    known = set(clients_of(server))
+    sock = await stalled(server, name)
+    await until(lambda: len(clients_of(server)) > len(known))
+    [client] = set(clients_of(server)) - known
+    wire_of(client).close_timeout = PATIENCE  # seconds until it is aborted
+    line = wire_of(client).transport.get_extra_info("socket")
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # or the kernel takes it all
+    await until(lambda: client.outlet.is_idle)
+    return client, sock
+
+
+async def read_again(client: Client, sock: socket.socket) -> bytes:
+    """What comes then, until the close frame, or the end without one."""
+    line = wire_of(client).transport.get_extra_info("socket")
+    for end, name in ((line, socket.SO_SNDBUF), (sock, socket.SO_RCVBUF)):
+        end.setsockopt(socket.SOL_SOCKET, name, 1 << 20)  # else it takes long
+    raw = bytearray()
+    loop = asyncio.get_running_loop()
+    while not raw.endswith(CLOSE):
+        piece = await asyncio.wait_for(loop.sock_recv(sock, 1 << 16), PATIENCE)
+        if not piece:
+            break
+        raw += piece
+    return bytes(raw)
+
+
+def test_a_slow_reader_that_reads_again_is_told_4001(tmp_path: Path) -> None:
+    agent = DemoAgent(delay=0, flood=40, flood_seconds=0.5)
+
+    async def run() -> None:
+        async with serving(tmp_path, agents={"demo": agent}, ping_seconds=600) as server:
+            talk = await server.service.engine.create("demo")
+            slow, sock = await a_slow_one(server, talk.id)
+            await talk.send("hello")
+            async with asyncio.timeout(PATIENCE):
+                await slow.gone.wait()
+            assert slow.code == 4001
+            assert (await read_again(slow, sock)).endswith(CLOSE)
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_a_slow_reader_is_told_4001_in_the_middle_of_a_large_frame(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=600) as server:
+            slow, sock = await a_slow_one(server, await server.begin())
+            slow.outlet.put(a_frame(HUGE))
+            for _ in range(3):
+                slow.outlet.put(a_frame(1_000_000))  # beyond what may wait
+            async with asyncio.timeout(PATIENCE):
+                await slow.gone.wait()
+            raw = await read_again(slow, sock)
+            assert raw.endswith(CLOSE)
+            assert len(raw) < HUGE / 2, "it need not read the rest of the frame before"
+            sock.close()
+
+    asyncio.run(run())
+
+
+def test_the_socket_of_a_slow_reader_holds_little_of_a_large_frame(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path, ping_seconds=600) as server:
+            slow, sock = await a_slow_one(server, await server.begin())
+            transport = wire_of(slow).transport
+            sent = a_frame(HUGE)
+            held: list[int] = []
+            slow.outlet.put(sent)
+
+            def is_full() -> bool:
+                held.append(transport.get_write_buffer_size())
+                return slow.outlet._begun is sent  # it waits until the client takes more
+
+            await until(is_full)
+            assert max(held) <= 2 * LARGE
+            assert slow.outlet.waiting_bytes >= HUGE, "what is not sent counts as waiting"
+            assert server.service.backlog.total >= HUGE
+            sock.close()
+            await until(lambda: server.service.backlog.total == 0)
+
+    asyncio.run(run())
+
+
+def test_large_frames_arrive_whole_and_in_their_order(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            listener: Listener = await listening(server, await server.begin())
+            await until(lambda: b'"session.state"' in listener.read)
+            [client] = clients_of(server)
+            sizes = [10, LARGE + 1, 20, 2 * LARGE, LARGE - 1_000, 30]
+            for size in sizes:
+                client.outlet.put(a_frame(size, "\u6c34" if size == 20 else "x"))
+            await until(lambda: listener.read.endswith(b"}") and len(listener.messages()) >= 9)
+            frames = [msgspec.json.decode(message) for message in listener.messages()]
+            assert [frame["sequence"] for frame in frames] == list(range(1, len(frames) + 1))
+            assert [len(frame["payload"]["text"]) for frame in frames[-6:]] == sizes
+
+    asyncio.run(run())
+
+
+def test_the_pieces_of_a_large_frame_are_its_bytes() -> None:
+    sent = a_frame(3 * LARGE)
+    assert b"".join(sent.pieces(17)) == sent.at(17)
+    line = Line("whole", None)
+    line._written = b"y" * (3 * LARGE)
+    written = Written(b"{", 5, line)
+    assert written.is_large
+    assert b"".join(written.pieces(1)) == written.at(1)
+    views = [piece for piece in written.pieces(1) if isinstance(piece, memoryview)]
+    assert views[-1].obj is line.written, "no client has a copy of its own"
+
+
+def test_all_clients_together_hold_no_more_than_is_allowed(tmp_path: Path) -> None:
+    """Those for whom most waits are cut off; a frame that waits for several counts once."""
+
+    async def run() -> None:
+        most = 3 * HUGE
+        async with serving(tmp_path, ping_seconds=600, max_buffered_bytes=most) as server:
+            name = await server.begin()
+            slow = [await a_slow_one(server, name) for _ in range(4)]
+            shared = a_frame(HUGE)
+            for client, _ in slow:
+                client.outlet.put(shared)
+            await until(lambda: all(client.outlet._begun is shared for client, _ in slow))
+            total = server.service.backlog.total
+            assert HUGE <= total < 2 * HUGE
+            slow[1][0].outlet.receive([a_frame(HUGE), a_frame(HUGE), a_frame(HUGE)])
+            async with asyncio.timeout(PATIENCE):
+                await slow[1][0].gone.wait()
+            assert slow[1][0].code == 4001
+            assert server.service.backlog.total == total
+            assert len(clients_of(server)) == 3, "nobody else has to go"
+            for _, sock in slow:
+                sock.close()
+            await until(lambda: server.service.backlog.total == 0)
+
+    asyncio.run(run())
+
+
+def test_a_long_list_is_made_in_slices() -> None:
+    async def run() -> None:
+        count, most, since = 20_000, 0, 0
+
+        def form(number: int) -> dict[str, int]:
+            nonlocal most, since
+            since += 1
+            most = max(most, since)
+            return {"number": number}
+
+        making = asyncio.create_task(json_list("items", range(count), form, head=7))
+        while not making.done():
+            since = 0
+            await asyncio.sleep(0)
+        answer = msgspec.json.decode((await making).body)
+        assert answer == {"items": [{"number": number} for number in range(count)], "head": 7}
+        assert most < count / 4
+
+    asyncio.run(run())

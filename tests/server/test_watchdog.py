@@ -1,0 +1,192 @@
+"""The event loop is watched: what holds it is named, and a quiet loop costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.serving import serving
+from turnwire.server.watchdog import Watchdog
+
+PATIENCE = 60.0
+NEVER = 3600.0  # seconds that no loop is held for
+
+
+def hold_the_loop(watchdog: Watchdog) -> None:
+    """Until the watchdog has looked at what holds it."""
+    before, until = watchdog.looks, time.monotonic() + PATIENCE
+    while watchdog.looks == before:
+        assert time.monotonic() < until, "the watchdog does not look"
+        time.sleep(0.001)
+
+
+async def true(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110  # a thread makes it true
+            await asyncio.sleep(0.005)
+
+
+def watchdogs() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "turnwire-watchdog"]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if "was held" in each.getMessage()]
+
+
+def test_what_holds_the_loop_is_logged_by_its_name(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        watchdog = Watchdog(0.02)
+        watchdog.start()
+        try:
+            watchdog.stir()
+            hold_the_loop(watchdog)
+            await true(lambda: bool(warnings(caplog)))
+            assert watchdog.pauses >= 1
+            assert watchdog.longest > watchdog.threshold
+        finally:
+            watchdog.stop()
+
+    asyncio.run(scene())
+    [said] = warnings(caplog)
+    assert "hold_the_loop (server/test_watchdog.py:" in said
+    assert "scene" in said
+
+
+def test_warnings_are_not_repeated_but_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        watchdog = Watchdog(0.02)
+        watchdog.start()
+        try:
+            for _ in range(3):
+                before = watchdog.pauses
+                watchdog.stir()
+                hold_the_loop(watchdog)
+                await true(lambda before=before: watchdog.pauses > before)  # type: ignore[misc]
+        finally:
+            watchdog.stop()
+        assert watchdog.pauses >= 3
+
+    began = time.monotonic()
+    asyncio.run(scene())
+    told = len(warnings(caplog))
+    assert told <= 1 + (time.monotonic() - began) // 10
+
+
+def test_a_quiet_loop_is_not_logged_and_soon_not_watched(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        watchdog = Watchdog(NEVER)
+        watchdog.start()
+        try:
+            assert not watchdog.is_awake
+            for _ in range(2):
+                watchdog.stir()
+                assert watchdog.is_awake
+                await true(lambda: not watchdog.is_awake)
+            assert watchdog.pauses == watchdog.looks == 0
+        finally:
+            watchdog.stop()
+
+    asyncio.run(scene())
+    assert warnings(caplog) == []
+
+
+def test_work_that_nothing_has_announced_is_watched_too() -> None:
+    async def scene() -> None:
+        watchdog = Watchdog(NEVER)
+        watchdog.start()
+        until = time.monotonic() + PATIENCE
+        try:
+            while not watchdog.is_awake:
+                assert time.monotonic() < until, "nobody watches"
+                await asyncio.sleep(0)  # busy, but nothing is held
+        finally:
+            watchdog.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_sleeping_watchdog_sees_what_holds_the_loop_for_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def compute(watchdog: Watchdog) -> None:
+        until = time.monotonic() + PATIENCE
+        while not watchdog.looks:
+            assert time.monotonic() < until, "the watchdog does not look"
+
+    async def scene() -> None:
+        watchdog = Watchdog(0.02)
+        watchdog.start()
+        try:
+            compute(watchdog)
+            await true(lambda: bool(warnings(caplog)))
+        finally:
+            watchdog.stop()
+
+    asyncio.run(scene())
+    assert "compute" in warnings(caplog)[0]
+
+
+def test_it_stops_at_once_and_leaves_no_thread(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "turnwire")
+
+    async def scene() -> None:
+        watchdog = Watchdog(NEVER)
+        watchdog.stop()  # it was not started
+        watchdog.start()
+        assert len(watchdogs()) == 1
+        watchdog.stir()
+        watchdog.stop()
+        assert watchdogs() == []
+        watchdog.stop()
+        watchdog.stir()
+
+    asyncio.run(scene())
+    assert "longest pause" in caplog.text
+
+
+def test_a_threshold_of_nothing_switches_it_off() -> None:
+    async def scene() -> None:
+        watchdog = Watchdog(0)
+        watchdog.start()
+        watchdog.stir()
+        assert not watchdog.is_awake
+        assert watchdogs() == []
+        watchdog.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_server_names_what_held_it_and_leaves_no_thread(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    held: list[Watchdog] = []
+
+    async def look_up_slowly(scope: Mapping[str, Any]) -> str | None:
+        hold_the_loop(held[0])
+        return None
+
+    def is_named() -> bool:
+        return any("look_up_slowly" in each for each in warnings(caplog))
+
+    async def scene() -> None:
+        chosen: dict[str, Any] = {"authenticate": look_up_slowly, "slow_loop_seconds": 0.02}
+        async with serving(tmp_path, **chosen) as server, server.http("none") as http:
+            held.append(server.service.watchdog)
+            held[0].log_every = 0  # other pauses, of a busy machine, must not hide this one
+            async with asyncio.timeout(PATIENCE):
+                while not is_named():
+                    assert (await http.get("/api/inbox")).status_code == 401
+            healthy = (await http.get("/healthz")).json()
+            assert healthy["status"] == "ok"
+            assert healthy["longest_pause_ms"] >= 20
+        assert watchdogs() == []
+
+    asyncio.run(scene())

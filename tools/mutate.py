@@ -1,0 +1,166 @@
+"""Says how many small faults the tests notice, in the modules on which everything rests.
+
+Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the module's tests
+run against the copy. A test that fails, or does not come to an end, has noticed the fault.
+
+    python -m tools.mutate                      every module
+    python -m tools.mutate server/gate          only that one
+    python -m tools.mutate --line 40 server/gate    only the faults of that line
+    python -m tools.mutate --at-least 90        fails below a score of 90 %
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.util import cache_from_source
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.mutants import Mutant, mutants_of
+
+ROOT = Path(__file__).parent.parent
+
+# Sequencing, fencing, authorization and limits; each with the tests that are meant to hold it, the
+# quickest first: the first that fails is enough.
+TESTS: dict[str, tuple[str, ...]] = {
+    "engine/channel": ("tests/engine/test_channel.py",),
+    "engine/claims": ("tests/engine/test_claims.py",),
+    "engine/follow": ("tests/engine/test_follow.py",),
+    "server/auth": ("tests/server/test_auth.py",),
+    "server/commands": ("tests/server/test_carry_out.py",),
+    "server/gate": ("tests/server/test_gate.py",),
+    "server/keys": ("tests/server/test_keys.py",),
+    "server/limits": ("tests/server/test_limits.py",),
+    "stores/sqlite/commit": (
+        "tests/stores/test_commit.py",
+        "tests/stores/test_sqlite.py::test_it_keeps_the_promise",
+    ),
+}
+
+
+@dataclass
+class Score:
+    """What became of the mutants of a module."""
+
+    module: str
+    made: int = 0
+    survived: list[Mutant] = field(default_factory=list)
+
+    @property
+    def noticed(self) -> int:
+        return self.made - len(self.survived)
+
+    def __str__(self) -> str:
+        share = 100 * self.noticed / self.made if self.made else 100.0
+        return f"{self.module:22} {self.noticed:4} of {self.made:4}   {share:5.1f} %"
+
+
+class Copy:
+    """A copy of the source in which one module at a time is replaced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._src = folder / "src"
+        shutil.copytree(ROOT / "src", self._src, ignore=shutil.ignore_patterns("__pycache__"))
+
+    def notices(self, module: str, source: str | None, seconds: float) -> bool:
+        """Runs the module's tests with this source in its place; `None` leaves it as it is."""
+        path = self._src / "turnwire" / f"{module}.py"
+        # Python knows a changed file by its time and size, and two mutants may have both in common.
+        Path(cache_from_source(str(path))).unlink(missing_ok=True)
+        path.write_text(source or _source_of(module), encoding="utf-8")
+        try:
+            return not _passes(TESTS[module], self._src, seconds)
+        finally:
+            path.write_text(_source_of(module), encoding="utf-8")
+
+
+def _passes(tests: tuple[str, ...], src: Path, seconds: float) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environ = {**os.environ, "PYTHONPATH": str(src), "TMPDIR": str(src.parent)}
+    running = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return running.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+
+
+def _source_of(module: str) -> str:
+    return (ROOT / "src" / "turnwire" / f"{module}.py").read_text(encoding="utf-8")
+
+
+def try_module(module: str, copies: SimpleQueue[Copy], workers: int, line: int | None) -> Score:
+    """Tries every mutant of a module, some at a time."""
+
+    def notices(source: str | None, seconds: float) -> bool:
+        own = copies.get()
+        try:
+            return own.notices(module, source, seconds)
+        finally:
+            copies.put(own)
+
+    started = time.monotonic()
+    if notices(None, 600):
+        sys.exit(f"The tests of {module} fail without any fault: {' '.join(TESTS[module])}")
+    seconds = 20 + 5 * (time.monotonic() - started)
+    score = Score(module)
+    mutants = [m for m in mutants_of(_source_of(module)) if line is None or m.line == line]
+    with ThreadPoolExecutor(workers) as pool:
+        for mutant, noticed in zip(
+            mutants, pool.map(lambda m: notices(m.source, seconds), mutants), strict=True
+        ):
+            score.made += 1
+            if not noticed:
+                score.survived.append(mutant)
+                print(f"  not noticed: {module}.py, {mutant}", flush=True)
+    print(score, flush=True)
+    return score
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as server/gate")
+    parser.add_argument("--line", type=int, help="only the faults of this line")
+    parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    told = parser.parse_args()
+    unknown = [module for module in told.modules if module not in TESTS]
+    if unknown:
+        parser.error(f"no tests are listed for {unknown[0]}. Choose from: {', '.join(TESTS)}")
+    with tempfile.TemporaryDirectory(prefix="turnwire-mutants-") as folder:
+        copies: SimpleQueue[Copy] = SimpleQueue()
+        for number in range(told.workers):
+            copies.put(Copy(Path(folder, str(number))))
+        scores = [
+            try_module(module, copies, told.workers, told.line) for module in told.modules or TESTS
+        ]
+    whole = Score("in all", sum(each.made for each in scores))
+    whole.survived = [mutant for each in scores for mutant in each.survived]
+    print(whole)
+    if 100 * whole.noticed < told.at_least * whole.made:
+        sys.exit(f"Fewer than {told.at_least:g} % were noticed.")
+
+
+if __name__ == "__main__":
+    main()

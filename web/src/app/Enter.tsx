@@ -1,0 +1,44 @@
+import { type Client, Refused } from "@turnwire/client";
+import { useEffect, useState } from "react";
+import { useConversations } from "../conversations/store";
+import { Empty } from "../talk/Empty";
+import { go } from "./places";
+import { useWords } from "./words";
+
+/** A link is used once, however often the page is drawn. */
+const entering = new Map<string, Promise<void>>();
+
+function enter(client: Client, link: string): Promise<void> {
+  const begun = entering.get(link) ?? client.enter(link);
+  entering.set(link, begun);
+  return begun;
+}
+
+/** Whoever comes with a link is let in, and goes on to the first page. */
+export function Enter({ client, link }: { client: Client; link: string }) {
+  const words = useWords();
+  const { isKnown, refresh } = useConversations();
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    enter(client, link)
+      .then(refresh)
+      .then(() => go({ name: "home" }, "replace"))
+      .catch((error) => {
+        entering.delete(link);
+        const isUsed = error instanceof Refused && error.code === "FORBIDDEN";
+        setProblem(isUsed ? words.linkUsedHint : String(error.message));
+      });
+  }, [client, link, refresh, words]);
+  const isInAlready = problem !== undefined && isKnown === true;
+  useEffect(() => {
+    if (isInAlready) go({ name: "home" }, "replace");
+  }, [isInAlready]);
+  if (problem === undefined || isKnown !== false) return null;
+  return (
+    <main className="entry-page" id="main">
+      <Empty isAll title={words.linkUsed} text={problem}>
+        <pre>turnwire token link</pre>
+      </Empty>
+    </main>
+  );
+}

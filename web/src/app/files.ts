@@ -1,0 +1,52 @@
+// Files of the server: blobs and exports. The page fetches them, because a link or a picture sends no page key.
+import { pageHeaders } from "@turnwire/client";
+import { useEffect, useState } from "react";
+
+const SHOWN = /^image\/(png|jpeg|gif|webp)$/;
+
+export function blobPath(blobId: string): string {
+  return `api/blobs/${encodeURIComponent(blobId)}`;
+}
+
+async function load(path: string): Promise<Response> {
+  const answer = await fetch(document.baseURI + path, { headers: pageHeaders(document.baseURI) });
+  if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+  return answer;
+}
+
+/** The address of a picture of the server within this page; undefined until it is there. */
+export function usePicture(path: string | undefined): string | undefined {
+  const [address, setAddress] = useState<string>();
+  useEffect(() => {
+    if (path === undefined) return;
+    let url: string | undefined;
+    let isGone = false;
+    load(path)
+      .then((answer) => answer.blob())
+      .then((blob) => {
+        if (isGone) return;
+        // Such an address has the origin of the page: nothing but a picture may be at it.
+        url = URL.createObjectURL(SHOWN.test(blob.type) ? blob : new Blob([blob]));
+        setAddress(url);
+      })
+      .catch(() => {});
+    return () => {
+      isGone = true;
+      setAddress(undefined);
+      if (url) URL.revokeObjectURL(url);
+    };
+  }, [path]);
+  return address;
+}
+
+/** Saves a file of the server, under the name that the server gives it. */
+export async function save(path: string): Promise<void> {
+  const answer = await load(path);
+  const named = /filename="?([^";]+)/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+  const url = URL.createObjectURL(new Blob([await answer.blob()]));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = named ?? path.split("/").pop() ?? "";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
