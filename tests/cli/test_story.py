@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cost import LINEAR, cost_ratio
+from tests.cost import grows_linearly
 from turnwire.cli.live.ending import figures, next_step, receipt
 from turnwire.cli.live.plain import PlainPainter
 from turnwire.cli.live.story import AGENT, Story
@@ -248,4 +248,4 @@ def test_a_line_that_never_ends_costs_as_much_as_it_is_long(piece: str) -> None:
             painter.grow("b", AGENT, "text", piece)
         painter.finish("b", AGENT, "text", piece * pieces)
 
-    assert cost_ratio(lambda: grow(10_000), lambda: grow(40_000)) < LINEAR
+    assert grows_linearly(grow, int, 10_000)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cost import LINEAR, cost_ratio
+from tests.cost import grows_linearly
 from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.dialects.claude import ClaudeStreamAdapter, history
@@ -16,11 +16,6 @@ from turnwire.dialects.claude.branches import Voice, story
 from turnwire.dialects.claude.history import Record
 from turnwire.dialects.claude.lines import Line, read
 from turnwire.dialects.v2.partials import Partials
-
-
-def grows_linearly(work: Callable[[Any], Any], make: Callable[[int], Any], size: int) -> bool:
-    small, large = make(size), make(4 * size)
-    return cost_ratio(lambda: work(small), lambda: work(large)) < LINEAR
 
 
 def _lines(*events: dict[str, Any], called: tuple[str, ...] = ()) -> list[Any]:
