@@ -22,8 +22,8 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import Channel, FollowAgain, Listener, Sent, SlowReader, Spoken
 from turnwire.engine.follow import Place, follow, open_at
-from turnwire.engine.pace import SLICE
 from turnwire.engine.replays import Replays
+from turnwire.long_work import SLICE
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 from turnwire.testing.store_samples import TRACE, Writing, begin

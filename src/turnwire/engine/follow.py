@@ -13,8 +13,8 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.opening import hello, replay_complete, start_of
 from turnwire.engine.channel import Channel, Listener, Sent, Spoken, Subscriber
-from turnwire.engine.pace import LongWork
 from turnwire.engine.replays import Replays
+from turnwire.long_work import LongWork
 from turnwire.ports import Clock
 
 __all__ = ["Place", "follow", "open_at"]

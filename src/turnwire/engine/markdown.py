@@ -22,8 +22,8 @@ from turnwire.core.view import (
     View,
 )
 from turnwire.dialects.v2.fold import ViewReducer
-from turnwire.engine.pace import LongWork
 from turnwire.engine.record import as_frame, told
+from turnwire.long_work import LongWork
 from turnwire.ports import ConversationRow, Store, StoredEntry
 
 __all__ = ["markdown_of"]

@@ -2,28 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
-from turnwire.engine.pace import reading
-from turnwire.ports import Store, StoredEntry
+from turnwire.long_work import reading
+from turnwire.ports import Store, StoredEntry, StoredTurn
 
-__all__ = ["pages_of"]
+__all__ = ["LogItem", "in_log_order", "pages_of"]
 
-# A thread that decodes a page keeps the interpreter meanwhile: it has to be done with it soon.
+LogItem: TypeAlias = StoredEntry | StoredTurn
+
 _ENTRIES = 128
 _BYTES = 256 * 1024
 
 
 async def pages_of(
     store: Store, conversation_id: str, after: int, head: int
-) -> AsyncGenerator[list[StoredEntry], None]:
-    """All entries behind `after`, up to and with `head`."""
+) -> AsyncGenerator[list[LogItem], None]:
+    """Yields the entries behind `after`, up to and with `head`, and the ends of turns among them.
+
+    The end of a turn stands behind the entry that it follows. The first page begins with the turns that ended at `after`.
+    """
     while after < head:
         async with reading():
-            page = await store.entries(
+            entries = await store.entries(
                 conversation_id, after=after, before=head + 1, limit=_ENTRIES, size=_BYTES
             )
-        if not page:
-            return
-        yield page
-        after = page[-1].sequence
+            if not entries:
+                break
+            last = entries[-1].sequence
+            # Those that ended at the last entry are the first ones of the next page.
+            ends = await store.turns(conversation_id, since=after, before=last)
+        yield list(in_log_order(entries, ends))
+        after = last
+    ends = await store.turns(conversation_id, since=after, before=head + 1)
+    if ends:
+        yield list(ends)
+
+
+def in_log_order(entries: Sequence[StoredEntry], ends: Iterable[StoredTurn]) -> Iterator[LogItem]:
+    """Yields entries and ends of turns, both in order, each end behind the entry that it follows."""
+    waiting = iter(ends)
+    end = next(waiting, None)
+    for entry in entries:
+        while end is not None and end.end.after_sequence < entry.sequence:
+            yield end
+            end = next(waiting, None)
+        yield entry
+    while end is not None:
+        yield end
+        end = next(waiting, None)

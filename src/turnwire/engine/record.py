@@ -14,8 +14,8 @@ from turnwire.core.message_codec import decode_message, encode
 from turnwire.core.status import Totals, TurnEnd
 from turnwire.dialects.v2.frames import AssistantComplete, Frame
 from turnwire.dialects.v2.project import frame_of
-from turnwire.engine.pace import LongWork
-from turnwire.engine.pages import pages_of
+from turnwire.engine.pages import LogItem, pages_of
+from turnwire.long_work import LongWork
 from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
 
 __all__ = [
@@ -133,24 +133,16 @@ def head_of(row: ConversationRow) -> HeadLine:
 
 async def told(
     store: Store, row: ConversationRow, tail: int | None = None
-) -> AsyncIterator[StoredEntry | StoredTurn]:
-    """The log in order, the end of each turn in its place; `tail`: only the newest entries."""
+) -> AsyncIterator[LogItem]:
+    """Yields the log in order, the end of each turn in its place; `tail`: only the newest entries."""
     after = max(row.head - tail, 0) if tail is not None else 0
-    turns = iter(await store.turns(row.conversation_id, since=after))
-    end = next(turns, None)
     work = LongWork()
     async with aclosing(pages_of(store, row.conversation_id, after, row.head)) as pages:
         async for page in pages:
-            for entry in page:
-                if work.is_due:  # the caller that takes an entry writes it
+            for item in page:
+                if work.is_due:  # the caller that takes an item writes it
                     await work.give_way()
-                while end is not None and end.end.after_sequence < entry.sequence:
-                    yield end
-                    end = next(turns, None)
-                yield entry
-    while end is not None and end.end.after_sequence <= row.head:
-        yield end
-        end = next(turns, None)
+                yield item
 
 
 async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
@@ -171,14 +163,14 @@ async def lines_of(store: Store, row: ConversationRow) -> AsyncIterator[Line]:
     yield EndLine(row.head, turns)
 
 
-def as_line(item: StoredEntry | StoredTurn) -> Line:
+def as_line(item: LogItem) -> Line:
     """As a line of the file."""
     if isinstance(item, StoredTurn):
         return TurnLine(item.turn_id, item.trace_id, item.ended_at, item.end)
     return EntryLine(item.sequence, Raw(encode(item.entry)), item.turn_id, item.trace_id)
 
 
-def as_frame(item: StoredEntry | StoredTurn, conversation_id: str) -> Frame:
+def as_frame(item: LogItem, conversation_id: str) -> Frame:
     """As a client would get it."""
     if isinstance(item, StoredTurn):
         ids = (conversation_id, item.turn_id, None, item.ended_at, item.trace_id)

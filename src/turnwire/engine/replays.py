@@ -9,13 +9,12 @@ from contextlib import aclosing
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
-from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.opening import replayed
-from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import FollowAgain, Sent
-from turnwire.engine.pace import LongWork
-from turnwire.engine.pages import pages_of
-from turnwire.ports import Clock, Store, StoredEntry, StoredTurn
+from turnwire.engine.pages import LogItem, pages_of
+from turnwire.engine.record import as_frame
+from turnwire.long_work import LongWork
+from turnwire.ports import Clock, Store, StoredEntry
 
 __all__ = ["Replays"]
 
@@ -98,35 +97,19 @@ def _check_epoch(store: Store, epoch: str) -> None:
 async def _missed(
     store: Store, state: Conversation, after: int, now: str
 ) -> AsyncGenerator[Iterable[Sent], None]:
-    """What was missed, page by page; the end of a turn stands behind the entry that it follows.
+    """Yields the frames that a client has missed, page by page.
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, head, epoch = state.conversation_id, state.head, store.epoch
-    ends = iter(
-        turn
-        for turn in await store.turns(conversation_id, since=after)
-        if turn.turn_id <= (state.last_turn_id or 0)
-    )
-    end = next(ends, None)
+    conversation_id, epoch = state.conversation_id, store.epoch
+    last_turn_id = state.last_turn_id or 0
 
-    def ended(turn: StoredTurn) -> Sent:
-        ids = (conversation_id, turn.turn_id, None, turn.ended_at, turn.trace_id)
-        return Sent(replayed(f.AssistantComplete(*ids, turn.end), now))
+    def frames(page: list[LogItem]) -> Iterator[Sent]:
+        for item in page:
+            if isinstance(item, StoredEntry) or item.turn_id <= last_turn_id:
+                yield Sent(replayed(as_frame(item, conversation_id), now))
 
-    def frames(page: list[StoredEntry]) -> Iterator[Sent]:
-        nonlocal end
-        for stored in page:
-            number = stored.sequence
-            while end is not None and end.end.after_sequence < number:
-                yield ended(end)
-                end = next(ends, None)
-            event = frame_of(stored.entry, number, conversation_id, stored.trace_id)
-            yield Sent(replayed(event, now))
-
-    async with aclosing(pages_of(store, conversation_id, after, head)) as pages:
+    async with aclosing(pages_of(store, conversation_id, after, state.head)) as pages:
         async for page in pages:
             _check_epoch(store, epoch)
             yield frames(page)
-    if end is not None:
-        yield [ended(turn) for turn in (end, *ends) if turn.end.after_sequence <= head]

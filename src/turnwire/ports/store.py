@@ -122,8 +122,10 @@ class Store(Protocol):
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
         """The agent's own message that an entry came of, as JSON without its secrets, if it is kept."""
 
-    async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
-        """The turns that ended at or after this number of the log, in order."""
+    async def turns(
+        self, conversation_id: str, *, since: int = 0, before: int | None = None
+    ) -> list[StoredTurn]:
+        """Returns the turns that ended at or after the entry `since` and before the entry `before`, in order."""
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
         """Dollars that the conversations of a user have cost, from a time on.

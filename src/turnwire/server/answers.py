@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from turnwire.core.error_codes import Refused
-from turnwire.engine.pace import LongWork
+from turnwire.long_work import LongWork, mapped_in_slices
 from turnwire.server.limits import check_shape
 from turnwire.server.problems import STATUS, error_body
 from turnwire.settings import Settings
@@ -40,6 +42,7 @@ SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
+_CHUNK = 32 * 1024  # bytes of a long answer that are written to the socket at once
 _encode = msgspec.json.Encoder().encode
 
 
@@ -48,20 +51,49 @@ def json_answer(value: Any, status: int = 200) -> Response:
     return Response(_encode(value), status, SAFE_HEADERS, "application/json")
 
 
-async def json_list(
-    name: str, items: Iterable[T], form: Callable[[T], Any], **more: Any
-) -> Response:
-    """An object with a list under this name and `more` behind it. Long lists are made in slices."""
-    work = LongWork()
-    parts: list[bytes] = []
-    for item in items:
-        if work.is_due:
-            await work.give_way()
-        parts.append(_encode(form(item)))
-    listed = b'{"%s":[%s]' % (name.encode(), b",".join(parts))
-    rest = _encode(more)[1:]
-    body = listed + (b"," + rest if more else rest)
-    return Response(body, 200, SAFE_HEADERS, "application/json")
+async def json_list(name: str, items: list[T], form: Callable[[T], Any], **more: Any) -> Response:
+    """An object with a list under this name and `more` behind it. Long lists are made and sent in slices.
+
+    Takes the items out of their list.
+    """
+    parts = await mapped_in_slices(lambda item: _encode(form(item)), items)
+    begin, rest = b'{"%s":[' % name.encode(), _encode(more)[1:]
+    end = b"]," + rest if more else b"]" + rest
+    size = len(begin) + sum(map(len, parts)) + max(0, len(parts) - 1) + len(end)
+    return _LongAnswer(chain([begin], _separated(parts), [end]), size)
+
+
+def _separated(parts: list[bytes]) -> Iterator[bytes]:
+    """Yields the parts with a comma between them, joined to chunks that a socket takes at once."""
+    chunk: list[bytes] = []
+    size = 0
+    for number, part in enumerate(parts):
+        chunk.append(b"," + part if number else part)
+        size += len(part)
+        if size >= _CHUNK:
+            yield b"".join(chunk)
+            chunk, size = [], 0
+    yield b"".join(chunk)
+
+
+class _LongAnswer(Response):
+    """JSON in chunks, which are sent in slices of the event loop."""
+
+    def __init__(self, chunks: Iterable[bytes], size: int) -> None:
+        super().__init__(None, 200, SAFE_HEADERS, "application/json")
+        self._chunks = chunks
+        self.headers["Content-Length"] = str(size)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends it."""
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        work = LongWork()
+        for chunk in self._chunks:
+            if work.is_due:
+                await work.give_way()
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def problem(refused: Refused) -> Response:

@@ -20,9 +20,10 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine.owners import has_died
+from turnwire.engine.pages import LogItem, in_log_order
 from turnwire.engine.record import as_frame, lines_of
 from turnwire.engine.seen import as_it_is
-from turnwire.ports import ConversationRow, Store, StoredEntry, StoredTurn
+from turnwire.ports import ConversationRow, Store, StoredEntry
 from turnwire.server.answers import (
     SAFE_HEADERS,
     json_answer,
@@ -208,10 +209,13 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
     limit = number(request, "limit", 50, least=1, most=_MOST) or 50
     # Without `after` the newest are wanted: those that a client with a tail puts before its own.
     newest = word(request, "after") is None
-    found = await service.store.entries(
-        talk.id, after=after, before=before, limit=limit, newest=newest
+    items = await _with_ends(
+        service,
+        talk.id,
+        await service.store.entries(
+            talk.id, after=after, before=before, limit=limit, newest=newest
+        ),
     )
-    items = await _with_ends(service, talk.id, found)
     head, epoch = talk.row.head, service.store.epoch
     return await json_list(
         "messages",
@@ -224,21 +228,16 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
 
 async def _with_ends(
     service: Service, conversation_id: str, found: list[StoredEntry]
-) -> list[StoredEntry | StoredTurn]:
-    """Each turn's end behind the entry that it follows, as in a replay."""
+) -> list[LogItem]:
+    """Returns the entries with the ends of the turns that ended among them, as a replay has them."""
     if not found:
         return []
-    ends = await service.store.turns(conversation_id, since=found[0].sequence)
-    by_place: dict[int, list[StoredTurn]] = {}
-    for end in ends:
-        by_place.setdefault(end.end.after_sequence, []).append(end)
-    items: list[StoredEntry | StoredTurn] = []
-    for entry in found:
-        items += [entry, *by_place.get(entry.sequence, [])]
-    return items
+    first, last = found[0].sequence, found[-1].sequence
+    ends = await service.store.turns(conversation_id, since=first, before=last + 1)
+    return list(in_log_order(found, ends))
 
 
-def _number_of(item: StoredEntry | StoredTurn) -> int | None:
+def _number_of(item: LogItem) -> int | None:
     return item.sequence if isinstance(item, StoredEntry) else None
 
 

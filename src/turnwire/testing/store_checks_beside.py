@@ -67,6 +67,8 @@ async def turns_are_listed_once_they_are_over(store: Store) -> None:
     expect(len(at_cursor) == 2, "a turn that ended exactly at the cursor is listed")
     later = await store.turns("c", since=3)
     expect([turn.turn_id for turn in later] == [2], "one that ended before it is not")
+    earlier = await store.turns("c", since=2, before=3)
+    expect([turn.turn_id for turn in earlier] == [1], "nor one that ended at the end of the range")
 
 
 async def the_agents_own_message_is_kept_with_its_entry(store: Store) -> None:

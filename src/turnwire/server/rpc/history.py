@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from turnwire.core.conversation.state import status_of
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
-from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.project import frame_of
 from turnwire.engine import Talk
 from turnwire.engine.channel import Sent
-from turnwire.engine.pace import LongWork
+from turnwire.engine.pages import in_log_order
+from turnwire.engine.record import as_frame
+from turnwire.long_work import LongWork, mapped_in_slices
 from turnwire.ports import ConversationRow
 from turnwire.server.keys import Who
 from turnwire.server.rpc.feed import Feed
@@ -33,27 +33,18 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
     )
     first = found[0].sequence if found else None
     last = found[-1].sequence if found else None
-    work = LongWork()
-    frames: list[tuple[int, f.Frame]] = []
-    for each in found:
-        if work.is_due:
-            await work.give_way()
-        number = each.sequence
-        frames.append((number, frame_of(each.entry, number, talk.id, each.trace_id)))
-    if last is not None:
-        for turn in await service.store.turns(talk.id, since=first or 0):
-            if turn.end.after_sequence <= last:
-                ids = (talk.id, turn.turn_id, None, turn.ended_at, turn.trace_id)
-                frames.append((turn.end.after_sequence, f.AssistantComplete(*ids, turn.end)))
-    frames.sort(key=lambda each: each[0])  # and so the end of a turn stands behind its last entry
+    ends = []
+    if first is not None and last is not None:
+        ends = await service.store.turns(talk.id, since=first, before=last + 1)
     feed = Feed(talk.row.agent, talk.row.native_session_id, "history")
     kept: list[r.Kept] = []
-    for _, frame in frames:
+    work = LongWork()
+    for item in in_log_order(found, ends):
         if work.is_due:
             await work.give_way()
         kept += [
             r.Kept(line.message, line.sequence, line.turn_id)
-            for line in feed.lines([Sent(frame)])
+            for line in feed.lines([Sent(as_frame(item, talk.id))])
             if line.message is not None and line.kind == "whole"
         ]
     return r.History(kept, talk.row.head, service.store.epoch, first, last)
@@ -64,13 +55,7 @@ async def sessions(service: Service, who: Who, wish: m.GetHistorySessions) -> r.
     rows = await service.store.conversations(
         user=who.user, archived=wish.archived, limit=wish.limit, offset=wish.offset
     )
-    work = LongWork()
-    told: list[r.SessionSummary] = []
-    for row in rows:
-        if work.is_due:
-            await work.give_way()
-        told.append(_summary(row))
-    return r.Sessions(told)
+    return r.Sessions(await mapped_in_slices(_summary, rows))
 
 
 def _summary(row: ConversationRow) -> r.SessionSummary:

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock, local
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
+from turnwire.long_work import mapped_in_slices
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
 from turnwire.stores.sqlite.watch import WatchedFile
@@ -48,6 +49,12 @@ class Reader:
         except RuntimeError as closed:
             raise StorageUnavailable("The store is closed.") from closed
         return await future
+
+    async def read_rows(
+        self, query: Callable[[apsw.Connection], list[Any]], decode: Callable[[Any], T]
+    ) -> list[T]:
+        """Runs a query in a thread, and decodes its rows on the event loop, in slices."""
+        return await mapped_in_slices(decode, await self.read(query))
 
     def close(self) -> None:
         """Finish what is being read, then close every connection."""

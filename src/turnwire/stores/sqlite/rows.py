@@ -29,6 +29,9 @@ from turnwire.stores.snippet import snippet
 from turnwire.stores.words import text_of
 
 __all__ = [
+    "audit_of",
+    "conversation_of",
+    "entry_of",
     "find_abandoned",
     "find_audit",
     "find_blob",
@@ -45,6 +48,9 @@ __all__ = [
     "find_turns",
     "find_unsettled",
     "find_words",
+    "hit_of",
+    "inbox_item_of",
+    "turn_of",
 ]
 
 _state = msgspec.json.Decoder(Conversation).decode
@@ -53,6 +59,7 @@ _request = msgspec.json.Decoder(OpenRequest).decode
 _native = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
 
+_LAST = 2**62  # more entries than any log has
 _MOST_READ = 4 * 1024 * 1024  # characters of messages that one search reads for its snippets
 
 _CONVERSATION = """
@@ -63,7 +70,8 @@ FROM conversations
 """
 
 
-def _conversation(row: tuple[Any, ...]) -> ConversationRow:
+def conversation_of(row: Any) -> ConversationRow:
+    """Decodes a row of `find_conversations`. One that cannot be read says so in `damage`."""
     damage, state, options = None, Conversation(row[0], state="error", reason="damaged"), {}
     native_from = None
     try:
@@ -105,22 +113,25 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
     ).fetchone()
     if row is None:
         return None
-    conversation = _conversation(row)
+    conversation = conversation_of(row)
     if conversation.damage is not None:
         raise Damaged(conversation.conversation_id, conversation.damage)
     return conversation
 
 
+# Those that find many rows return them as they are, for `Reader.read_rows`: a thread that decodes keeps the interpreter, and
+# the event loop waits for it.
+
+
 def find_conversations(
     db: apsw.Connection, user: str | None, archived: bool, limit: int, offset: int
-) -> list[ConversationRow]:
-    """A list of them, the one with the newest entry first."""
-    found = db.execute(
+) -> list[Any]:
+    """Finds conversations, the one with the newest entry first; see `conversation_of`."""
+    return db.execute(
         f"{_CONVERSATION} WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
         " ORDER BY updated_at DESC, rowid DESC LIMIT ?3 OFFSET ?4",
         (archived, clean(user), limit, offset),
-    )
-    return [_conversation(row) for row in found]
+    ).fetchall()
 
 
 def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:
@@ -156,22 +167,24 @@ def find_entries(
     limit: int,
     newest: bool,
     size: int | None = None,
-) -> list[StoredEntry]:
-    """Entries in order; `size`: about how many bytes of JSON they may have together."""
+) -> list[Any]:
+    """Finds entries in order; see `entry_of`. `size`: about how many bytes of JSON they may have together."""
     rows = db.execute(
         "SELECT sequence_num, CAST(message_json AS BLOB), turn_id, trace_id FROM messages"
         " WHERE conversation_id = ? AND sequence_num > ? AND sequence_num < ?"
         f" ORDER BY sequence_num {'DESC' if newest else 'ASC'} LIMIT ?",
-        (clean(conversation_id), after, 2**62 if before is None else before, limit),
+        (clean(conversation_id), after, _LAST if before is None else before, limit),
     )
     found: list[Any] = rows.fetchall() if size is None else _up_to(rows, size)
-    entries = [
-        StoredEntry(sequence, decode_message(message), turn_id, trace_id)
-        for sequence, message, turn_id, trace_id in found
-    ]
     if newest:
-        entries.reverse()
-    return entries
+        found.reverse()
+    return found
+
+
+def entry_of(row: Any) -> StoredEntry:
+    """Decodes a row of `find_entries`."""
+    sequence, message, turn_id, trace_id = row
+    return StoredEntry(sequence, decode_message(message), turn_id, trace_id)
 
 
 def _up_to(rows: apsw.Cursor, size: int) -> list[Any]:
@@ -196,15 +209,22 @@ def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | 
     return None if found is None else found[0]
 
 
-def find_turns(db: apsw.Connection, conversation_id: str, since: int) -> list[StoredTurn]:
-    """Turns that are over."""
-    found: list[Any] = db.execute(
+def find_turns(
+    db: apsw.Connection, conversation_id: str, since: int, before: int | None
+) -> list[Any]:
+    """Finds turns that are over; see `turn_of`."""
+    return db.execute(
         "SELECT turn_id, trace_id, ended_at, end_json FROM turns"
-        " WHERE conversation_id = ? AND ended_at IS NOT NULL AND after_sequence >= ?"
-        " ORDER BY after_sequence, turn_id",
-        (clean(conversation_id), since),
+        " WHERE conversation_id = ? AND ended_at IS NOT NULL"
+        " AND after_sequence >= ? AND after_sequence < ? ORDER BY after_sequence, turn_id",
+        (clean(conversation_id), since, _LAST if before is None else before),
     ).fetchall()
-    return [StoredTurn(turn, trace, ended, _end(end)) for turn, trace, ended, end in found]
+
+
+def turn_of(row: Any) -> StoredTurn:
+    """Decodes a row of `find_turns`."""
+    turn_id, trace_id, ended_at, end = row
+    return StoredTurn(turn_id, trace_id, ended_at, _end(end))
 
 
 def find_spent(db: apsw.Connection, user: str | None, since: str | None) -> float:
@@ -245,15 +265,14 @@ JOIN conversations c USING (conversation_id)
 """
 
 
-def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[InboxItem]:
-    """What waits for a person, the oldest first. What is archived waits for nobody."""
-    found: list[Any] = db.execute(
+def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[Any]:
+    """Finds what waits for a person, the oldest first; see `inbox_item_of`. An archived conversation asks no person."""
+    return db.execute(
         f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1)"
         f" {'AND i.closed_at IS NULL AND NOT c.archived' if open_only else ''}"
         " ORDER BY i.created_at, i.rowid",
         (clean(user),),
     ).fetchall()
-    return [_inbox_item(*row) for row in found]
 
 
 def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -> InboxItem | None:
@@ -262,33 +281,35 @@ def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -
         f"{_INBOX} WHERE i.inbox_item_id = ?1 AND (?2 IS NULL OR c.user = ?2)",
         (clean(inbox_item_id), clean(user)),
     ).fetchone()
-    return None if row is None else _inbox_item(*row)
+    return None if row is None else inbox_item_of(row)
 
 
-def _inbox_item(
-    item: str, about: str, kind: str, source: str, request: str, *rest: str | None
-) -> InboxItem:
-    return InboxItem(item, about, kind, source, _request(request), *rest)  # type: ignore[arg-type]
+def inbox_item_of(row: Any) -> InboxItem:
+    """Decodes a row of `find_inbox`."""
+    item, about, kind, source, request, *rest = row
+    return InboxItem(item, about, kind, source, _request(request), *rest)
 
 
 def find_audit(
     db: apsw.Connection, conversation_id: str | None, after: int, limit: int
-) -> list[AuditRow]:
-    """The trail, in order."""
-    found: list[Any] = db.execute(
+) -> list[Any]:
+    """Finds the trail, in order; see `audit_of`."""
+    return db.execute(
         "SELECT number, at, action, conversation_id, by, data_json, trace_id FROM audit"
         f" WHERE number > ?1 {'AND conversation_id = ?2' if conversation_id is not None else ''}"
         " ORDER BY number LIMIT ?3",
         (after, clean(conversation_id), limit),
     ).fetchall()
-    return [
-        AuditRow(number, at, action, about, by, _json(data), trace_id)
-        for number, at, action, about, by, data, trace_id in found
-    ]
 
 
-def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> list[Hit]:
-    """Entries that have all the words, the newest first.
+def audit_of(row: Any) -> AuditRow:
+    """Decodes a row of `find_audit`."""
+    number, at, action, about, by, data, trace_id = row
+    return AuditRow(number, at, action, about, by, _json(data), trace_id)
+
+
+def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> list[Any]:
+    """Finds entries that have all the words, the newest first; see `hit_of`.
 
     Messages are read one at a time, for their snippets, and no more of them than `_MOST_READ`.
     """
@@ -305,7 +326,7 @@ def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) 
     hits = []
     left = _MOST_READ
     for number, conversation_id, sequence, title, timestamp in found:
-        shown = ""
+        message = None
         if left > 0:
             message = db.execute(
                 "SELECT message_json FROM messages WHERE number = ?", (number,)
@@ -313,9 +334,15 @@ def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) 
             if message is None:  # deleted since
                 continue
             left -= len(message)
-            shown = snippet(text_of(decode_message(message)), query.terms)
-        hits.append(Hit(conversation_id, sequence, title, shown, timestamp))
+        hits.append((conversation_id, sequence, title, message, timestamp))
     return hits
+
+
+def hit_of(row: Any, query: Query) -> Hit:
+    """Decodes a row of `find_words`, and makes its snippet."""
+    conversation_id, sequence, title, message, timestamp = row
+    shown = "" if message is None else snippet(text_of(decode_message(message)), query.terms)
+    return Hit(conversation_id, sequence, title, shown, timestamp)
 
 
 def find_blob(db: apsw.Connection, blob_id: str) -> tuple[bytes, str] | None:

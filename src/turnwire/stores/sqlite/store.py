@@ -133,8 +133,9 @@ class SqliteStore:
     async def conversations(
         self, *, user: str | None = None, archived: bool = False, limit: int = 100, offset: int = 0
     ) -> list[ConversationRow]:
-        return await self._reader.read(
-            lambda db: rows.find_conversations(db, user, archived, limit, offset)
+        return await self._reader.read_rows(
+            lambda db: rows.find_conversations(db, user, archived, limit, offset),
+            rows.conversation_of,
         )
 
     async def fork_place(self, conversation_id: str, at: int | None = None) -> ForkPlace:
@@ -202,15 +203,20 @@ class SqliteStore:
         newest: bool = False,
         size: int | None = None,
     ) -> list[StoredEntry]:
-        return await self._reader.read(
-            lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest, size)
+        return await self._reader.read_rows(
+            lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest, size),
+            rows.entry_of,
         )
 
     async def raw_event(self, conversation_id: str, sequence: int) -> str | None:
         return await self._reader.read(lambda db: rows.find_raw(db, conversation_id, sequence))
 
-    async def turns(self, conversation_id: str, *, since: int = 0) -> list[StoredTurn]:
-        return await self._reader.read(lambda db: rows.find_turns(db, conversation_id, since))
+    async def turns(
+        self, conversation_id: str, *, since: int = 0, before: int | None = None
+    ) -> list[StoredTurn]:
+        return await self._reader.read_rows(
+            lambda db: rows.find_turns(db, conversation_id, since, before), rows.turn_of
+        )
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
         return await self._reader.read(lambda db: rows.find_spent(db, user, since))
@@ -241,22 +247,26 @@ class SqliteStore:
         )
 
     async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
-        return await self._reader.read(lambda db: rows.find_inbox(db, user, open_only))
+        return await self._reader.read_rows(
+            lambda db: rows.find_inbox(db, user, open_only), rows.inbox_item_of
+        )
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
         return await self._reader.read(lambda db: rows.find_inbox_item(db, inbox_item_id, user))
 
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
         query = Query(words)
-        return await self._reader.read(lambda db: rows.find_words(db, query, user, limit))
+        return await self._reader.read_rows(
+            lambda db: rows.find_words(db, query, user, limit), lambda row: rows.hit_of(row, query)
+        )
 
     # --- beside it ------------------------------------------------------------------------------
 
     async def audit(
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
     ) -> list[AuditRow]:
-        return await self._reader.read(
-            lambda db: rows.find_audit(db, conversation_id, after, limit)
+        return await self._reader.read_rows(
+            lambda db: rows.find_audit(db, conversation_id, after, limit), rows.audit_of
         )
 
     async def note(

@@ -1,0 +1,103 @@
+"""Divides long work on the event loop into short slices, so that other clients do not wait for it.
+
+Replays, exports and listings work through thousands of entries. Each of them has a `LongWork` and asks it between two entries
+whether its slice is over. All long work of a loop shares one queue: between two turns of the loop only one of them runs, for one
+slice, and then the next in line. So the delay that other clients see does not grow with the number of replays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+__all__ = ["SLICE", "LongWork", "mapped_in_slices", "reading"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+SLICE = 0.0001  # seconds that long work may take between two turns of the loop
+_READING = 1  # pages that are read at once for long work: other reads find a free thread
+
+
+class _Queue:
+    """The long work of one event loop, first come, first served."""
+
+    def __init__(self) -> None:
+        self.reading = asyncio.Semaphore(_READING)
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_taken = False  # long work has run, or may run, before the next turn of the loop
+
+    async def wait(self) -> None:
+        """Waits for a slice; returns at once if none was given since the loop's last turn."""
+        loop = asyncio.get_running_loop()
+        if not self._is_taken:
+            self._is_taken = True
+            loop.call_soon(self._next)
+            return
+        waiting = loop.create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def _next(self) -> None:
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.done():  # else it was cancelled
+                first.set_result(None)
+                asyncio.get_running_loop().call_soon(self._next)
+                return
+        self._is_taken = False
+
+
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+
+
+def _queue() -> _Queue:
+    loop = asyncio.get_running_loop()
+    queue = _queues.get(loop)
+    if queue is None:
+        queue = _queues[loop] = _Queue()
+    return queue
+
+
+class LongWork:
+    """One piece of long work. Ask `is_due` between two steps of it, and then `give_way`."""
+
+    __slots__ = ("_queue", "_until")
+
+    def __init__(self) -> None:
+        self._queue = _queue()
+        self._until = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the slice is over. The first one has not begun yet."""
+        return perf_counter() >= self._until
+
+    async def give_way(self) -> None:
+        """Lets everything else run, then waits for the next slice."""
+        await self._queue.wait()
+        self._until = perf_counter() + SLICE
+
+
+async def mapped_in_slices(make: Callable[[T], U], items: list[T]) -> list[U]:
+    """Returns what `make` gives for each item. Gives way between two of them.
+
+    Takes the items out of their list: to free thousands of them at once would hold the loop as well.
+    """
+    work = LongWork()
+    made: list[U] = []
+    items.reverse()
+    while items:
+        if work.is_due:
+            await work.give_way()
+        made.append(make(items.pop()))
+    return made
+
+
+def reading() -> asyncio.Semaphore:
+    """Held while a page is read for long work: it must not take all threads of the store."""
+    return _queue().reading
