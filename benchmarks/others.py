@@ -345,7 +345,7 @@ async def _grown(server: Serving, size: int, *, slow: bool) -> tuple[int, int]:
         for sock in stalled:
             sock.close()
     await asyncio.to_thread(until_there_are, 0, server)
-    await asyncio.sleep(1.5)  # what has ended is tidied up
+    await asyncio.sleep(5)  # free memory is given back every two seconds
     gc.collect()
     return high, resident() - before
 

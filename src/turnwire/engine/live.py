@@ -110,6 +110,7 @@ class Live:
             store.get_blob,
             self._controlled,
             Slot(slots, row.user, row.agent, self._make_room),
+            self.settle,
             roots,
         )
         self._controls = Controls()

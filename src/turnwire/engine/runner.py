@@ -15,7 +15,7 @@ from turnwire.core.controls import Control, ControlResult, RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
-from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.events import AssistantMessage, NormalizedStreamEvent
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance, not_begun
 from turnwire.engine.naming import RequestNames
@@ -30,6 +30,9 @@ _log = logging.getLogger("turnwire")
 _PATIENCE = 90.0  # seconds that the answer to a control may take
 
 
+_LONG = 1_000_000  # characters of a block
+_WAIT_FOR_LONG = 1.0  # seconds
+
 _ENDED = "The agent ended, or was stopped, before it could answer. Ask again."
 
 
@@ -38,7 +41,7 @@ class AgentRunner:
 
     `heard` gets each batch of events, `lost` the end of the agent where it was not asked for,
     `answered` what came of each control, exactly once, and `rested` is called when there is no agent
-    any more, and nothing to be done.
+    any more, and nothing to be done. `handled` waits until all that was heard is committed.
     Commands are carried out one after the other, but a stop overtakes everything. Those that come
     between an agent's end and `begin_again` would be about an agent that is gone: they wait, and
     the step that learns of the loss says what becomes of them.
@@ -57,6 +60,7 @@ class AgentRunner:
         fetch: Fetch,
         answered: Callable[[str, ControlResult | Refused], None],
         slot: Slot,
+        handled: Callable[[], Awaitable[None]],
         roots: Sequence[str] | None = None,
     ) -> None:
         self._agent = agent
@@ -71,6 +75,7 @@ class AgentRunner:
         self._fetch = fetch
         self._answered = answered
         self._slot = slot
+        self._handled = handled
         self._roots = roots
         self._session: AgentSession | None = None
         self._names = RequestNames("")  # the session's
@@ -315,19 +320,28 @@ class AgentRunner:
         return session
 
     async def _read(self, session: AgentSession, names: RequestNames) -> None:
-        """Always reads on: an agent never waits for us."""
+        """Always reads on: an agent waits for us only for a moment, behind a very long text."""
         message: str | None = None
         try:
             async for batch in session.events():
                 self._unheard = False
                 self._heard(names.heard(batch))
-                del batch  # it may be large, and the next may come much later
+                is_long = _has_long_text(batch)
+                del batch  # the next may come much later
+                if is_long:
+                    await self._until_handled()
         except AgentGone as gone:
             message = gone.message
         except Exception as error:
             message = _broken(error)
         if self._session is session:  # it ended, and nobody had asked for that
             self._is_gone(message)
+
+    async def _until_handled(self) -> None:
+        """Waits until what was heard is committed: agents repeat a long text at once, and each copy takes memory."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_FOR_LONG):
+                await self._handled()
 
     # --- its end ------------------------------------------------------------------------------
 
@@ -428,6 +442,14 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
+
+
+def _has_long_text(batch: list[NormalizedStreamEvent]) -> bool:
+    return any(
+        isinstance(event, AssistantMessage)
+        and any(len(getattr(block, "text", "")) > _LONG for block in event.content)
+        for event in batch
+    )
 
 
 def _broken(error: Exception) -> str:

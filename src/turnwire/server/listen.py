@@ -14,7 +14,7 @@ import uvicorn
 from turnwire.server.acceptor import Acceptor
 from turnwire.server.app import App
 from turnwire.server.http_protocol import HttpProtocol
-from turnwire.server.process import set_up_process, spare_the_collector
+from turnwire.server.process import give_back_memory, set_up_process, spare_the_collector
 from turnwire.server.slices import SlicedWebSocket
 from turnwire.server.socket import WIRE
 from turnwire.server.tcp_connections import TcpConnection, TcpConnections
@@ -186,6 +186,7 @@ class Server(uvicorn.Server):
         self._listener = listener
         self._announce = announce
         self._acceptors: list[Acceptor] = []
+        self._giving_back: asyncio.Task[None] | None = None
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Until it is told to stop."""
@@ -199,6 +200,7 @@ class Server(uvicorn.Server):
             await super().startup([])  # without sockets: it would accept without a limit
             self._accept(sockets or [self._listener])
             spare_the_collector()
+            self._giving_back = asyncio.create_task(give_back_memory())
             if self._announce is not None:
                 await self._announce()
         except Exception as failure:
@@ -225,6 +227,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First what people see, then what they do not."""
+        if self._giving_back is not None:
+            self._giving_back.cancel()
         for acceptor in self._acceptors:
             acceptor.stop()
         for listener in sockets or [self._listener]:

@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.message import Message, ThinkingPart, ToolCallPart, ToolResultPart
+from turnwire.core.message_codec import encode
 from turnwire.core.questions import asks_a_person
+from turnwire.core.text import encode_clean
 from turnwire.stores.redact import raw_event
 
-__all__ = ["message_type", "metadata_json"]
+__all__ = ["LongEntry", "json_of_entry", "message_type", "metadata_json"]
+
+
+class LongEntry:
+    """An entry that is bound to a statement, which keeps what is bound until it is used again: release it."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Message) -> None:
+        self.entry: Message | None = entry
+
+    def json(self) -> bytes:
+        """Returns the entry as it is stored."""
+        assert self.entry is not None
+        return json_of_entry(self.entry)
+
+
+def json_of_entry(entry: Message) -> bytes:
+    """Returns the entry as it is stored."""
+    return encode_clean(encode, entry)
 
 
 def message_type(entry: Message) -> str:

@@ -17,12 +17,12 @@ from turnwire.core.conversation.effects import (
     Spend,
 )
 from turnwire.core.conversation.state import Conversation
-from turnwire.core.message_codec import encode
+from turnwire.core.message import Message
 from turnwire.core.status import OpenRequest, TurnEnd
-from turnwire.core.text import clean, encode_clean, json_text
+from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
-from turnwire.stores.entry_row import message_type, metadata_json
+from turnwire.stores.entry_row import LongEntry, json_of_entry, message_type, metadata_json
 from turnwire.stores.sqlite.shares import SETTLE
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.words import indexed, text_of
@@ -54,8 +54,12 @@ ADD_ENTRY = """
 INSERT INTO messages (
     conversation_id, sequence_num, role, message_type, message_json, metadata_json, uuid, turn_id,
     trace_id, created_at
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+) VALUES (?, ?, ?, ?, CAST(? AS TEXT), ?, ?, ?, ?, ?)
 """
+# A bound value is copied, and the statement keeps the copy until it is used again. So the JSON of a long entry is not bound: a
+# function makes it while it is written.
+_ADD_LONG_ENTRY = ADD_ENTRY.replace("CAST(? AS TEXT)", "CAST(json_of_entry(?) AS TEXT)")
+_LONG = 256 * 1024  # bytes of JSON
 _ADD_WORDS = "INSERT INTO search (rowid, words) VALUES (?, ?)"
 # A turn that goes on, or is handed over again, began when it began.
 _BEGIN_TURN = """
@@ -116,7 +120,10 @@ INSERT INTO audit (at, action, conversation_id, by, trace_id, data_json) VALUES 
 class CommitJob(Job[None]):
     """All that one step writes."""
 
-    __slots__ = ("_at", "_claim", "_conversation_id", "_entries", "_move", "_others", "_words")
+    __slots__ = (
+        *("_at", "_claim", "_conversation_id", "_entries", "_long_entries", "_move", "_others"),
+        "_words",
+    )
 
     def __init__(self, commit: Commit, *, raw_limit: int) -> None:
         state = commit.state
@@ -124,7 +131,8 @@ class CommitJob(Job[None]):
         self._claim = commit.claim
         self._conversation_id = clean(commit.claim.conversation_id)
         self._at = commit.at
-        self._entries: list[tuple[Row, str | None]] = []
+        self._entries: list[tuple[str, Row, str | None]] = []
+        self._long_entries: list[LongEntry] = []
         self._others: list[tuple[str, Row]] = []
         self._words: list[tuple[int, str]] | None = None
         for write in commit.writes:
@@ -139,7 +147,7 @@ class CommitJob(Job[None]):
         if commit.settles:
             self._others.append((SETTLE, (self._conversation_id,)))
         before = state.head - len(self._entries)
-        for number, (row, _) in enumerate(self._entries, before + 1):
+        for number, (_, row, _) in enumerate(self._entries, before + 1):
             if row[1] != number:
                 raise Conflict(f"An entry is number {row[1]} and should be {number}.")
         self._move: Row = (
@@ -160,8 +168,8 @@ class CommitJob(Job[None]):
         db.execute(_MOVE, self._move)
         if not connection.changes():
             _say_why(db, self._claim, self._move[-1])
-        for row, words in self._entries:
-            db.execute(ADD_ENTRY, row)
+        for sql, row, words in self._entries:
+            db.execute(sql, row)
             if words:
                 words_of.append((connection.last_insert_rowid(), words))
         for sql, row in self._others:
@@ -173,20 +181,26 @@ class CommitJob(Job[None]):
         for row in self._words or ():
             db.execute(_ADD_WORDS, row)
 
+    def release(self) -> None:
+        self._entries, self._others, self._words = [], [], None
+        for long in self._long_entries:
+            long.entry = None
+
     # --- rows -----------------------------------------------------------------------------------
 
-    def _entry(self, add: AddEntry, raw_limit: int) -> tuple[Row, str | None]:
+    def _entry(self, add: AddEntry, raw_limit: int) -> tuple[str, Row, str | None]:
         entry = add.entry
         uuid = entry.meta.get("uuid")
-        message_json = encode_clean(encode, entry).decode()
-        if '"blobId"' in message_json:
+        message_json = json_of_entry(entry)
+        if b'"blobId"' in message_json:
             self._use(ref.blob_id for ref in refs_of(entry))
+        is_long = len(message_json) > _LONG
         row = (
             self._conversation_id,
             add.sequence,
             entry.role,
             message_type(entry),
-            message_json,
+            apsw.pyobject(self._long(entry)) if is_long else message_json,
             metadata_json(add, raw_limit),
             clean(uuid) if isinstance(uuid, str) else None,
             add.turn_id,
@@ -194,7 +208,12 @@ class CommitJob(Job[None]):
             self._at,
         )
         text = text_of(entry)
-        return row, clean(indexed(text)) if text else None
+        sql = _ADD_LONG_ENTRY if is_long else ADD_ENTRY
+        return sql, row, clean(indexed(text)) if text else None
+
+    def _long(self, entry: Message) -> LongEntry:
+        self._long_entries.append(LongEntry(entry))
+        return self._long_entries[-1]
 
     def _use(self, blob_ids: Iterable[str]) -> None:
         for blob_id in blob_ids:

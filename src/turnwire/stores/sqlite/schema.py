@@ -16,6 +16,7 @@ from turnwire.core.text import json_text
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.blob_refs import refs_of
+from turnwire.stores.entry_row import LongEntry
 from turnwire.stores.words import indexed, text_of
 
 __all__ = [
@@ -69,7 +70,7 @@ def check_version(connection: apsw.Connection) -> int:
 
 
 def add_functions(connection: apsw.Connection) -> None:
-    """What the migrations need and SQLite has not."""
+    """Adds the functions that migrations and commits need and SQLite does not have."""
     for name, function in _FUNCTIONS.items():
         connection.create_scalar_function(name, function, 1, deterministic=True)
 
@@ -138,8 +139,18 @@ def _blob_ids(*message_json: Any) -> str:
     return json_text([ref.blob_id for ref in refs_of(decode_message(*message_json))])
 
 
+def _json_of_entry(*entry: Any) -> bytes:
+    long: LongEntry = entry[0]
+    return long.json()
+
+
 def _sha256(*data: Any) -> bytes:
     return hashlib.sha256(*data).digest()
 
 
-_FUNCTIONS = {"search_words": _search_words, "blob_ids": _blob_ids, "sha256": _sha256}
+_FUNCTIONS = {
+    "search_words": _search_words,
+    "blob_ids": _blob_ids,
+    "sha256": _sha256,
+    "json_of_entry": _json_of_entry,
+}
