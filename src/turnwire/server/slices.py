@@ -119,4 +119,4 @@ def _watched(config: uvicorn.Config) -> None:
     """Have the application watch the loop: what was received is handled from now on."""
     app = config.app
     if isinstance(app, App):
-        app.stir()
+        app.wake_watchdog()
