@@ -8,8 +8,9 @@ import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
 
-/** Milliseconds. One that connects is asked for again, but not for ever: each time is written down. */
-const AGAIN = 1_500;
+/** Milliseconds until a server that connects is asked for again: the first pause, and the longest. */
+const PAUSES = { first: 1_500, longest: 15_000 };
+/** Each time is in the audit trail. Together they are longer than any agent lets a server connect. */
 const TIMES = 10;
 
 /** One that runs in the program that has the agent: there is no line to it that could break. */
@@ -38,10 +39,11 @@ export function Servers({ all, again, isAsking, reconnect, toggle }: Props) {
   const isConnecting = all.some((server) => server.status === "pending");
   useEffect(() => {
     if (!isConnecting || isAsking || left.current <= 0) return;
+    const pause = Math.min(PAUSES.first * 2 ** (TIMES - left.current), PAUSES.longest);
     const timer = setTimeout(() => {
       left.current -= 1;
       void again();
-    }, AGAIN);
+    }, pause);
     return () => clearTimeout(timer);
   }, [isConnecting, isAsking, again]);
   const doing = async (work: Promise<unknown>) => {
