@@ -63,7 +63,9 @@ def _tell_ignored(words: str) -> None:
     from turnwire.stores.query import MOST_WORDS, Query
 
     if ignored := Query(words).ignored:
-        click.echo(f"Searched for the first {MOST_WORDS} words; {ignored} more were ignored.", err=True)
+        click.echo(
+            f"Searched for the first {MOST_WORDS} words; {ignored} more were ignored.", err=True
+        )
 
 
 async def _hits(home: Home, words: str, limit: int) -> list[Hit]:

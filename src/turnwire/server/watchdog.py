@@ -257,10 +257,14 @@ def _what_runs(loop_thread: int, ran: list[int] | None) -> str:
     else:
         busier = ran[: ran.index(loop_thread)] if loop_thread in ran else ran
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    others = [f"{names.get(each, '?')}: {_stack(frames[each])}" for each in busier if each in frames]
+    others = [
+        f"{names.get(each, '?')}: {_stack(frames[each])}" for each in busier if each in frames
+    ]
     others = others[:_OTHERS]
     if is_in_callback:
-        return "; ".join([_stack(own), *(["meanwhile other threads ran", *others] if others else [])])
+        return "; ".join(
+            [_stack(own), *(["meanwhile other threads ran", *others] if others else [])]
+        )
     if others:
         return "; ".join(["it waited while other threads ran", *others])
     if ran:

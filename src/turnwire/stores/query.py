@@ -14,7 +14,9 @@ __all__ = ["MOST_CHARACTERS", "MOST_WORDS", "Query"]
 
 # Every word costs SQLite a lookup in its index, and every hit a search for the word.
 MOST_CHARACTERS = 1000  # a longer search is refused
-MOST_WORDS = 50  # of a search with more different words, as of a pasted sentence, the first ones count
+MOST_WORDS = (
+    50  # of a search with more different words, as of a pasted sentence, the first ones count
+)
 
 _RUN_OR_REST = f"([{CJK}]+)|([^{CJK}]+)"  # compiled by the first search: it takes long
 
