@@ -480,7 +480,7 @@ async def serve(folder: Path) -> None:
         watchdog = server.service.watchdog
         print(json.dumps({"url": server.url, "token": server.token}), flush=True)
         while await asyncio.to_thread(sys.stdin.readline):
-            print(watchdog.longest * 1000, watchdog.work * 1000, flush=True)
+            print(watchdog.longest * 1000, watchdog.longest_processor_time * 1000, flush=True)
             watchdog.reset()
 
 

@@ -1,9 +1,9 @@
 """Makes mutants of a Python source: copies of it with one small fault each.
 
-A mutant that no test notices shows a rule that no test holds on to. The faults are those that hurt in
-this code: a comparison turned around, a condition negated, a call or an assignment left out, a number
-off by one, a code misspelt, a condition of an SQL statement made true. Sentences for people, log lines,
-crash points, annotations, asserts and docstrings are left alone.
+A mutant that no test notices shows a rule that no test checks. The faults are those that matter in
+this code: a comparison reversed, a condition negated, a call or an assignment left out, a number
+off by one, a code misspelt, a condition of an SQL statement made true. Messages for people, log lines,
+crash points, annotations, asserts and docstrings are skipped.
 """
 
 from __future__ import annotations
@@ -108,12 +108,12 @@ def _places(parent: ast.AST) -> Iterator[tuple[_Replaced, ast.AST]]:
             continue
         many = isinstance(value, list)
         for index, node in enumerate(value if many else [value]):
-            if isinstance(node, ast.AST) and not _is_left_alone(node):
+            if isinstance(node, ast.AST) and not _is_skipped(node):
                 yield (parent, field, index if many else None), node
                 yield from _places(node)
 
 
-def _is_left_alone(node: ast.AST) -> bool:
+def _is_skipped(node: ast.AST) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Assert() | ast.JoinedStr():
             return True
@@ -137,7 +137,7 @@ def _is_left_alone(node: ast.AST) -> bool:
 
 
 def _faults(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields what may stand in a node's place, each a fault."""
+    """Yields the faulty replacements of a node."""
     match node:
         case ast.Compare(left, [operator], [right]):
             yield ast.Compare(left, [_COMPARED[type(operator)]()], [right])
@@ -196,7 +196,7 @@ def _without_a_term(sql: str) -> Iterator[str]:
 
 
 def _is_plain(test: ast.expr) -> bool:
-    """Whether no other fault negates this condition already."""
+    """Returns whether no other fault negates this condition."""
     return isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Await | ast.NamedExpr)
 
 

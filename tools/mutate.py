@@ -1,7 +1,7 @@
-"""Says how many small faults the tests notice, in the modules on which everything rests.
+"""Counts the small faults that the tests notice in the most important modules.
 
 Each mutant of a module (`tools.mutants`) is written into a copy of the source, and the module's tests
-run against the copy. A test that fails, or does not come to an end, has noticed the fault.
+run against the copy. A test that fails, or exceeds its timeout, has noticed the fault.
 
     python -m tools.mutate                      every module
     python -m tools.mutate server/gate          only that one
@@ -29,8 +29,8 @@ from tools.mutants import Mutant, mutants_of
 
 ROOT = Path(__file__).parent.parent
 
-# Sequencing, fencing, authorization and limits; each with the tests that are meant to hold it, the
-# quickest first: the first that fails is enough.
+# Sequencing, fencing, authorization and limits; each with its tests, the fastest first: the first failure
+# is enough.
 TESTS: dict[str, tuple[str, ...]] = {
     "engine/channel": ("tests/engine/test_channel.py",),
     "engine/claims": ("tests/engine/test_claims.py",),
@@ -49,7 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Score:
-    """What became of the mutants of a module."""
+    """The mutants of a module: how many were made, and which ones no test noticed."""
 
     module: str
     made: int = 0
@@ -110,7 +110,7 @@ def _source_of(module: str) -> str:
 
 
 def try_module(module: str, copies: SimpleQueue[Copy], workers: int, line: int | None) -> Score:
-    """Tries every mutant of a module, some at a time."""
+    """Tests every mutant of a module, several at a time."""
 
     def notices(source: str | None, seconds: float) -> bool:
         own = copies.get()
@@ -138,28 +138,28 @@ def try_module(module: str, copies: SimpleQueue[Copy], workers: int, line: int |
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="such as server/gate")
     parser.add_argument("--line", type=int, help="only the faults of this line")
     parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    told = parser.parse_args()
-    unknown = [module for module in told.modules if module not in TESTS]
+    args = parser.parse_args()
+    unknown = [module for module in args.modules if module not in TESTS]
     if unknown:
         parser.error(f"no tests are listed for {unknown[0]}. Choose from: {', '.join(TESTS)}")
     with tempfile.TemporaryDirectory(prefix="turnwire-mutants-") as folder:
         copies: SimpleQueue[Copy] = SimpleQueue()
-        for number in range(told.workers):
+        for number in range(args.workers):
             copies.put(Copy(Path(folder, str(number))))
         scores = [
-            try_module(module, copies, told.workers, told.line) for module in told.modules or TESTS
+            try_module(module, copies, args.workers, args.line) for module in args.modules or TESTS
         ]
     whole = Score("in all", sum(each.made for each in scores))
     whole.survived = [mutant for each in scores for mutant in each.survived]
     print(whole)
-    if 100 * whole.noticed < told.at_least * whole.made:
-        sys.exit(f"Fewer than {told.at_least:g} % were noticed.")
+    if 100 * whole.noticed < args.at_least * whole.made:
+        sys.exit(f"Fewer than {args.at_least:g} % were noticed.")
 
 
 if __name__ == "__main__":

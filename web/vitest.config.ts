@@ -11,12 +11,12 @@ export default mergeConfig(
       globalSetup: "tests/setup.ts",
       pool: "threads",
       isolate: false, // what drives the browser is loaded once in a worker
-      testTimeout: 240_000,
-      hookTimeout: 120_000,
+      testTimeout: 480_000,
+      hookTimeout: 240_000,
       maxWorkers: 2,
       maxConcurrency: 3,
       sequence: { concurrent: !process.env.RUN },
-      expect: { poll: { timeout: 60_000 } },
+      expect: { poll: { timeout: 150_000 } },
     },
   }),
 );

@@ -254,9 +254,15 @@ def test_words_that_nobody_said(talked: str, tell: Tell) -> None:
 
 
 def test_a_search_for_too_much_says_how_much_it_may_be(talked: str, tell: Tell) -> None:
-    refused = tell("search", *(f"w{number}" for number in range(51)))
+    refused = tell("search", "w" * 1001)
     assert refused.exit_code == 2
-    assert "it may have 50. Search for those that matter most." in refused.stderr
+    assert "it may have 1000. Search for a few words." in refused.stderr
+
+
+def test_a_long_search_says_how_many_words_were_ignored(talked: str, tell: Tell) -> None:
+    found = tell("search", *(f"w{number}" for number in range(60)))
+    assert found.exit_code == 0
+    assert "Searched for the first 50 words; 10 more were ignored." in found.stderr
 
 
 # --- export, import, backup ---------------------------------------------------------------------------

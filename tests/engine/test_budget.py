@@ -18,6 +18,7 @@ import pytest
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.spender import EACH
 from tests.engine.watching import PATIENCE, Watcher, engine_on
+from turnwire.agents.demo import DemoAgent
 from turnwire.cli.restore import Restorer
 from turnwire.core.error_codes import Refused
 from turnwire.core.status import Budget, TurnEnd
@@ -26,8 +27,8 @@ from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.record import HeadLine, lines_of
-from turnwire.ports import AgentCapabilities
-from turnwire.stores.sqlite import fsck
+from turnwire.ports import Agent, AgentCapabilities
+from turnwire.stores.sqlite import SqliteStore, fsck
 from turnwire.testing.clock import ManualClock
 
 PER_USER = EngineSettings(budget_usd_per_user=1.0, budget_period="month")
@@ -339,7 +340,7 @@ def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) 
                     session = await first.opened()
                 await (await other.create("demo", user="ann")).send("two")
                 async with asyncio.timeout(PATIENCE):
-                    while not other._purses._waiting:  # noqa: ASYNC110  # nothing tells
+                    while not other._budgets._waiting:  # noqa: ASYNC110  # nothing tells
                         await asyncio.sleep(0.01)
                 assert not second.sessions, "all is reserved for the first"
                 session.begins()
@@ -348,6 +349,59 @@ def test_a_turn_waits_for_what_a_turn_in_another_process_gives_back(path: Path) 
             async with asyncio.timeout(PATIENCE):
                 await second.opened()
             assert second.starts[0].max_budget_usd == pytest.approx(0.6)
+
+    asyncio.run(scene())
+
+
+# --- agents that cost nothing ---------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def both(path: Path) -> AsyncIterator[tuple[Engine, ScriptedAgent]]:
+    """The demo, which costs nothing, and another agent, whose turn costs the whole budget."""
+    paid = ScriptedAgent()
+    paid.cost = 1.0
+    store = await SqliteStore.open(path)
+    try:
+        agents: dict[str, Agent] = {"paid": paid, "demo": DemoAgent(delay=0)}
+        async with Engine(store, agents, settings=PER_USER) as engine:
+            yield engine, paid
+    finally:
+        await store.close()
+
+
+async def answers(engine: Engine) -> None:
+    """Have a turn of the demo, from its message to its end."""
+    talk = await engine.create("demo", user="ann")
+    async with Watcher(talk) as seen:
+        await talk.send("hello")
+        end = (await seen.until(f.AssistantComplete)).payload
+        assert end.error is None
+
+
+def test_a_turn_that_costs_nothing_waits_for_no_reservation(path: Path) -> None:
+    async def scene() -> None:
+        async with both(path) as (engine, paid):
+            await (await engine.create("paid", user="ann")).send("work")
+            async with asyncio.timeout(PATIENCE):
+                session = await paid.opened()
+            session.begins()
+            await answers(engine)
+            assert session.is_alive
+            reserved = "SELECT user, amount_usd FROM reservations"
+            with sqlite3.connect(path) as db:
+                assert db.execute(reserved).fetchall() == [("ann", 1.0)], "none but the other's"
+
+    asyncio.run(scene())
+
+
+def test_an_agent_that_costs_nothing_answers_when_the_budget_is_spent(path: Path) -> None:
+    async def scene() -> None:
+        async with both(path) as (engine, paid):
+            talk = await engine.create("paid", user="ann")
+            await says(talk, paid, "spend it all")
+            await refused(talk)
+            await answers(engine)
 
     asyncio.run(scene())
 

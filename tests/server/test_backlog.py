@@ -17,6 +17,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.channel import LARGE, Sent
 from turnwire.server.answers import json_list
+from turnwire.server.backlog import Backlog
 from turnwire.server.client import Client
 from turnwire.server.listen import WebSocket
 from turnwire.server.rpc.feed import Line
@@ -179,6 +180,42 @@ def test_all_clients_together_hold_no_more_than_is_allowed(tmp_path: Path) -> No
             await until(lambda: server.service.backlog.total == 0)
 
     asyncio.run(run())
+
+
+class CountedOutlet:
+    """An outlet that counts how often it is asked what waits in it."""
+
+    asked = 0
+
+    def __init__(self, backlog: Backlog, size: int) -> None:
+        self.backlog = backlog
+        self.sent: Sent | None = a_frame(size)
+        self.backlog.hold(self, self.sent)
+
+    @property
+    def waiting_bytes(self) -> int:
+        CountedOutlet.asked += 1
+        return 0 if self.sent is None else self.sent.size
+
+    def cut_off(self) -> None:
+        assert self.sent is not None
+        self.backlog.let_go(self.sent)
+        self.sent = None
+
+
+def test_to_find_the_slowest_readers_each_client_is_asked_once() -> None:
+    clients = 400
+    backlog = Backlog(most=100_000)
+    outlets = [CountedOutlet(backlog, 1_000 + number) for number in range(clients)]
+    CountedOutlet.asked = 0
+    backlog.check()
+    assert backlog.total <= 100_000
+    kept = [each for each in outlets if each.sent is not None]
+    assert 0 < len(kept) < clients / 2
+    assert kept == outlets[: len(kept)], "those for whom least waits"
+    assert CountedOutlet.asked <= clients
+    backlog.check()
+    assert CountedOutlet.asked <= clients, "below the limit, none is asked"
 
 
 def test_a_long_list_is_made_in_slices() -> None:

@@ -839,17 +839,28 @@ def test_the_words_of_a_hit_are_marked(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-@pytest.mark.parametrize(
-    ("words", "limit"), [("a.b " * 4000, "1000"), (" ".join(f"w{n}" for n in range(51)), "50")]
-)
-def test_a_search_for_too_much_is_refused_with_its_limit(
-    tmp_path: Path, words: str, limit: str
-) -> None:
+def test_of_a_pasted_sentence_the_first_words_are_searched(tmp_path: Path) -> None:
+    sentence = " ".join(f"word{number}" for number in range(60))
+
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
-        refused = await http.get("/api/search", params={"q": words})
+        async with server.client(await server.begin()) as client:
+            await client.say(f"{sentence}.", "m-1")
+            await client.end_of(1)
+        answer = (await http.get("/api/search", params={"q": sentence})).json()
+        assert answer["ignored_words"] == 10
+        assert answer["hits"], "it is found, as it was pasted"
+        answer = (await http.get("/api/search", params={"q": sentence[:200]})).json()
+        assert "ignored_words" not in answer
+
+    play(tmp_path, scene)
+
+
+def test_a_search_for_too_much_is_refused_with_its_limit(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        refused = await http.get("/api/search", params={"q": "a.b " * 4000})
         assert refused.status_code == 400
         error = refused.json()["error"]
         assert error["code"] == "INVALID_PAYLOAD"
-        assert f"it may have {limit}." in error["message"]
+        assert "it may have 1000." in error["message"]
 
     play(tmp_path, scene)

@@ -129,14 +129,14 @@ def test_a_connection_at_work_is_not_closed_for_a_newcomer() -> None:
     assert first is not None
     assert second is not None
     assert third is not None
-    connections.work(first)
+    connections.mark_working(first)
     fourth = connections.admit("10.0.0.2")
     assert fourth is not None
     assert (first.is_dropped, second.is_dropped, third.is_dropped) == (False, True, False)
-    connections.work(third)
-    connections.work(fourth)
+    connections.mark_working(third)
+    connections.mark_working(fourth)
     assert connections.admit("10.0.0.3") is None, "all are at work"
-    connections.wait(third)
+    connections.mark_waiting(third)
     assert connections.admit("10.0.0.3") is not None
     assert third.is_dropped
 

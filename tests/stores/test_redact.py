@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
+from string import ascii_letters, digits
 from typing import Any
 
 import pytest
@@ -142,6 +144,87 @@ def test_each_sign_of_every_kind_is_seen_by_the_quick_look(kind: Kind) -> None:
     for sign in kind.signs:
         plain, _, ahead = sign.partition("(?")
         assert may_hold_secrets(f"x {plain}{'0' * 32 if ahead.startswith('=') else ''} y")
+
+
+# Invented, in the form of AWS secret access keys.
+BARE = [
+    "hK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXkVq",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCY1Z2M3K4Q5E",
+    "3f+ZpQ8/tB1yRk5LmNcX7vW2aHs0DgJu9eIoTq4P",
+]
+
+
+@pytest.mark.parametrize("secret", BARE)
+@pytest.mark.parametrize(
+    "around",
+    [
+        *(
+            "{}",
+            "it is {}.",
+            "key={}",
+            '"{}"',
+            "({})",
+            "\n{}\n",
+            "a\n{}",
+            "`{}`",
+            "id,{},x",
+            "\u201c{}\u201d",
+        ),
+        *("see\t{}\tthere", "export A={};", "x: {}"),
+    ],
+)
+def test_a_bare_secret_of_aws_is_taken_out(secret: str, around: str) -> None:
+    text = around.format(secret)
+    assert secret not in redact_text(text)
+    assert redact_text(text) == around.format("[redacted]")
+    assert redact({"text": text}) == {"text": around.format("[redacted]")}
+    assert secret not in raw_event(json.dumps({"result": json.dumps({"out": text})}).encode())
+
+
+def test_nearly_every_random_key_is_taken_out() -> None:
+    random = Random(1)
+    alphabet = f"{ascii_letters}{digits}+/"
+    keys = ["".join(random.choices(alphabet, k=40)) for _ in range(1_000)]
+    assert sum(key in redact_text(f"it is {key}") for key in keys) <= 25
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",  # a commit
+        "2FD4E1C67A2D28FCED849EE1BB76E7391B93EB12",
+        "https://github.com/a/b/commit/2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "toolu_01A09q90qw90lq917835lq9a",
+        "msg_013Zva2CMHLNnjNjJKqJ2EF8xyzABCDEF0123",
+        "req_011CSHoEeqs5C35K2UUqR7Fy",
+        "src/components/UserProfile2/Index3Page/x",
+        "/usr/lib/python3.11/site-packages/mcp/V2",
+        "getHTTPResponseForUserAccountNumberById2",
+        "TestTheUserAccountOfTheServerV2IsRenamed",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "sha512-" + "aB3dE5gH7jK9" * 7 + "==",
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+        "hK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXkVq=",  # of base64, with its padding
+        "hK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXkVqx",
+        "id_hK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXkVq",
+        "hK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXk-q",
+        "aB3dE5gH7jK9" * 6
+        + "\nhK9vQ2xR7mTzL4wYcN8bJ5dFgP3sA6eU1iOoXkVq",  # the last line of a picture
+        "1234567890123456789012345678901234567890",
+    ],
+)
+def test_what_only_has_the_length_of_a_key_stays(text: str) -> None:
+    for each in (text, f"it is {text}, and"):
+        assert redact_text(each) == each
+        assert redact({"id": each}) == {"id": each}
+
+
+def test_no_recording_holds_what_looks_like_a_bare_key() -> None:
+    [bare] = [kind for kind in KINDS if kind.shape is not None]
+    for file in FIXTURES.rglob("*.jsonl"):
+        for line in file.read_text().splitlines():
+            assert bare.take_out(line) == line, file
 
 
 def test_a_secret_of_aws_beside_its_id() -> None:

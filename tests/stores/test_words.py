@@ -151,13 +151,23 @@ def test_a_snippet_shows_the_longest_word_and_marks_whole_words() -> None:
 
 @pytest.mark.parametrize(
     ("words", "limit"),
-    [("x" * 1001, 1000), ("会" * 16_000, 1000), (" ".join(f"w{n}" for n in range(51)), 50)],
+    [("x" * 1001, 1000), ("会" * 16_000, 1000)],
 )
 def test_a_search_for_too_much_is_refused(words: str, limit: int) -> None:
     with pytest.raises(Refused, match=str(limit)) as refused:
         Query(words)
     assert refused.value.code == "INVALID_PAYLOAD"
     assert limit in refused.value.data.values()
+
+
+def test_of_many_words_the_first_ones_count() -> None:
+    sixty = [f"w{n}" for n in range(60)]
+    query, first = Query(" ".join(sixty)), Query(" ".join(sixty[:50]))
+    assert (query.ignored, first.ignored) == (10, 0)
+    assert query.expression == first.expression
+    assert len(query.terms) == 50
+    assert Query("again " * 60).ignored == 0
+    assert found(" ".join(sixty), " ".join(sixty))
 
 
 def test_a_word_that_is_said_again_counts_once() -> None:

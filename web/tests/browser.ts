@@ -15,8 +15,8 @@ export function openBrowser(): Promise<Browser> {
   return chromium.connect(inject("browser"));
 }
 
-/** A machine may have much else to do. */
-const TIMEOUT = 60_000;
+/** A machine may have much else to do: an agent may take a minute to start, and then it has to answer. */
+const TIMEOUT = 150_000;
 const VIEWPORT = { width: 1280, height: 860 };
 
 /** Somebody in a window of their own. What goes wrong in its pages is kept. */

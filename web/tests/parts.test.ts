@@ -5,6 +5,7 @@ import { meant, written } from "../src/acting/changing";
 import { fitting } from "../src/acting/commands";
 import { rulesIn } from "../src/acting/rules";
 import { wantedOf } from "../src/acting/wanted";
+import { PAUSES } from "../src/agent/pauses";
 import { known } from "../src/app/lookup";
 import { decoded } from "../src/markdown/entities";
 import { GrowingMarkdown } from "../src/markdown/growing";
@@ -423,4 +424,9 @@ test("both languages say everything, and nothing is left in the other one", () =
       typeof value === "object" ? flat(value, `${path}${name}.`) : [`${path}${name}`],
     );
   expect(flat(zh)).toEqual(flat(en));
+});
+
+test("a server that takes a minute to connect is still asked for, ever more rarely", () => {
+  expect(PAUSES.reduce((sum, pause) => sum + pause)).toBeGreaterThan(90_000);
+  expect(PAUSES).toEqual([...PAUSES].sort((one, other) => one - other));
 });

@@ -33,6 +33,7 @@ export class Browser {
       args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"],
       ignoreDefaultArgs: ["--disable-extensions"],
     });
+    context.setDefaultTimeout(150_000); // a machine may have much else to do
     return new Browser(context, profile);
   }
 

@@ -48,7 +48,7 @@ describe("the package, installed into an empty project", () => {
       cwd: project,
     });
     server = await Server.start();
-  }, 120_000);
+  });
 
   afterAll(async () => {
     await server?.stop();

@@ -10,6 +10,9 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 export const BIN = `${ROOT}.venv/bin/`;
 
+// A server that may not keep compiled modules compiles all of them at each start: on a busy machine, half a minute.
+delete process.env.PYTHONDONTWRITEBYTECODE;
+
 export interface Wishes {
   agent?: string;
   environment?: Record<string, string>;

@@ -79,5 +79,5 @@ describe("played by a real server", () => {
     ]);
     expect(views).toStrictEqual(inPython);
     expect(played.map(({ overRpc }) => overRpc)).toStrictEqual(overRpc);
-  }, 300_000);
+  });
 });

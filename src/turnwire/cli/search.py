@@ -46,6 +46,7 @@ def command(*, home: Home, words: tuple[str, ...], limit: int, as_json: bool) ->
         hits = run_async(_hits(home, wanted, limit))
     except NothingYet:
         hits = []
+    _tell_ignored(wanted)
     if as_json:
         import msgspec
 
@@ -55,6 +56,16 @@ def command(*, home: Home, words: tuple[str, ...], limit: int, as_json: bool) ->
         click.echo(f"Nobody said {plain(wanted)!r}. Try fewer words, or the beginning of one.")
     else:
         _print(hits, home)
+
+
+def _tell_ignored(words: str) -> None:
+    """Says how many words of a long search do not count, on standard error."""
+    from turnwire.stores.query import MOST_WORDS, Query
+
+    if ignored := Query(words).ignored:
+        click.echo(
+            f"Searched for the first {MOST_WORDS} words; {ignored} more were ignored.", err=True
+        )
 
 
 async def _hits(home: Home, words: str, limit: int) -> list[Hit]:

@@ -1,4 +1,4 @@
-"""What an agent may spend in its next turn, and what is reserved for it of its user's budget."""
+"""Limits what an agent may spend in its next turn, and reserves that of its user's budget."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import Claim, Clock, Store
 
-__all__ = ["NO_LIMIT", "Allowance", "Purses", "not_begun"]
+__all__ = ["NO_LIMIT", "Allowance", "UserBudgets", "not_begun"]
 
 _NEAR = 1e-9  # dollars: sums of fractions are not exact
-_PATIENCE = 60.0  # seconds that a turn waits until another one gives back what was reserved for it
-_LOOK = 1.0  # seconds until it looks again: the other one may run in another process
+_PATIENCE = 60.0  # seconds that a turn waits for the reservation of another turn to be released
+_RETRY = 1.0  # seconds between two attempts: the other turn may run in another process
 
 
 class Allowance(Struct, frozen=True):
-    """As the log has it at a moment."""
+    """What an agent may spend, computed from the log."""
 
-    left: float | None = None  # dollars; none: whatever it takes
-    ceiling: float | None = None  # what the conversation will have cost in all when that is spent
+    left: float | None = None  # dollars; None: no limit
+    ceiling: float | None = None  # total cost of the conversation when that is spent
     refused: Refused | None = None  # why nothing may be spent
     is_busy: bool = False  # work goes on in the background
 
     def is_another_than(self, before: Allowance) -> bool:
-        """Whether somebody else has spent some of what was allowed before, or there is more now.
+        """Returns whether the allowance of an open session is no longer right.
 
-        There is more in a new period. While work goes on in the background it does not count:
-        that would end with its agent.
+        Another conversation has spent some of it, or a new period allows more. Returns False while
+        work goes on in the background: that would end with the session.
         """
         if self.is_busy or self.ceiling is before.ceiling is None:
             return False
@@ -50,8 +50,8 @@ class Allowance(Struct, frozen=True):
 NO_LIMIT = Allowance()
 
 
-class Purses:
-    """The budgets of all users: what is spent is in the store's ledger, what is reserved beside it."""
+class UserBudgets:
+    """The budgets of all users. The store has the ledger of what is spent, and the reservations."""
 
     def __init__(
         self, store: Store, clock: Clock, limit: float | None, period: BudgetPeriod
@@ -68,7 +68,7 @@ class Purses:
         return self._limit is not None
 
     async def budget_of(self, user: str | None) -> UserBudget | None:
-        """What a user may spend and has spent; none: there is no limit."""
+        """Returns what a user may spend and has spent; None if there is no limit."""
         if self._limit is None:
             return None
         since, until = self._now()
@@ -80,10 +80,10 @@ class Purses:
         user: str | None,
         choose: Callable[[float, float, float], float],
     ) -> float | None:
-        """What a turn may spend of its user's budget, reserved for it; none: there is no limit.
+        """Reserves a part of a user's budget for a turn, and returns it; None if there is no limit.
 
-        `choose` says how much, given the limit, what is spent and what is held by other turns. Where
-        nothing is left but held by others, this waits for one of them to end. Raises Refused.
+        `choose` returns the part, given the limit, what is spent and what is reserved for other turns.
+        If all that is left is reserved, this waits until one of those turns ends. Raises Refused.
         """
         limit = self._limit
         if limit is None:
@@ -92,7 +92,7 @@ class Purses:
         until = loop.time() + _PATIENCE
         while True:
             since, resets_at = self._now()
-            with _Place(self._waiting, user) as settled:  # from before it looks
+            with _Waiter(self._waiting, user) as settled:  # before the attempt: no notice is missed
                 got = await self._store.reserve(
                     claim,
                     lambda spent, held: choose(limit, spent, held),
@@ -104,10 +104,10 @@ class Purses:
                 if got.held <= 0 or loop.time() >= until:
                     check_reserved(UserBudget(got.spent, limit, resets_at), got.held)
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(settled, _LOOK)
+                    await asyncio.wait_for(settled, _RETRY)
 
-    def settled(self, user: str | None) -> None:
-        """A turn of this user has given back what was reserved for it: others may have it."""
+    def notify_settled(self, user: str | None) -> None:
+        """Wakes the turns of this user that wait: a reservation was released."""
         for waiting in self._waiting.get(user, ()):
             if not waiting.done():
                 waiting.set_result(None)
@@ -116,8 +116,8 @@ class Purses:
         return period_of(self._period, self._clock.now())
 
 
-class _Place:
-    """A place among those who wait for a user's money."""
+class _Waiter:
+    """A turn that waits for a reservation of its user to be released."""
 
     def __init__(
         self, waiting: dict[str | None, set[asyncio.Future[None]]], user: str | None
@@ -138,7 +138,7 @@ class _Place:
 
 
 def not_begun(provider: str, refused: Refused) -> list[NormalizedStreamEvent]:
-    """A turn that ends before the agent hears of it."""
+    """Returns the events of a turn that is refused before the agent hears of it."""
     who = (provider, "", None, None)
     failed = ev.TurnFailed(*who, str(refused.code), refused.message)
     return [ev.TurnStarted(*who), failed, ev.ResultSummary(*who, "error", True)]

@@ -19,7 +19,7 @@ from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.allowance import Purses
+from turnwire.engine.allowance import UserBudgets
 from turnwire.engine.asks import Answer, Ask
 from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
 from turnwire.engine.channels import Channels
@@ -87,7 +87,7 @@ class Engine:
         self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
         self._errands = Errands()
         budget, period = self.settings.budget_usd_per_user, self.settings.budget_period
-        self._purses = Purses(store, self.clock, budget, period)
+        self._budgets = UserBudgets(store, self.clock, budget, period)
         self._slots = Slots(self.settings.max_agents_per_user)
         self.shared_answers = SharedAnswers()
         lease, recheck = round(self.settings.lease * 1000), self.settings.recheck
@@ -152,7 +152,7 @@ class Engine:
             idle_seconds=self.settings.agent_idle,
             ended=ended,
             committed=partial(self._committed, row.conversation_id, row.user),
-            purses=self._purses,
+            budgets=self._budgets,
             slots=self._slots,
             roots=self.settings.roots,
         )
@@ -312,7 +312,7 @@ class Engine:
 
     async def budget_of(self, user: str | None) -> UserBudget | None:
         """What a user may spend and has spent, as the ledger has it; none: there is no limit."""
-        return await self._purses.budget_of(user)
+        return await self._budgets.budget_of(user)
 
     async def status(self, conversation_id: str) -> Status:
         """A conversation's small state, as it is now."""

@@ -17,14 +17,14 @@ from turnwire.core.controls import ControlResult
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
-from turnwire.core.conversation.budget import check_budgets, left_to_spend, share_of
+from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to_spend, share_of
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.allowance import NO_LIMIT, Allowance, Purses
+from turnwire.engine.allowance import NO_LIMIT, Allowance, UserBudgets
 from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
@@ -71,7 +71,7 @@ class Live:
         idle_seconds: float,
         ended: Callable[[Live], None],
         committed: Callable[[int], None],
-        purses: Purses,
+        budgets: UserBudgets,
         slots: Slots,
         roots: Sequence[str] | None = None,
     ) -> None:
@@ -86,7 +86,7 @@ class Live:
         self._idle_seconds = idle_seconds
         self._ended = ended
         self._committed = committed
-        self._purses = purses
+        self._budgets = budgets
         self._holds = False  # something may be reserved for its turn
         self._native_session_id = row.native_session_id
         self._inbox: deque[_Item] = deque()
@@ -276,7 +276,7 @@ class Live:
         now = self._clock.now()
         asked = ask.make(now, ended)
         if isinstance(asked, i.Said | i.Answered):
-            asked = structs.replace(asked, budget=await self._purses.budget_of(self.row.user))
+            asked = structs.replace(asked, budget=await self._user_budget())
         if isinstance(asked, i.Controls):
             await self._begin_control(ask, asked, receipt)
             return
@@ -406,7 +406,7 @@ class Live:
         self.state = after
         if self._holds and not _works(after):
             self._holds = False
-            self._purses.settled(self.row.user)
+            self._budgets.notify_settled(self.row.user)
         if news:
             self._committed(after.head)
         reach(CrashPoint.PUBLISHES)
@@ -473,17 +473,17 @@ class Live:
         )
 
     async def _allowance(self) -> Allowance:
-        """What an agent may spend that has no turn yet. Nothing is reserved for it."""
-        user = await self._purses.budget_of(self.row.user)
+        """Returns what an agent may spend that has no turn yet. Nothing is reserved for it."""
+        user = await self._user_budget()
         own = left_to_spend(self.state, None)
         if user is None:
             return self._allowed(own)
         return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
 
     async def _reserve(self, before: Allowance | None) -> Allowance:
-        """What the agent may spend in its next turn, reserved of its user's budget.
+        """Returns what the agent may spend in its next turn, reserved of its user's budget.
 
-        `before` is what the session was allowed that is open now.
+        `before` is what the open session was allowed. Nothing is reserved for an agent that costs nothing.
         """
         try:
             check_budgets(self.state, None)
@@ -496,11 +496,19 @@ class Live:
                 prefers=None if ceiling is None else ceiling - spent_by(self.state),
                 is_fixed=bool(self.state.background),
             )
-            self._holds = self._purses.is_limited
-            amount = await self._purses.reserve(self.claim, self.row.user, choose)
+            if self._agent.capabilities.is_free:
+                return self._allowed(own)
+            self._holds = self._budgets.is_limited
+            amount = await self._budgets.reserve(self.claim, self.row.user, choose)
         except Refused as spent:
             return structs.replace(NO_LIMIT, refused=spent)
         return self._allowed(own if amount is None else amount)
+
+    async def _user_budget(self) -> UserBudget | None:
+        """Returns the budget of the user; None if there is no limit, or if the agent costs nothing."""
+        if self._agent.capabilities.is_free:
+            return None
+        return await self._budgets.budget_of(self.row.user)
 
     def _allowed(self, left: float | None) -> Allowance:
         if left is None:

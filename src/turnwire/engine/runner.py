@@ -306,7 +306,7 @@ class AgentRunner:
                         raise
                     self._session = await self._start_session(start)
             except BaseException:
-                self._slot.give_back()
+                self._slot.release()
                 raise
             self._names = RequestNames(self._new_id()[:8])
             reader = asyncio.create_task(self._read(self._session, self._names))
@@ -384,7 +384,7 @@ class AgentRunner:
             for task in about:
                 await _cancel(task)
             self._ending = None
-            self._slot.give_back()
+            self._slot.release()
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -1,4 +1,4 @@
-"""Answers of agents that are the same for several conversations: asked once, and kept for a while."""
+"""Caches the answers of agents that are the same for several conversations."""
 
 from __future__ import annotations
 
@@ -14,52 +14,51 @@ from turnwire.ports import ConversationRow
 
 __all__ = ["SharedAnswers", "is_shared"]
 
-_KEPT_SECONDS = 30.0
-_MOST = 1_000
+_CACHE_SECONDS = 30.0
+_MOST_CACHED = 1_000
 
 
-class _Asked(Struct):
-    task: asyncio.Task[Answer]
-    until: float  # as long as it may be told to others
+class _Cached(Struct):
+    task: asyncio.Task[Answer]  # is under way, or done
+    until: float  # when it is no longer valid
 
 
 def is_shared(control: AgentControl) -> bool:
-    """Whether every conversation of the same kind gets the same answer."""
+    """Returns whether conversations of the same user, agent, directory and options get the same answer."""
     return isinstance(control, ListModels | ListCommands)
 
 
 class SharedAnswers:
-    """By user, agent, directory and options. A conversation that asks need not open its agent."""
+    """Answers by user, agent, directory and options. A cached answer needs no open agent."""
 
     def __init__(self) -> None:
-        self._asked: dict[tuple[str | None, ...], _Asked] = {}
+        self._cached: dict[tuple[str | None, ...], _Cached] = {}
 
     async def get(
         self, row: ConversationRow, control: AgentControl, ask: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        """Returns the answer to the last such question. A refusal is not kept."""
+        """Returns the cached answer, or asks for it. Several callers share one question; a refusal is not cached."""
         options = msgspec.json.encode(row.options, order="sorted").decode()
         key = (name_of(control), row.user, row.agent, row.cwd, options)
         now = asyncio.get_running_loop().time()
-        asked = self._asked.get(key)
-        if asked is None or asked.until <= now:
-            if len(self._asked) >= _MOST:
+        cached = self._cached.get(key)
+        if cached is None or cached.until <= now:
+            if len(self._cached) >= _MOST_CACHED:
                 self._forget(now)
-            asked = _Asked(asyncio.ensure_future(_answer(ask)), now + _KEPT_SECONDS)
-            self._asked[key] = asked
+            cached = _Cached(asyncio.ensure_future(_answer(ask)), now + _CACHE_SECONDS)
+            self._cached[key] = cached
         try:
-            return await asyncio.shield(
-                asked.task
-            )  # a client that leaves does not cancel it for the others
+            # A client that disconnects does not cancel it for the others.
+            return await asyncio.shield(cached.task)
         except Exception:
-            if self._asked.get(key) is asked:
-                del self._asked[key]
+            if self._cached.get(key) is cached:
+                del self._cached[key]
             raise
 
     def _forget(self, now: float) -> None:
-        self._asked = {key: each for key, each in self._asked.items() if each.until > now}
-        while len(self._asked) >= _MOST:
-            del self._asked[next(iter(self._asked))]
+        self._cached = {key: each for key, each in self._cached.items() if each.until > now}
+        while len(self._cached) >= _MOST_CACHED:
+            del self._cached[next(iter(self._cached))]
 
 
 async def _answer(ask: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -1,4 +1,4 @@
-"""How many agents of each user run at once. An idle one makes room for one that is needed."""
+"""Limits how many agents of each user run at once. An idle agent is closed for one that is needed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from turnwire.ports import AgentGone
 
 __all__ = ["Slot", "Slots"]
 
-_PATIENCE = 30.0  # seconds that an agent has to end that makes room for another
+_CLOSE_TIMEOUT = 30.0  # seconds that an idle agent has to end
 
 
 class Slots:
-    """The agents of all conversations of an engine. The owner of the data may have any number."""
+    """Counts the running agents of one engine, by user. The owner of the data has no limit."""
 
     def __init__(self, most: int | None = None) -> None:
-        self._most = most  # of one user; none: any number
+        self._most = most  # of one user; None: no limit
         self._taken: dict[str | None, list[Slot]] = {}  # by user, the oldest first
         self._waiting: set[asyncio.Future[None]] = set()
 
     async def take(self, slot: Slot) -> None:
-        """A place for one more agent. Raises AgentGone if its user has too many that work."""
+        """Counts one more agent. Raises AgentGone if too many agents of its user are at work."""
         if slot.user is not None and self._most is not None:
             while len(self._taken.get(slot.user, ())) >= self._most:
-                if not await self._ends_one(self._taken[slot.user]):
+                if not await self._close_idle(self._taken[slot.user]):
                     raise AgentGone(
                         f"{self._most} agents of this user are at work, and no more may be. Wait"
                         " until one of their turns has ended, or have the limit raised"
@@ -34,14 +34,14 @@ class Slots:
         self._taken.setdefault(slot.user, []).append(slot)
 
     async def make_room(self, agent: str) -> bool:
-        """Ends an idle agent of this name, of the user who has most; false: there is none."""
+        """Closes an idle agent of this name, of the user with most agents. Returns False if none is idle."""
         for taken in sorted(self._taken.values(), key=len, reverse=True):
-            if await self._ends_one([slot for slot in taken if slot.agent == agent]):
+            if await self._close_idle([slot for slot in taken if slot.agent == agent]):
                 return True
         return False
 
-    def give_back(self, slot: Slot) -> None:
-        """Its agent has ended."""
+    def release(self, slot: Slot) -> None:
+        """Counts an agent off that has ended."""
         taken = self._taken.get(slot.user, [])
         if slot in taken:
             taken.remove(slot)
@@ -51,45 +51,45 @@ class Slots:
             if not waiting.done():
                 waiting.set_result(None)
 
-    async def _ends_one(self, slots: list[Slot]) -> bool:
-        """Whether one of these has ended, or is about to: it was idle."""
-        if not any(slot.leave() for slot in slots):
+    async def _close_idle(self, slots: list[Slot]) -> bool:
+        """Closes one of these if it is idle, and waits for its end. Returns False if none is idle."""
+        if not any(slot.close_if_idle() for slot in slots):
             return False
-        given_back = asyncio.get_running_loop().create_future()
-        self._waiting.add(given_back)
+        released = asyncio.get_running_loop().create_future()
+        self._waiting.add(released)
         try:
             with suppress(TimeoutError):
-                await asyncio.wait_for(given_back, _PATIENCE)
+                await asyncio.wait_for(released, _CLOSE_TIMEOUT)
                 return True
         finally:
-            self._waiting.discard(given_back)
+            self._waiting.discard(released)
         return False
 
 
 class Slot:
-    """One conversation's place among the agents that run."""
+    """The agent of one conversation, as `Slots` counts it."""
 
     def __init__(
-        self, slots: Slots, user: str | None, agent: str, leave: Callable[[], bool]
+        self, slots: Slots, user: str | None, agent: str, close_if_idle: Callable[[], bool]
     ) -> None:
-        """`leave` ends the agent if it is idle, and says whether it ends."""
+        """`close_if_idle` closes the agent if it is idle, and returns whether it ends."""
         self.user = user
         self.agent = agent
-        self.leave = leave
+        self.close_if_idle = close_if_idle
         self._slots = slots
         self._is_taken = False
 
     async def take(self) -> None:
-        """Before an agent is opened. Raises AgentGone."""
+        """Counts the agent before it is opened. Raises AgentGone if there are too many."""
         await self._slots.take(self)
         self._is_taken = True
 
     async def make_room(self) -> bool:
-        """See `Slots.make_room`."""
+        """Closes an idle agent of the same name. Returns False if none is idle."""
         return await self._slots.make_room(self.agent)
 
-    def give_back(self) -> None:
-        """The agent has ended, or could not be opened."""
+    def release(self) -> None:
+        """Counts the agent off: it has ended, or could not be opened."""
         if self._is_taken:
             self._is_taken = False
-            self._slots.give_back(self)
+            self._slots.release(self)

@@ -47,6 +47,7 @@ class AgentCapabilities(Struct, frozen=True, omit_defaults=True):
     controls: list[str] = []  # what may be asked with `session.control`: names of `core.controls`
     forks: bool = False  # a new session can begin with a part of another one
     keeps_budget: bool = False  # a session stops by itself at `max_budget_usd`, within a turn
+    is_free: bool = False  # its turns cost nothing: no budget of a user applies to them
 
     def modes_for(self, *, is_owner: bool) -> list[str]:
         """The permission modes that somebody may choose."""

@@ -191,11 +191,11 @@ class Store(Protocol):
         """Who follows this one, or any; the oldest first."""
 
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
-        """Entries that have all the words, the newest first.
+        """Returns the entries that have all the words, the newest first.
 
-        What one search costs is bounded. One with more than 1,000 characters, or with more than 50
-        words, raises Refused (INVALID_PAYLOAD). Where the hits are long, the older ones may come
-        with an empty snippet.
+        What one search costs is bounded. One with more than 1,000 characters raises Refused
+        (INVALID_PAYLOAD); of more than 50 different words the first 50 count. If the hits are long,
+        the older ones may have an empty snippet.
         """
 
     async def put_blob(

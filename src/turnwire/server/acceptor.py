@@ -1,7 +1,7 @@
-"""Accepts TCP connections, as long as there is room for them.
+"""Accepts TCP connections up to a limit, and closes those above it at once.
 
-The event loop's own server accepts without a limit. When no files are left, asyncio's logs each attempt
-and leaves newcomers in the backlog, where they wait for nothing. Here they are closed at once.
+The event loop's own server has no limit. Without free file descriptors, that of asyncio logs each attempt and
+leaves new connections in the backlog of the socket, where they are never answered.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ __all__ = ["Acceptor"]
 
 _log = logging.getLogger("turnwire")
 _BACKLOG = 2048
-_AT_ONCE = 64  # connections for each time that the loop looks; others have their turn in between
-_PAUSE = 1.0  # seconds without accepting, if not even a newcomer can be closed
-_SAY_AGAIN = 60.0  # seconds between two warnings
+_AT_ONCE = 64  # connections accepted in one iteration of the loop
+_PAUSE = 1.0  # seconds without accepting, if not even a new connection can be closed
+_WARN_EVERY = 60.0  # seconds between two warnings
 _NO_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -41,19 +41,19 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._connecting: set[asyncio.Task[None]] = set()
         self._resuming: asyncio.TimerHandle | None = None
-        self._spare = -1  # a file to give up when there are no others
-        self._said_at = float("-inf")
+        self._spare = -1  # a file descriptor to free when there are no others
+        self._warned_at = float("-inf")
         self._is_stopped = False
 
     def start(self) -> None:
-        """Listen."""
+        """Starts to listen."""
         self._listener.setblocking(False)
         self._listener.listen(_BACKLOG)
         self._keep_spare()
         self._loop.add_reader(self._listener.fileno(), self._accept)
 
     def stop(self) -> None:
-        """Accept no more. The caller closes the socket."""
+        """Stops to accept. The caller closes the socket."""
         if self._is_stopped:
             return
         self._is_stopped = True
@@ -89,7 +89,7 @@ class Acceptor:
                 protocol = self._make_protocol(connection)
                 await self._loop.connect_accepted_socket(lambda: protocol, accepted)
             except BaseException as failure:
-                self._connections.gone(connection)
+                self._connections.remove(connection)
                 accepted.close()
                 if not isinstance(failure, OSError):  # the client has left
                     raise
@@ -98,13 +98,13 @@ class Acceptor:
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
 
-    # --- without files ------------------------------------------------------------------------------
+    # --- without file descriptors ------------------------------------------------------------------------------
 
     def _make_room(self) -> None:
-        """No file is left for the newcomer: close another connection that waits, or the newcomer."""
+        """Closes a waiting connection, or the new one, because no file descriptor is free."""
         self._warn("This process can open no more files")
         if self._connections.drop_oldest():
-            return  # its file is free when the loop looks next
+            return  # its descriptor is free in the next iteration
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
@@ -126,8 +126,8 @@ class Acceptor:
 
     def _warn(self, what: str) -> None:
         now = self._loop.time()
-        if now >= self._said_at + _SAY_AGAIN:
-            self._said_at = now
+        if now >= self._warned_at + _WARN_EVERY:
+            self._warned_at = now
             _log.warning(
                 "%s (%d connections): new ones are closed at once. Raise the limit of open files "
                 "(ulimit -n), or look at who connects.",

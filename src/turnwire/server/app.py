@@ -85,10 +85,10 @@ class App:
                     return await self._open()
         return None if self._stopped else self._service
 
-    def stir(self) -> None:
-        """Have the watchdog look: something has come that may take long."""
+    def wake_watchdog(self) -> None:
+        """Wakes the watchdog: called for each request that may take long."""
         if self._service is not None:
-            self._service.watchdog.stir()
+            self._service.watchdog.wake()
 
     def disconnect(self, user: str) -> None:
         """Cut every connection of this user now: they have signed out, or may no longer come in.
@@ -119,7 +119,7 @@ class App:
         if service is None:
             await _turn_away(scope, receive, send)
             return
-        service.watchdog.stir()
+        service.watchdog.wake()
         scope = self._public.place(scope)
         if scope["type"] == "websocket":
             await serve_socket(service, dict(scope), receive, send)

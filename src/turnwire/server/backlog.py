@@ -1,4 +1,4 @@
-"""Counts the bytes that wait for all clients together, and cuts off the slowest if they are too many."""
+"""Counts the bytes that wait for all clients together, and disconnects the slowest if they are too many."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ __all__ = ["Backlog"]
 
 
 class _Holder(Protocol):
-    """An outlet in which frames wait."""
+    """The outlet of a client, in which frames wait."""
 
     @property
     def waiting_bytes(self) -> int:
-        """How many bytes wait in it."""
+        """Returns how many bytes wait in it."""
 
     def cut_off(self) -> None:
-        """Let go of what waits, and end it as a slow reader."""
+        """Drops what waits, and ends the connection as that of a slow reader."""
 
 
 class Backlog:
-    """One for each server. A frame that waits for several clients is there once, and counts once."""
+    """The frames that wait for clients of one server. A frame that waits for several clients counts once."""
 
     def __init__(self, most: int) -> None:
         self.total = 0  # bytes that wait now
@@ -29,7 +29,7 @@ class Backlog:
         self._holders: set[_Holder] = set()
 
     def hold(self, holder: _Holder, sent: Sent) -> None:
-        """A frame begins to wait for a client."""
+        """Counts a frame that begins to wait for a client."""
         shared = sent.shared
         if not shared.holders:
             self.total += sent.size
@@ -37,19 +37,23 @@ class Backlog:
         self._holders.add(holder)
 
     def let_go(self, sent: Sent) -> None:
-        """A frame waits no longer for a client: it was sent, or dropped."""
+        """Counts a frame off that was sent to a client, or dropped."""
         shared = sent.shared
         shared.holders -= 1
         if not shared.holders:
             self.total -= sent.size
 
     def check(self) -> None:
-        """Cut off those for whom most waits, until the rest is little enough."""
-        while self.total > self._most and self._holders:
-            slowest = max(self._holders, key=lambda each: each.waiting_bytes)
+        """Disconnects the clients for whom most waits, until the rest is at most the limit."""
+        if self.total <= self._most:
+            return
+        # What waits for a client does not change while others are disconnected: one order is enough.
+        for slowest in sorted(self._holders, key=lambda each: each.waiting_bytes, reverse=True):
+            if self.total <= self._most:
+                return
             slowest.cut_off()
             self._holders.discard(slowest)
 
     def forget(self, holder: _Holder) -> None:
-        """Nothing waits for this client any more."""
+        """Removes a client for whom nothing waits any more."""
         self._holders.discard(holder)

@@ -28,6 +28,7 @@ from turnwire.server.begin import options_for
 from turnwire.server.commands import ack_of, carry_out
 from turnwire.server.keys import Who
 from turnwire.server.service import Service
+from turnwire.stores.query import Query
 
 __all__ = [
     "agents",
@@ -88,7 +89,9 @@ async def search(service: Service, request: Request, who: Who) -> Response:
     limit = number(request, "limit", 50, least=1, most=500) or 50
     async with service.shares.of(who).costly():
         hits = await service.store.search(words, user=who.user, limit=limit)
-    return await json_list("hits", hits, _as_it_is)
+        ignored = Query(words).ignored
+    more = {"ignored_words": ignored} if ignored else {}
+    return await json_list("hits", hits, _as_it_is, **more)
 
 
 async def agents(service: Service, request: Request, who: Who) -> Response:

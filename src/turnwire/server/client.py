@@ -119,7 +119,7 @@ class Client:
     async def _read(self, receive: Any) -> None:
         while True:
             message = await receive()
-            self.service.watchdog.stir()
+            self.service.watchdog.wake()
             if message["type"] == "websocket.disconnect":
                 if self._closing is None:
                     self.code = message.get("code", 1005)

@@ -72,7 +72,7 @@ class HttpProtocol(SlicedHttp):
         """The client has connected, and has to send a request."""
         super().connection_made(transport)
         self._set_deadline(self._header_seconds)
-        self._connection.made(transport)
+        self._connection.connected(transport)
 
     def take_bytes(self, data: bytes) -> None:
         """Some bytes of a request."""
@@ -109,13 +109,13 @@ class HttpProtocol(SlicedHttp):
         self._set_deadline(None)
         if self._stall is not None:
             self._stall.cancel()
-        self._connections.gone(self._connection)
+        self._connections.remove(self._connection)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """A WebSocket takes the connection over."""
         self._enter(_Phase.UPGRADED)
         make: Any = self.ws_protocol_class
-        gone = partial(self._connections.gone, self._connection)
+        gone = partial(self._connections.remove, self._connection)
         self.ws_protocol_class = partial(make, gone=gone)  # type: ignore[assignment]
         super().handle_websocket_upgrade(event)
 
@@ -128,9 +128,9 @@ class HttpProtocol(SlicedHttp):
         cycle: RequestResponseCycle | None = self.cycle  # None until the first request
         is_answered = cycle is None or cycle.response_complete
         if is_answered:
-            self._connections.wait(self._connection)
+            self._connections.mark_waiting(self._connection)
         else:
-            self._connections.work(self._connection)
+            self._connections.mark_working(self._connection)
         if self.transport.is_closing():
             self._enter(_Phase.CLOSING)
         elif self.conn.their_state is h11.SEND_BODY:
@@ -156,7 +156,7 @@ class HttpProtocol(SlicedHttp):
         if phase is _Phase.CLOSING:
             self._watch_writing()
         if phase is _Phase.UPGRADED:
-            self._connections.work(self._connection)
+            self._connections.mark_working(self._connection)
 
     def _set_deadline(self, seconds: float | None) -> None:
         if self._deadline is not None:

@@ -1,4 +1,4 @@
-"""What each user takes of the server: frames, requests, bytes, time, streams and costly requests.
+"""Limits what each user takes of the server: frames, requests, bytes, time, streams and costly requests.
 
 The limits are a user's over all of their connections. They protect the owner of the data and the
 other users, so the owner has none but `requests_per_second`, and `frames_per_second` of a connection.
@@ -34,7 +34,7 @@ _MUCH_WORK = (
 
 
 class Share:
-    """What one user takes. All of their connections and requests have the same one."""
+    """Counts what one user takes, over all of their connections and requests."""
 
     def __init__(self, settings: Settings, *, is_owner: bool) -> None:
         self.is_limited = not is_owner
@@ -51,7 +51,7 @@ class Share:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing of this user is under way."""
+        """Returns whether nothing of this user is under way."""
         return not (self._streams or self._waiting or self._held)
 
     # --- events, bytes and time -------------------------------------------------------------------
@@ -70,7 +70,7 @@ class Share:
             raise _too_much(wait, why)
 
     def debt(self) -> tuple[float, str]:
-        """The seconds until the user may go on, and why; 0 if they may now."""
+        """Returns the seconds until the user may go on, and why; 0 if they may now."""
         if self.is_limited:
             now = _now()
             for bucket, why in ((self._bytes, _MANY_BYTES), (self._work, _MUCH_WORK)):
@@ -79,7 +79,7 @@ class Share:
         return 0.0, ""
 
     def count_bytes(self, size: int) -> None:
-        """Counts what the user has sent."""
+        """Counts bytes that the user has sent."""
         if self.is_limited:
             self._bytes.charge(_now(), size)
 
@@ -88,7 +88,7 @@ class Share:
         self.count_bytes(len(text) if text.isascii() else len(text.encode(errors="replace")))
 
     def metered(self, receive: Receive) -> Receive:
-        """The body of a request, counted piece by piece; raises Refused when it is too much.
+        """Returns `receive` with the body of the request counted piece by piece. It raises Refused above the limit.
 
         So a user who sends many bodies at once holds no more memory than `bytes_at_once`.
         """
@@ -105,7 +105,7 @@ class Share:
         return receive_metered
 
     async def timed(self, work: Coroutine[Any, Any, T]) -> T:
-        """Does this work, and counts the processor time that it takes of the event loop."""
+        """Awaits a coroutine, and counts the processor time that it takes of the event loop."""
         return await (_Timed(work, self._count_work) if self.is_limited else work)
 
     def _count_work(self, seconds: float) -> None:
@@ -115,7 +115,7 @@ class Share:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the share from being forgotten, so that a user never has two."""
+        """Keeps the share in memory, so that a user never has two."""
         self._held += 1
         try:
             yield
@@ -124,7 +124,7 @@ class Share:
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """A place for one stream of changes. Raises Refused if the user has too many."""
+        """Counts one stream of changes. Raises Refused if the user has too many."""
         if self.is_limited and self._streams >= self._most_streams:
             said = f"This user has {self._streams} streams of changes, and may have no more."
             raise Refused("RATE_LIMITED", f"{said} Close one of them.", retry_after=_SOON)
@@ -136,7 +136,7 @@ class Share:
 
     @asynccontextmanager
     async def costly(self) -> AsyncIterator[None]:
-        """A turn at something costly: a search, an export, a fork. A few wait for theirs.
+        """Limits how many costly requests run at once: searches, exports and forks. A few more wait.
 
         Raises Refused if too many wait already.
         """
@@ -170,7 +170,7 @@ class Shares:
         self._most = _KEPT
 
     def of(self, who: Who) -> Share:
-        """What this user takes."""
+        """Returns the share of this user."""
         share = self._shares.get(who.user)
         if share is None:
             if len(self._shares) >= self._most:

@@ -1,7 +1,7 @@
-"""Bytes of a connection, handled a slice at a time, so that none of them holds the event loop.
+"""Handles the bytes of a connection in slices, so that no read holds the event loop for long.
 
-One read brings up to 256 kB. These may be forty thousand empty pings, or as many chunks of one byte: parsing
-and answering them all at once takes a second and more.
+One read has up to 256 kB: forty thousand empty pings, or as many chunks of one byte. To parse and answer
+all of them at once takes more than a second.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from turnwire.server.app import App
 
 __all__ = ["SlicedHttp", "SlicedWebSocket", "Slices"]
 
-_SLICE = 1024  # bytes: up to two hundred of the smallest parts, which take some milliseconds
-_TURN = 0.005  # seconds, then whatever else waits in the loop has its turn
-_LINES = 400  # in one read, up to which HTTP is handled at once
+_SLICE = (
+    1024  # bytes: up to two hundred of the smallest frames or chunks, which take some milliseconds
+)
+_TIME_SLICE = 0.005  # seconds until the loop runs its other callbacks
+_MOST_LINES = 400  # of one read of HTTP that is handled at once
 
 
 class Slices:
-    """Hands bytes on in their order. While some of them wait, no more are read."""
+    """Passes bytes on in their order. Stops to read while some of them wait."""
 
     def __init__(
         self,
         take: Callable[[bytes], None],
         transport: asyncio.Transport,
-        reads_on: Callable[[], bool],
+        may_read: Callable[[], bool],
     ) -> None:
-        """`take` handles bytes; `reads_on` says whether more may be read after all are handled."""
+        """`take` handles bytes; `may_read` tells whether reading may go on after all are handled."""
         self._take = take
         self._transport = transport
-        self._reads_on = reads_on
+        self._may_read = may_read
         self._rest = bytearray()
         self._loop = asyncio.get_running_loop()
 
     def feed(self, data: bytes) -> None:
-        """Handle as much as fits into one turn of the loop; the rest waits for the next ones."""
+        """Handles as many bytes as one time slice allows. The rest is handled in later iterations of the loop."""
         if self._rest:
             self._rest += data
             self._transport.pause_reading()
@@ -59,12 +61,12 @@ class Slices:
         del self._rest[: self._handle(data)]
         if self._rest:
             self._loop.call_soon(self._go_on)
-        elif self._reads_on() and not self._transport.is_closing():
+        elif self._may_read() and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def _handle(self, data: bytes) -> int:
-        """Return how many bytes were handled."""
-        until = time.monotonic() + _TURN
+        """Handles bytes for one time slice. Returns how many were handled."""
+        until = time.monotonic() + _TIME_SLICE
         done = 0
         while done < len(data) and not self._transport.is_closing():
             self._take(data[done : done + _SLICE])
@@ -75,22 +77,22 @@ class Slices:
 
 
 class SlicedHttp(H11Protocol):
-    """HTTP, whose chunks and headers may be many and tiny."""
+    """Handles HTTP in slices: a request may have many tiny chunks and headers."""
 
     _slices: Slices | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Handle at once what has few lines, as a large body has; divide the rest."""
-        _watched(self.config)
+        """Handles a read with few lines at once, such as a large body. Divides others into slices."""
+        _wake_watchdog(self.config)
         if self._slices is None:
-            if data.count(b"\n") <= _LINES:
+            if data.count(b"\n") <= _MOST_LINES:
                 self.take_bytes(data)
                 return
             self._slices = Slices(self._take, self.transport, lambda: not self.flow.read_paused)
         self._slices.feed(data)
 
     def take_bytes(self, data: bytes) -> None:
-        """Handle one slice."""
+        """Handles one slice."""
         super().data_received(data)
 
     def _take(self, data: bytes) -> None:
@@ -99,13 +101,13 @@ class SlicedHttp(H11Protocol):
 
 
 class SlicedWebSocket(WebSocketsSansIOProtocol):
-    """A WebSocket, whose frames may be many and empty."""
+    """Handles a WebSocket in slices: a client may send many empty frames."""
 
     _slices: Slices | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Handle what has come, divided unless it is short."""
-        _watched(self.config)
+        """Handles a short read at once. Divides others into slices."""
+        _wake_watchdog(self.config)
         if self._slices is None:
             if len(data) <= _SLICE:
                 super().data_received(data)
@@ -115,8 +117,8 @@ class SlicedWebSocket(WebSocketsSansIOProtocol):
         self._slices.feed(data)
 
 
-def _watched(config: uvicorn.Config) -> None:
-    """Have the application watch the loop: what was received is handled from now on."""
+def _wake_watchdog(config: uvicorn.Config) -> None:
+    """Wakes the watchdog of the application before received bytes are handled."""
     app = config.app
     if isinstance(app, App):
-        app.stir()
+        app.wake_watchdog()

@@ -1,13 +1,12 @@
 """Counts TCP connections, and decides which one is closed when there are too many.
 
-A connection waits while no request is carried out on it: it has sent nothing, half a request, or has
-its answer. Anyone on the network can make the server hold such connections, so they are limited, in
-all and for each address, and the oldest is closed when a new one needs its place. A person who comes
-in sends a request at once, and so gets an answer however many others wait.
+A connection *waits* while no request is carried out on it: it has sent nothing, half a request, or has
+its answer. Every host on the network can open such connections. So their number is limited, in all and for
+each address, and the oldest is closed for a new one. The browser of a user sends a request at once, and
+gets an answer however many other connections wait.
 
-A connection with a request in work, or with a WebSocket, is not closed for another one. The hub limits
-those, by user. A proxy counts as one address: that is why only waiting connections are limited by
-address.
+A connection that *works*, on a request or as a WebSocket, is not closed for another one. The hub limits
+WebSockets by user. A proxy counts as one address, so only waiting connections are limited by address.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ class TcpConnection:
         self.transport: asyncio.Transport | None = None
         self.is_dropped = False
 
-    def made(self, transport: asyncio.Transport) -> None:
-        """Keep the transport; close it if the connection lost its place before it had one."""
+    def connected(self, transport: asyncio.Transport) -> None:
+        """Keeps the transport. Closes it if the connection was dropped before it had one."""
         self.transport = transport
         if self.is_dropped:
             transport.abort()
 
     def drop(self) -> None:
-        """Close it at once."""
+        """Closes the connection at once."""
         self.is_dropped = True
         if self.transport is not None:
             self.transport.abort()
@@ -57,7 +56,7 @@ class TcpConnections:
 
     @property
     def waiting(self) -> int:
-        """How many connections wait."""
+        """Returns how many connections wait."""
         return len(self._waiting)
 
     def admit(self, address: str) -> TcpConnection | None:
@@ -66,11 +65,11 @@ class TcpConnections:
             return None
         connection = TcpConnection(address_group(address))
         self._open.add(connection)
-        self.wait(connection)
+        self.mark_waiting(connection)
         return connection
 
-    def wait(self, connection: TcpConnection) -> None:
-        """No request is carried out on it from now on."""
+    def mark_waiting(self, connection: TcpConnection) -> None:
+        """Counts a connection as waiting: no request is carried out on it. Drops an older one if too many wait."""
         if connection not in self._open or connection in self._waiting:
             return
         same = self._by_group.setdefault(connection.group, {})
@@ -83,21 +82,21 @@ class TcpConnections:
         self._waiting[connection] = None
         same[connection] = None
 
-    def work(self, connection: TcpConnection) -> None:
-        """A request is carried out on it, or it has become a WebSocket."""
+    def mark_working(self, connection: TcpConnection) -> None:
+        """Counts a connection as working: a request is carried out on it, or it is a WebSocket now."""
         if self._waiting.pop(connection, connection) is None:
             same = self._by_group[connection.group]
             del same[connection]
             if not same:
                 del self._by_group[connection.group]
 
-    def gone(self, connection: TcpConnection) -> None:
-        """It is closed."""
-        self.work(connection)
+    def remove(self, connection: TcpConnection) -> None:
+        """Counts a connection off that is closed."""
+        self.mark_working(connection)
         self._open.discard(connection)
 
     def drop_oldest(self) -> bool:
-        """Close the connection that has waited longest. False: none waits."""
+        """Closes the connection that has waited longest. Returns False if none waits."""
         oldest = next(iter(self._waiting), None)
         if oldest is None:
             return False
@@ -105,12 +104,12 @@ class TcpConnections:
         return True
 
     def _drop(self, connection: TcpConnection) -> None:
-        self.gone(connection)
+        self.remove(connection)
         connection.drop()
 
 
 def address_group(address: str) -> str:
-    """The address itself; of IPv6 its network of 64 bits, because one host can use all of those."""
+    """Returns the address itself; of IPv6 its network of 64 bits, because one host can use all of it."""
     try:
         read = ip_address(address)
     except ValueError:

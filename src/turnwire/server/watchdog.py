@@ -1,9 +1,9 @@
-"""Notices when the event loop is held, and logs for how long and by what.
+"""Logs pauses of the event loop: how long each was, and what ran meanwhile.
 
-A timer on the loop measures how late it is called. Meanwhile a thread looks at the timer from outside: where
-it is overdue, the thread takes the stacks of what runs at that moment. Both sleep while the server is idle:
-requests and frames wake them (`stir`), and once a second the thread looks whether the process works.
-What begins to hold the loop a second after the last sign of work, and for less than a second, may go unseen.
+A timer on the loop measures how late it is called. A thread checks the timer: while it is overdue, the thread
+samples the stacks of what runs. Both sleep while the server is idle: requests and frames wake them (`wake`),
+and once a second the thread checks whether the process uses its processor.
+A pause that begins a second after the last request, and is shorter than a second, may go unseen.
 """
 
 from __future__ import annotations
@@ -22,46 +22,45 @@ __all__ = ["Watchdog"]
 
 _log = logging.getLogger("turnwire")
 
-_PERIOD = 0.0125  # seconds between two calls of the timer, at most
-_WINDOW = 1.0  # seconds until the watchdog asks whether there is still something to watch
-_IDLE_LOOK = 1.0  # seconds between two looks at a process that is idle
-_BUSY = 0.05  # share of one processor from which on the process counts as working
-_LOG_EVERY = 10.0  # seconds between two warnings; those in between are counted
-_FRAMES = 8  # of a stack that are told, the innermost first
-_OTHERS = 3  # other threads that are told
-# A thread whose innermost frame is in one of these files waits for work.
-_WAITING = ("threading.py", "queue.py", "thread.py", "selectors.py", "socket.py")
+_PERIOD = 0.0125  # maximum seconds between two calls of the timer
+_WINDOW = 1.0  # seconds of watching after which an idle server is no longer watched
+_IDLE_CHECK = 1.0  # seconds between two checks of an idle process
+_BUSY = 0.05  # share of one processor from which on the process counts as active
+_RAN = 0.1  # share of a pause from which on a thread counts as one that ran
+_LOG_EVERY = 10.0  # seconds between two warnings; pauses in between are counted
+_FRAMES = 8  # maximum frames of a stack in a warning, the innermost first
+_OTHERS = 3  # maximum other threads in a warning
+# Innermost files of a thread that waits, for systems without a clock for each thread.
+_WAITING = ("threading.py", "queue.py", "thread.py", "selectors.py", "socket.py", "writer.py")
 
 
 class Watchdog:
-    """Watches the loop that it was started on. `threshold` 0: it watches nothing."""
+    """Watches the event loop that it was started on. A `threshold` of 0 switches it off."""
 
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
-        self.longest = 0.0  # seconds that the loop was held at most
-        self.work = 0.0  # seconds of processor time of the loop's thread during that pause
-        self.pauses = 0  # how often it was held for longer than the threshold
+        self.longest = 0.0  # seconds of the longest pause
+        self.longest_processor_time = 0.0  # seconds that the loop's thread computed in that pause
+        self.pauses = 0  # number of pauses longer than the threshold
         self.log_every = _LOG_EVERY
-        self.looks = 0  # how often the thread has looked at what holds the loop
-        # Of the timer. What it measures is too short by this at most.
+        self.looks = 0  # number of samples that were taken
+        # Of the timer. A measured pause is too short by this at most.
         self._period = min(threshold / 4, _PERIOD)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
-        self._stopped = False
-        self._due: float | None = None  # when the timer has to be called; none: it sleeps
-        self._asked: float | None = (
-            None  # when the thread has asked the sleeping loop to be watched
-        )
-        self._stirred = False  # in this window
-        self._busy_at = 0.0  # thread time of the loop when the timer was last called
-        self._until = 0.0  # the end of the window
+        self._changed = threading.Event()  # the thread has to check again
+        self._is_stopped = False
+        self._due: float | None = None  # when the timer has to be called; None while it sleeps
+        self._asked_at: float | None = None  # when the thread asked the sleeping loop to be watched
+        self._was_active = False  # in this window
+        self._loop_time = 0.0  # processor time of the loop's thread when the timer was last called
+        self._window_end = 0.0
         self._used = 0.0  # processor time of the process when the window began
-        self._over: deque[tuple[float, float]] = deque()  # pauses that have ended: length, work
-        self._told_at = -math.inf
-        self._untold = 0
-        self._untold_longest = 0.0
+        self._ended: deque[tuple[float, float]] = deque()  # pauses: length, processor time
+        self._logged_at = -math.inf
+        self._unlogged = 0
+        self._unlogged_longest = 0.0
 
     @property
     def is_awake(self) -> bool:
@@ -69,7 +68,7 @@ class Watchdog:
         return self._due is not None
 
     def start(self) -> None:
-        """Watch the running loop, and the thread that it runs in."""
+        """Starts to watch the running loop, and the thread that it runs in."""
         if not self.threshold:
             return
         self._loop = asyncio.get_running_loop()
@@ -79,11 +78,11 @@ class Watchdog:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread and the timer, and log the longest pause."""
+        """Ends the thread and the timer, and logs the longest pause."""
         if self._thread is None:
             return
-        self._stopped = True
-        self._wake.set()
+        self._is_stopped = True
+        self._changed.set()
         self._thread.join()
         self._thread = None
         if self._timer is not None:
@@ -91,24 +90,24 @@ class Watchdog:
         _log.info("The event loop's longest pause was %.0f ms.", self.longest * 1000)
 
     def reset(self) -> None:
-        """Forget the longest pause so far."""
-        self.longest = self.work = 0.0
+        """Forgets the longest pause."""
+        self.longest = self.longest_processor_time = 0.0
 
     # --- on the loop ----------------------------------------------------------------------------
 
-    def stir(self) -> None:
-        """Watch from now on: something has come that may take long."""
-        self._stirred = True
-        if self._due is None and self._loop is not None and not self._stopped:
+    def wake(self) -> None:
+        """Watches from now on: called for each request and frame."""
+        self._was_active = True
+        if self._due is None and self._loop is not None and not self._is_stopped:
             now = time.monotonic()
             self._begin_window(now)
-            self._busy_at = time.thread_time()
+            self._loop_time = time.thread_time()
             self._set_timer(now)
-            self._wake.set()
+            self._changed.set()
 
     def _begin_window(self, now: float) -> None:
-        self._stirred = False
-        self._until = now + _WINDOW
+        self._was_active = False
+        self._window_end = now + _WINDOW
         self._used = time.process_time()
 
     def _set_timer(self, now: float) -> None:
@@ -120,102 +119,165 @@ class Watchdog:
         assert self._due is not None
         now = time.monotonic()
         self._measure(now - self._due)
-        if now >= self._until:
-            if not self._stirred and time.process_time() - self._used < _BUSY * _WINDOW:
+        if now >= self._window_end:
+            if not self._was_active and time.process_time() - self._used < _BUSY * _WINDOW:
                 self._due = None
                 return
             self._begin_window(now)
         self._set_timer(now)
 
     def _measure(self, late: float) -> None:
-        """Note that the loop could not do something for so long."""
-        busy = time.thread_time()
-        work, self._busy_at = min(busy - self._busy_at, late + self._period), busy
+        """Records a pause of so many seconds."""
+        now = time.thread_time()
+        used, self._loop_time = min(now - self._loop_time, late + self._period), now
         if late > self.longest:
-            self.longest, self.work = late, work
+            self.longest, self.longest_processor_time = late, used
         if late > self.threshold:
             self.pauses += 1
-            self._over.append((late, work))
+            self._ended.append((late, used))
 
-    def _answer(self) -> None:
-        """The thread has asked: the process works, but nothing has stirred."""
-        if self._asked is not None:
-            late, self._asked = time.monotonic() - self._asked, None
+    def _wake_for_thread(self) -> None:
+        """Watches because the process is active, although no request or frame has come."""
+        if self._asked_at is not None:
+            late, self._asked_at = time.monotonic() - self._asked_at, None
             self._measure(late)
-        self.stir()
+        self.wake()
 
     # --- in the thread --------------------------------------------------------------------------
 
     def _watch(self, loop_thread: int) -> None:
-        seen: Counter[str] = (
-            Counter()
-        )  # what ran during the present pause, by how often it was seen
-        while not self._stopped:
-            while self._over:
-                self._tell(*self._over.popleft(), seen)
-                seen.clear()
-            due = self._due or self._asked
+        samples: Counter[str] = Counter()  # what ran during the present pause
+        clocks = _ThreadClocks()
+        while not self._is_stopped:
+            while self._ended:
+                self._log_pause(*self._ended.popleft(), samples)
+                samples.clear()
+            due = self._due or self._asked_at
             if due is None:
                 self._sleep()
                 continue
             late = time.monotonic() - due
             if late > self.threshold:
-                seen[_what_runs(loop_thread)] += 1
+                samples[_what_runs(loop_thread, clocks.ran(late))] += 1
                 self.looks += 1
-                self._wake.wait(self.threshold)
+                self._changed.wait(self.threshold)
             else:
-                self._wake.wait(self.threshold - late)
-            self._wake.clear()
+                clocks.mark()
+                self._changed.wait(self.threshold - late)
+            self._changed.clear()
 
     def _sleep(self) -> None:
-        """Wait until something stirs. If the process works although nothing has stirred, ask the loop."""
+        """Waits for a request or a frame. Wakes the loop if the process is active without one."""
         before = time.process_time()
-        is_stirred = self._wake.wait(_IDLE_LOOK)
-        self._wake.clear()
-        if not is_stirred and time.process_time() - before > _BUSY * _IDLE_LOOK:
+        is_changed = self._changed.wait(_IDLE_CHECK)
+        self._changed.clear()
+        if not is_changed and time.process_time() - before > _BUSY * _IDLE_CHECK:
             assert self._loop is not None
-            self._asked = time.monotonic()
+            self._asked_at = time.monotonic()
             try:
-                self._loop.call_soon_threadsafe(self._answer)
+                self._loop.call_soon_threadsafe(self._wake_for_thread)
             except RuntimeError:  # the loop has ended without a stop
-                self._stopped = True
+                self._is_stopped = True
 
-    def _tell(self, length: float, work: float, seen: Counter[str]) -> None:
-        """Log a pause, unless another one was logged just before."""
+    def _log_pause(self, length: float, used: float, samples: Counter[str]) -> None:
+        """Logs a pause, or counts it if another one was logged just before."""
         now = time.monotonic()
-        if now < self._told_at + self.log_every:
-            self._untold += 1
-            self._untold_longest = max(self._untold_longest, length)
+        if now < self._logged_at + self.log_every:
+            self._unlogged += 1
+            self._unlogged_longest = max(self._unlogged_longest, length)
             return
-        ran = seen.most_common(1)[0][0] if seen else "it was over before it could be seen"
+        ran = samples.most_common(1)[0][0] if samples else "it was over before it could be seen"
         more = ""
-        if self._untold:
+        if self._unlogged:
             more = (
-                f" Since the last warning there were {self._untold} more, "
-                f"of {self._untold_longest * 1000:.0f} ms at most."
+                f" Since the last warning there were {self._unlogged} more, "
+                f"of {self._unlogged_longest * 1000:.0f} ms at most."
             )
         _log.warning(
             "The event loop was held for %.0f ms, %.0f ms of them by work in its own thread: %s.%s",
             length * 1000,
-            work * 1000,
+            used * 1000,
             ran,
             more,
         )
-        self._told_at, self._untold, self._untold_longest = now, 0, 0.0
+        self._logged_at, self._unlogged, self._unlogged_longest = now, 0, 0.0
 
 
-def _what_runs(loop_thread: int) -> str:
-    """Return the stack of the loop's thread; if that only waits to run, those of other threads."""
+class _ThreadClocks:
+    """Measures the processor time of each thread since the last mark.
+
+    A thread that waits uses none, whatever its stack looks like: a queue or a lock that is written in C
+    has no frame of its own. Only Linux has a clock for each thread.
+    """
+
+    def __init__(self) -> None:
+        self._marked: dict[int, float] = {}
+
+    def mark(self) -> None:
+        """Measures from now on."""
+        self._marked = _thread_times()
+
+    def ran(self, seconds: float) -> list[int] | None:
+        """Returns the ids of the threads that ran in a pause of so many seconds, the busiest first.
+
+        Returns None if the system has no such clocks.
+        """
+        if not _HAS_CLOCKS:
+            return None
+        used = {ident: now - self._marked.get(ident, 0.0) for ident, now in _thread_times().items()}
+        ran = [ident for ident, time_used in used.items() if time_used >= seconds * _RAN]
+        return sorted(ran, key=used.__getitem__, reverse=True)
+
+
+_HAS_CLOCKS = sys.platform == "linux"
+
+
+def _thread_times() -> dict[int, float]:
+    """Returns the processor time of each thread of Python, by its id; nothing without such clocks."""
+    times: dict[int, float] = {}
+    for thread in threading.enumerate() if _HAS_CLOCKS else ():
+        if thread.ident is not None and thread.native_id is not None:
+            try:
+                # The kernel's number for the clock of this thread. It refuses one that has ended.
+                times[thread.ident] = time.clock_gettime(~thread.native_id << 3 | 6)
+            except OSError:
+                continue
+    return times
+
+
+def _what_runs(loop_thread: int, ran: list[int] | None) -> str:
+    """Returns the stack of the loop's thread if it is in a callback, and those of busier threads."""
     frames = sys._current_frames()
     own = frames.pop(loop_thread, None)
     frames.pop(threading.get_ident(), None)
-    if own is None or ("asyncio" not in _file_of(own) and not _waits(own)):
+    is_in_callback = own is not None and not _is_between_callbacks(own)
+    if ran is None:  # no clocks: a stack has to tell
+        waiting = [ident for ident, frame in frames.items() if _looks_waiting(frame)]
+        busier = [] if is_in_callback else [each for each in frames if each not in waiting]
+    else:
+        busier = ran[: ran.index(loop_thread)] if loop_thread in ran else ran
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    others = [
+        f"{names.get(each, '?')}: {_stack(frames[each])}" for each in busier if each in frames
+    ]
+    others = others[:_OTHERS]
+    if is_in_callback:
+        return "; ".join(
+            [_stack(own), *(["meanwhile other threads ran", *others] if others else [])]
+        )
+    if others:
+        return "; ".join(["it waited while other threads ran", *others])
+    if ran:
         return _stack(own)
-    others = [_stack(frame) for frame in frames.values() if not _waits(frame)]
-    return "; ".join(["it waited while other threads ran", *others[:_OTHERS]])
+    return "no thread of this process ran: the machine was busy"
 
 
-def _waits(frame: FrameType) -> bool:
+def _is_between_callbacks(frame: FrameType) -> bool:
+    """Returns whether the loop's thread is in the event loop itself, not in a callback."""
+    return "asyncio/" in _file_of(frame) or _file_of(frame).endswith("selectors.py")
+
+
+def _looks_waiting(frame: FrameType) -> bool:
     return PurePath(frame.f_code.co_filename).name in _WAITING
 
 
@@ -224,7 +286,7 @@ def _file_of(frame: FrameType) -> str:
 
 
 def _stack(frame: FrameType | None) -> str:
-    """Return the innermost functions of a stack, each with its file and line."""
+    """Returns the innermost functions of a stack, each with its file and line."""
     told: list[str] = []
     while frame is not None and len(told) < _FRAMES:
         told.append(f"{frame.f_code.co_qualname} ({_file_of(frame)}:{frame.f_lineno})")

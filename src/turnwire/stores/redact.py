@@ -48,6 +48,7 @@ _SIGNS = frozenset((*_KEY_SIGNS, *(sign for kind in KINDS for sign in kind.signs
 _EXACT = tuple(sign for sign in _SIGNS if not sign.islower())
 _COMMON = tuple(sign for sign in _SIGNS.difference(_EXACT) if not set(sign) & set(_ANCHORS))
 _SIGN = _sign_pattern(_SIGNS.difference(_EXACT, _COMMON))
+_SHAPES = tuple(kind.shape for kind in KINDS if kind.shape is not None)
 
 
 def raw_event(raw: bytes | Raw, limit: int = RAW_LIMIT) -> str:
@@ -81,13 +82,18 @@ def may_hold_secrets(text: str) -> bool:
     for sign in _COMMON:
         if sign in lowered:
             return True
-    return _SIGN.search(lowered) is not None
+    return _SIGN.search(lowered) is not None or any(has(text) for has in _SHAPES)
 
 
 def _kinds_in(text: str) -> list[Kind]:
     """The kinds of secrets that may be in a message, and in any part of it."""
     lowered = text.lower()
-    return [kind for kind in KINDS if any(_has(sign, text, lowered) for sign in kind.signs)]
+    return [
+        kind
+        for kind in KINDS
+        if any(_has(sign, text, lowered) for sign in kind.signs)
+        or (kind.shape is not None and kind.shape(text))
+    ]
 
 
 def _has(sign: str, text: str, lowered: str) -> bool:

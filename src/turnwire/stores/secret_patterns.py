@@ -1,9 +1,10 @@
 """The kinds of secrets that are known by their form: one table, each row with a sample.
 
 A row has *signs*, one of which is in every message that the row's pattern can match: plain text, with
-a lookahead after it where the text alone is too common. A sign in lower case is looked for in any case.
-`redact` first looks for all signs at once, which is cheap, then for the rows whose signs are there. A pattern must take linear time for any text: let no two places at which it may begin
-share a long run that it may read.
+a lookahead after it if the text alone is too common. A sign in lower case is found in any case. A secret
+without such a text has a `shape`: a function that tells whether a message may hold one.
+`redact` first searches for all signs and shapes at once, which is cheap, then for the rows that were found.
+A pattern must take linear time for any text: no two places at which it may begin may share a long run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
+from string import ascii_letters, digits
 
 __all__ = ["KINDS", "REDACTED", "Kind"]
 
@@ -30,12 +32,17 @@ class Kind:
         *,
         kept: str = "",
         is_one: Callable[[str], bool] | None = None,
+        shape: Callable[[str], bool] | None = None,
     ) -> None:
-        """`kept`: groups of the pattern that stay. `is_one`: what a pattern cannot tell."""
+        """`kept`: groups of the pattern that stay. `is_one`: what a pattern cannot tell.
+
+        `shape`: tells whether a message may hold such a secret, if no sign can.
+        """
         self.name = name
         self.signs = (signs,) if isinstance(signs, str) else signs
         self.pattern = pattern
         self.sample = sample
+        self.shape = shape
         self._instead = f"{kept}{REDACTED}"
         self._is_one = is_one
 
@@ -57,6 +64,29 @@ def _looks_random(text: str) -> bool:
     """Whether capitals, small letters and digits alternate as they do in no path and in no word."""
     kinds = [("A" <= c <= "Z") + 2 * ("a" <= c <= "z") + 4 * ("0" <= c <= "9") for c in text]
     return sum(a != b for a, b in pairwise(kinds)) >= len(text) * 0.4
+
+
+def _is_bare_secret(text: str) -> bool:
+    """Returns whether 40 characters without a name are random, and no identifier, path or number.
+
+    Of a hundred random keys, one or two have too few digits and are missed.
+    """
+    has_digits = sum(map(str.isdigit, text)) >= 2
+    return has_digits and len(set(text)) >= 23 and _looks_random(text)
+
+
+# Each byte of a message: "x" if it may be a part of a key, a space if not.
+_SHAPE_OF_BYTES = bytes(
+    ord("x" if chr(byte) in f"{ascii_letters}{digits}+/-_" else " ") for byte in range(256)
+)
+# 40 characters alone, after an escape of JSON such as `\\n`, and after one such as `\\u201c`.
+_RUNS = tuple(b" %b " % (b"x" * length) for length in (40, 41, 45))
+
+
+def _has_run_of_40(text: str) -> bool:
+    """Returns whether 40 characters that may be a key stand alone: a few passes in C."""
+    shape = b" %b " % text.encode(errors="replace").translate(_SHAPE_OF_BYTES)
+    return any(run in shape for run in _RUNS)
 
 
 def _key(name: str, signs: str | tuple[str, ...], head: str, tail: str, sample: str) -> Kind:
@@ -180,12 +210,23 @@ KINDS = (
         "AKIAIOSFODNN7EXAMPLE",
     ),
     Kind(
-        # Has no form of its own but its length: only in a message that speaks of AWS.
+        # Has no form of its own but its length. Of a message that speaks of AWS, more is redacted.
         "AWS secret access key",
         ("aws", "akia", "ASIA"),
         r"(?:(?<![A-Za-z0-9+/=])|(?<=\\[bfnrt]))[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])",
         "aws: wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         is_one=_looks_random,
+    ),
+    Kind(
+        # In any message: exactly 40 characters that look random, and are not the last line of a longer text.
+        "AWS secret access key, alone",
+        (),
+        r"(?:(?<![A-Za-z0-9+/_-])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
+        r"(?<![A-Za-z0-9+/]{60}\n)(?<![A-Za-z0-9+/]{60}\\n)"
+        r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])",
+        "the key is wJalrXUtnFEMI/K7MDENG/bPxRfiCY1Z2M3K4Q5E",
+        is_one=_is_bare_secret,
+        shape=_has_run_of_40,
     ),
     _key("Google API key", "aiza", "AIza", r"[\w-]{30,}", "AIza" + "0aB1-D2eF_" * 3 + "4gH5i"),
     _key("Google access token", "ya29.", r"ya29\.", r"[\w-]{20,}", "ya29.a0" + "0aB1-D2eF_" * 6),

@@ -1,7 +1,7 @@
-"""The place of a text that a search has found, with the words marked.
+"""Cuts the snippet of a search hit out of a text, and marks the words.
 
-The text is only looked through by `str.find` and by one pass over it: what a person searches for
-never becomes a regular expression, whose cost would be the length of the text times that of the search.
+The text is searched with `str.find` and in one pass. The words of a search never become a regular
+expression, whose cost would be the length of the text times that of the search.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Term", "fold", "snippet"]
 
 _LENGTH = 160
 _BEFORE = 40
-_MOST_SOUGHT_LONG = 3  # terms that are looked for in the way that costs more
+_MOST_SLOW = 3  # terms that are searched with `find_slowly`
 _MOST_FOLDED = 20_000  # characters whose folded form is remembered
 
 _TOKEN = f"[{CJK}]+|[^{CJK} ]+"  # compiled by the first search: it takes long
@@ -37,7 +37,7 @@ class Term:
         self.text = " ".join(self.pieces)
 
     def find(self, folded: str) -> int:
-        """The first place of it in a folded text; -1 if it is not found."""
+        """Returns the first place of the term in a folded text; -1 if it is not found."""
         if self.is_run:
             return folded.find(self.text)
         if folded.startswith(self.text):
@@ -45,8 +45,8 @@ class Term:
         at = folded.find(f" {self.text}")
         return at + 1 if at >= 0 else -1
 
-    def find_anyhow(self, folded: str) -> int:
-        """The same for a term that `find` does not find. It costs more."""
+    def find_slowly(self, folded: str) -> int:
+        """Returns the same for a term that `find` does not find. It costs more."""
         if self.is_run or (folded.isascii() and len(self.pieces) == 1):
             return -1
         if len(self.pieces) == 1:  # between characters of a script without spaces: 请用API调用
@@ -62,7 +62,7 @@ class Term:
 
 
 def snippet(text: str, terms: Sequence[Term]) -> str:
-    """The place of the first term that is found, with \\x02 before and \\x03 after each word."""
+    """Returns the text around the first term that is found, with \\x02 before and \\x03 after each word."""
     text = text.replace("\x02", " ").replace("\x03", " ")
     folded = fold(text)
     first = _place(folded, terms)
@@ -80,20 +80,20 @@ def snippet(text: str, terms: Sequence[Term]) -> str:
 
 
 def _place(folded: str, terms: Sequence[Term]) -> int:
-    """Where the first term is that is found; 0 if none is."""
+    """Returns the place of the first term that is found; 0 if none is."""
     for term in terms:
         at = term.find(folded)
         if at >= 0:
             return at
-    for term in terms[:_MOST_SOUGHT_LONG]:
-        at = term.find_anyhow(folded)
+    for term in terms[:_MOST_SLOW]:
+        at = term.find_slowly(folded)
         if at >= 0:
             return at
     return 0
 
 
 def _marks(folded: str, start: int, end: int, terms: Sequence[Term]) -> list[tuple[int, int]]:
-    """Where the terms are between two places."""
+    """Returns where terms begin and end between two places of the text."""
     found = list(re.compile(_TOKEN).finditer(folded, start, end))
     tokens = [token[0] for token in found]
     is_cut = bool(start and found and _is_one_word(folded[start - 1 : start + 1]))
@@ -111,12 +111,12 @@ def _marks(folded: str, start: int, end: int, terms: Sequence[Term]) -> list[tup
 
 
 def _is_one_word(two: str) -> bool:
-    """Whether no word begins between these two characters."""
+    """Returns whether no word begins between these two characters."""
     return " " not in two and not re.search(_CJK, two)
 
 
 def _length_of_match(tokens: list[str], number: int, terms: Sequence[Term]) -> int:
-    """How many tokens from this one on are a term; 0 if no term begins with it."""
+    """Returns how many tokens from this one on are a term; 0 if no term begins with it."""
     for term in terms:
         *whole, last = term.pieces
         behind = number + len(whole)
@@ -142,7 +142,7 @@ def _marks_of_run(run: str, offset: int, terms: Sequence[Term]) -> list[tuple[in
 
 
 class _Folded(dict[int, str]):
-    """One character for each, so that places in folded text are places in the text itself.
+    """Maps each character to one other, so that places in folded text are places in the text itself.
 
     Letters and digits lose their case and their accents; everything else becomes a space.
     """
@@ -162,5 +162,5 @@ _FOLDED = _Folded()
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: as long as before, each character in its plainest form."""
+    """Returns the text as it is compared: of the same length, each character in its plainest form."""
     return text.translate(_FOLDED)

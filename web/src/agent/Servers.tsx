@@ -7,10 +7,7 @@ import { known } from "../app/lookup";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
-
-/** Milliseconds. One that connects is asked for again, but not for ever: each time is written down. */
-const AGAIN = 1_500;
-const TIMES = 10;
+import { PAUSES } from "./pauses";
 
 /** One that runs in the program that has the agent: there is no line to it that could break. */
 const HOST = "sdk";
@@ -34,18 +31,19 @@ interface Props {
 
 export function Servers({ all, again, isAsking, reconnect, toggle }: Props) {
   const words = useWords();
-  const left = useRef(TIMES);
+  const asked = useRef(0);
   const isConnecting = all.some((server) => server.status === "pending");
   useEffect(() => {
-    if (!isConnecting || isAsking || left.current <= 0) return;
+    const pause = PAUSES[asked.current];
+    if (!isConnecting || isAsking || pause === undefined) return;
     const timer = setTimeout(() => {
-      left.current -= 1;
+      asked.current += 1;
       void again();
-    }, AGAIN);
+    }, pause);
     return () => clearTimeout(timer);
   }, [isConnecting, isAsking, again]);
   const doing = async (work: Promise<unknown>) => {
-    left.current = TIMES;
+    asked.current = 0;
     try {
       await work;
     } finally {

@@ -46,6 +46,7 @@ class DemoAgent:
         questions_survive=True,
         controls=["stop_task"],
         forks=True,
+        is_free=True,
     )
 
     def __init__(self, **options: Any) -> None:
