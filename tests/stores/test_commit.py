@@ -24,9 +24,11 @@ from turnwire.core.conversation.effects import (
 )
 from turnwire.core.conversation.state import Turn, Waiting
 from turnwire.core.message import meta_of
+from turnwire.core.message_codec import decode_message
 from turnwire.core.status import QueueItem, TurnEnd
 from turnwire.core.usage import Usage
 from turnwire.ports import Commit, Conflict, Fenced, Receipt
+from turnwire.stores.entry_row import json_of_entry
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 from turnwire.testing.store_samples import (
@@ -183,6 +185,34 @@ def test_only_an_entry_with_text_is_in_the_index_under_its_own_number(path: Path
         )
         assert scene.rows("SELECT rowid FROM search_docsize") == [(2,)]
         assert [hit.sequence for hit in await scene.store.search("word")] == [2]
+
+    with_talk(path, test)
+
+
+@pytest.mark.parametrize("text", ["a" * 400_000, "会" * 200_000, "lone \ud83d " * 60_000])
+def test_a_long_entry_is_stored_as_a_short_one_and_not_kept(path: Path, text: str) -> None:
+    async def test(scene: Scene) -> None:
+        [add] = scene.talk.entries(text)
+        assert isinstance(add, AddEntry)
+        job = CommitJob(scene.talk.prepare(add), raw_limit=0)
+        [long] = job._long_entries
+        await scene.store._writer.write(job)
+        assert scene.rows("SELECT typeof(message_json) FROM messages") == [("text",)]
+        [stored] = await scene.store.entries("c")
+        assert stored.entry == decode_message(json_of_entry(add.entry))
+        assert long.entry is None, "the statement keeps what is bound until it is used again"
+
+    with_talk(path, test)
+
+
+def test_a_long_entry_is_written_again_where_a_first_attempt_was_rolled_back(path: Path) -> None:
+    async def test(scene: Scene) -> None:
+        other = await begin(scene.store, "d", user="bob")
+        wrong = structs.replace(other.prepare(*other.entries("x")), claim=scene.talk.claim)
+        good = scene.store.commit(scene.talk.prepare(*scene.talk.entries("a" * 400_000)))
+        done = await asyncio.gather(good, scene.store.commit(wrong), return_exceptions=True)
+        assert [type(each) for each in done] == [type(None), Conflict]
+        assert scene.rows("SELECT length(message_json) > 400000 FROM messages") == [(1,)]
 
     with_talk(path, test)
 
