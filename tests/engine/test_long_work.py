@@ -194,7 +194,7 @@ def test_to_read_many_rows_gives_way(tmp_path: Path) -> None:
                 fetched.set()
                 return rows
 
-            store._reader.read = fetch  # type: ignore[method-assign, assignment]
+            store._reader.read = fetch  # type: ignore[method-assign]
             reading = asyncio.create_task(wait())
             await fetched.wait()
             while not reading.done():

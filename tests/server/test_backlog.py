@@ -228,7 +228,7 @@ def test_a_long_list_is_made_in_slices() -> None:
             most = max(most, since)
             return {"number": number}
 
-        making = asyncio.create_task(json_list("items", range(count), form, head=7))
+        making = asyncio.create_task(json_list("items", list(range(count)), form, head=7))
         while not making.done():
             since = 0
             await asyncio.sleep(0)
