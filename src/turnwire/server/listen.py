@@ -149,6 +149,8 @@ class WebSocket(SlicedWebSocket):
 class Server(uvicorn.Server):
     """Stops in this order: turns end and are told, clients are closed, then the sockets."""
 
+    stops_its_app = True  # see `stop_notice`
+
     def __init__(
         self,
         app: App,
