@@ -193,7 +193,7 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
         bind(settings, any_port=False).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            report.note(f"{where} is taken. A free port is used instead, unless you name one")
+            report.note(f"{where} is taken. Another port is used instead, unless you name one")
         else:
             report.bad(cannot_listen(settings, error))
     else:
