@@ -79,6 +79,14 @@ def test_the_port_of_the_last_start_is_told_as_such(tell: Tell, home: Path) -> N
     assert str(port) not in chosen
 
 
+def test_doctor_shows_the_settings_in_columns(tell: Tell) -> None:
+    _, _, settings = tell("doctor").stdout.partition("Settings\n")
+    rows = [line for line in settings.splitlines() if line.endswith("  default")]
+    names = [line.split()[0] for line in rows]
+    assert "budget_usd_per_conversation" in names
+    assert len({len(line) - len(line[2:].partition(" ")[2].lstrip()) for line in rows}) == 1
+
+
 def _announce_and_stop(server: Server) -> None:
     async def announce() -> None:
         await server._app.start()
