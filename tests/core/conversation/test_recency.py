@@ -89,7 +89,10 @@ NEWS: dict[str, Step] = {
         idle,
         lambda talk: talk.do(
             i.Controlled(
-                at=START, control_id="c", control=RewindFiles(1, None), result=Rewound(["a.txt"])
+                at=START,
+                control_id="c",
+                control=RewindFiles(1, "uuid-1"),
+                result=Rewound(["a.txt"]),
             )
         ),
     ),
