@@ -125,7 +125,7 @@ class Sourced(Struct, frozen=True):
 
     name: str
     value: Any
-    source: str  # `--port`, `TURNWIRE_PORT`, `turnwire.toml` or `default`
+    source: str  # `--port`, `TURNWIRE_PORT`, `turnwire.toml`, `default`, `the last start`
 
 
 _OURS = [f for f in structs.fields(Settings) if f.name not in ("authenticate", "made_agents")]

@@ -290,6 +290,20 @@ def test_what_was_exported_is_imported_the_same(talked: str, tell: Tell, tmp_pat
     assert tell("run", "--conversation", copy, "think").exit_code == 0
 
 
+def test_a_turn_that_an_import_ends_leaves_the_conversation_in_its_place(
+    talked: str, tell: Tell, tmp_path: Path
+) -> None:
+    head, first, *_ = tell("export", talked, "--to", "jsonl").stdout.splitlines()
+    file = tmp_path / "cut.jsonl"
+    end = json.dumps({"kind": "end", "entries": 1, "turns": 0})
+    file.write_text(f"{head}\n{first}\n{end}\n")
+    (imported,) = lines(tell("import", "--json", file))
+    rows = {row["conversation_id"]: row for row in lines(tell("list", "--json"))}
+    copy = rows[imported["conversation_id"]]
+    assert copy["entries"] > 1, "the turn was ended"
+    assert copy["updated_at"] == rows[talked]["updated_at"]
+
+
 async def test_what_a_person_chose_is_chosen_in_the_copy(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "turnwire.db")
     chosen = {"model": "opus", "permission_mode": "plan", "max_thinking_tokens": 0}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tell
+from tests.server.serving import free_port
 from turnwire.server.listen import Server
+from turnwire.server.place import remember_port
 
 _ELSEWHERE = (
     "Name another directory, which you may write to: the setting data_dir (--data-dir DIR, or "
@@ -63,6 +65,26 @@ def test_a_setting_that_makes_no_sense_is_told_with_who_chose_it(tell: Tell) -> 
     said = _why(tell, TURNWIRE_ORIGINS="app.example")
     assert "origins is ['app.example'] (TURNWIRE_ORIGINS): " in said
     assert "MEND" in tell("doctor", TURNWIRE_ORIGINS="app.example").output
+
+
+def test_the_port_of_the_last_start_is_told_as_such(tell: Tell, home: Path) -> None:
+    home.mkdir(mode=0o700, exist_ok=True)
+    port = free_port()
+    remember_port(home, port)
+    doctor = tell("doctor").stdout.splitlines()
+    (line,) = [each.split() for each in doctor if each.split()[:1] == ["port"]]
+    assert line == ["port", str(port), "the", "last", "start"]
+    assert f"  ok    127.0.0.1:{port} is free" in doctor
+    chosen = tell("doctor", TURNWIRE_PORT="7499").stdout
+    assert str(port) not in chosen
+
+
+def test_doctor_shows_the_settings_in_columns(tell: Tell) -> None:
+    _, _, settings = tell("doctor").stdout.partition("Settings\n")
+    rows = [line for line in settings.splitlines() if line.endswith("  default")]
+    names = [line.split()[0] for line in rows]
+    assert "budget_usd_per_conversation" in names
+    assert len({len(line) - len(line[2:].partition(" ")[2].lstrip()) for line in rows}) == 1
 
 
 def _announce_and_stop(server: Server) -> None:

@@ -109,9 +109,12 @@ async def serving(
 class Process:
     """A server in a process of its own, as people start it."""
 
-    def __init__(self, path: Path, url: str, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(
+        self, path: Path, url: str, popen: subprocess.Popen[bytes], banner: str = ""
+    ) -> None:
         self.path = path
         self.url = url
+        self.banner = banner
         self.popen = popen
         self.token = owner_file(path).read_text().strip()
 
@@ -154,10 +157,11 @@ def free_port() -> int:
 
 @contextmanager
 def process(
-    path: Path, *, port: int = 0, first: str = "", under: Sequence[str] = (), **environ: str
+    path: Path, *, port: int | None = 0, first: str = "", under: Sequence[str] = (), **environ: str
 ) -> Iterator[Process]:
     """`turnwire serve`, gone when the block is left. `first`: Python that it runs before.
 
+    `port` is 0 for any that is free, and None if the server is to choose.
     `under` is a command that becomes the server, as `nice` does.
     """
     code = f"{first}\nfrom turnwire.cli.main import main; main()"
@@ -170,8 +174,7 @@ def process(
             "serve",
             "--data-dir",
             str(path),
-            "--port",
-            str(port or free_port()),
+            *([] if port is None else ["--port", str(port or free_port())]),
         ],
         cwd=ROOT,
         env={**os.environ, **environ},
@@ -180,14 +183,15 @@ def process(
     with popen:
         try:
             assert popen.stdout is not None
-            url = ""
+            url, said = "", ""
             for line in popen.stdout:
+                said += line.decode()
                 if line.startswith(b"Turnwire is at "):
                     url = line.split()[3].decode()
                 if b"Ctrl-C" in line:
                     break
             else:
                 raise AssertionError("the server has ended")
-            yield Process(path, url, popen)
+            yield Process(path, url, popen, said)
         finally:
             popen.kill()

@@ -193,7 +193,7 @@ def _server(report: _Report, settings: Settings, home: Home) -> ServerPlace | No
         bind(settings, any_port=False).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            report.note(f"{where} is taken. A free port is used instead, unless you name one")
+            report.note(f"{where} is taken. Another port is used instead, unless you name one")
         else:
             report.bad(cannot_listen(settings, error))
     else:
@@ -229,6 +229,7 @@ def _settings(
         check_settings(settings, told)
     except BadSetting as wrong:
         report.bad(wrong.message)
+    rows: list[tuple[str, str, str]] = []
     for each in told:
         # Of agents' options only whose they are: keys may be among them.
         value = ", ".join(each.value) if isinstance(each.value, list | dict) else each.value
@@ -236,5 +237,7 @@ def _settings(
             value = settings.data_path
         if isinstance(value, bool):
             value = "on" if value else "off"
-        shown = "-" if value in (None, "") else value
-        click.echo(f"  {each.name:<25} {shown!s:<20} {each.source}")
+        rows.append((each.name, "-" if value in (None, "") else str(value), each.source))
+    names = max(len(name) for name, _, _ in rows)
+    for name, shown, source in rows:
+        click.echo(f"  {name:<{names}}  {shown:<20}  {source}")

@@ -135,12 +135,14 @@ class Restorer:
         """It is whole. What was open in it is ended now."""
         self._state = structs.replace(self._state, totals=self._told.totals)
         now = time.time_ns() // 1_000_000
-        self._state, ends = self._open.closed(self._state, now)
-        self._writes += ends
-        self.head = self._state.head
-        await self._commit(iso(now) if ends else self._told.updated_at)
+        closed, ends = self._open.closed(self._state, now)
+        await self._commit(self._told.updated_at)
+        if ends:
+            self._state, self.head = closed, closed.head
+            self._writes += ends
+            await self._commit(iso(now), is_news=False)
         await self._store.release(self._claim)
 
-    async def _commit(self, at: str) -> None:
+    async def _commit(self, at: str, *, is_news: bool = True) -> None:
         writes, self._writes = self._writes, []
-        await self._store.commit(Commit(self._claim, self._state, writes, at))
+        await self._store.commit(Commit(self._claim, self._state, writes, at, is_news=is_news))

@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["cannot_listen", "command", "settings_of"]
 
+_LAST_START = "the last start"  # who chose a port that the data directory remembers
+
 
 @click.command("serve")
 @click.option("--host", metavar="ADDRESS", help="The address to listen on.  [default: 127.0.0.1]")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), metavar="N", help="The port; 0: any.  [default: 7410]"
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port; 0: any.  [default: that of the last start, or 7410]",
 )
 @click.option(
     "--public-url", metavar="URL", help="Where people open it, if a proxy stands before it."
@@ -50,8 +55,10 @@ def command(
     """Serve conversations over HTTP and WebSockets.
 
     Only this machine can reach it unless --host says otherwise, and only with a token: the owner's
-    is in the data directory, `turnwire token create` makes others. If the usual port is taken, it
-    takes another.
+    is in the data directory, `turnwire token create` makes others.
+
+    Without --port it takes the port that this data was served at last, so that open pages find it
+    again, or 7410. If that port is taken, it takes another and says so.
 
     Everything else can be set in turnwire.toml or the environment: see docs/server.md.
     """
@@ -61,15 +68,18 @@ def command(
         host=host, port=port, public_url=public_url, data_dir=data_dir, agent=agent
     )
     check_settings(settings, told)
-    chosen = {each.name for each in told if each.source != "default"}
+    source = next(each.source for each in told if each.name == "port")
     home = Home(Path(data_dir) if data_dir else None)
-    _serve(settings, home, any_port="port" not in chosen, open_it=open_it)
+    _serve(settings, home, port_source=source, open_it=open_it)
 
 
 def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
     """What a server that is started here would do, and who chose it."""
+    from msgspec import structs
+
     from turnwire.agents import registry
-    from turnwire.settings import read_settings
+    from turnwire.server.place import find_last_port
+    from turnwire.settings import Sourced, read_settings
 
     told = read_settings(flags)[0]
     usual = {
@@ -78,17 +88,24 @@ def settings_of(**flags: Any) -> tuple[Settings, list[Sourced]]:
         "protocol_v2": True,
         "roots": [str(Path.cwd())],
     }
-    return read_settings(flags, defaults=usual)
+    settings, sourced = read_settings(flags, defaults=usual)
+    last = find_last_port(settings.data_path)
+    place = next(i for i, each in enumerate(sourced) if each.name == "port")
+    if last is not None and sourced[place].source == "default":
+        sourced[place] = Sourced("port", last, _LAST_START)
+        settings = structs.replace(settings, port=last)
+    return settings, sourced
 
 
-def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | None) -> None:
+def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | None) -> None:
     from turnwire.agents.confine import close_to_others
     from turnwire.server.app import create_app
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
     from turnwire.server.open_files import fit_connections, raise_file_limit
-    from turnwire.server.place import find_server, forget_server, tell_server
+    from turnwire.server.place import find_server, forget_server, remember_port, tell_server
 
+    any_port = port_source in ("default", _LAST_START)
     close_to_others()
     other = find_server(settings.data_path)
     if other is not None:
@@ -111,15 +128,18 @@ def _serve(settings: Settings, home: Home, *, any_port: bool, open_it: bool | No
         _check_agent(service.usual_agent, [*agents])
         place = service.public.url or url
         link = f"{place}/enter?link={await service.keys.link(service.owner)}"
-        moved = any_port and settings.port != listener.getsockname()[1]
+        port: int = listener.getsockname()[1]
         tell_server(settings.data_path, url, service.public.url)
+        if other is None:  # pages that are open belong to the other one
+            remember_port(settings.data_path, port)
         said = banner(
             settings,
             url,
             link,
             agents,
             usual_agent=service.usual_agent,
-            other_port=moved,
+            other_port=any_port and settings.port != port,
+            was_served=port_source == _LAST_START and other is None,
             risks=service.risks,
             command=home.command,
         )

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +17,7 @@ from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
+from turnwire.core.error_codes import Refused
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
@@ -49,6 +51,7 @@ from turnwire.ports import (
     Clock,
     ConversationRow,
     NewConversation,
+    Owned,
     Store,
 )
 
@@ -230,6 +233,14 @@ class Engine:
         live = self.alive.get(conversation_id)
         if live is not None:
             await live.stop(reason)
+
+    async def look_after(self, conversation_id: str) -> None:
+        """Make a conversation true that was put into the archive, or taken back from it.
+
+        In the archive nothing goes on by itself: its queue is held, and no deadline is watched.
+        """
+        with suppress(Owned, Refused):  # another process sees to it, or its agent is not here
+            self._ownership.rest(await self._ownership.wake(conversation_id))
 
     async def remove(self, conversation_id: str, *, by: str | None = None) -> str | None:
         """End what runs in it, and delete it, with the agent's own record of its session.

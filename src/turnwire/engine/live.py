@@ -151,11 +151,12 @@ class Live:
 
     def recover(self) -> None:
         """It was loaded: end what cannot be running any more, and set its timers again."""
+        is_archived = self.row.archived
         for request in self.state.requests:
-            if request.deadline_at is not None:
+            if request.deadline_at is not None and not is_archived:
                 self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
         if needs_recovery(self.state):
-            self.post(i.Recovered(at=self._clock.now()))
+            self.post(i.Recovered(at=self._clock.now(), archived=is_archived))
 
     def lose(self) -> None:
         """Another owner has taken over."""
@@ -176,7 +177,9 @@ class Live:
             cancel()
         self._timers.clear()
         if not self.dead:
-            self.post(i.Recovered(at=self._clock.now(), reason=reason, stopping=True))
+            is_archived = reason == "archived"
+            now = self._clock.now()
+            self.post(i.Recovered(at=now, reason=reason, stopping=True, archived=is_archived))
             await self.settle()
 
     # --- the loop -----------------------------------------------------------------------------
@@ -286,7 +289,8 @@ class Live:
             receipt = structs.replace(receipt, ack=msgspec.json.encode(ack))
         frames = self.channel.step(self.state, after, effects.writes, iso(now))
         reach(CrashPoint.ASK_STEPPED)
-        await self._store.commit(self._commit(after, effects.writes, now, receipt))
+        commit = self._commit(after, effects.writes, now, receipt, is_news=effects.is_news)
+        await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
         accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
@@ -299,7 +303,8 @@ class Live:
         after, effects = step(self.state, asked)
         frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
         reach(CrashPoint.ASK_STEPPED)
-        await self._store.commit(self._commit(after, effects.writes, asked.at))
+        commit = self._commit(after, effects.writes, asked.at, is_news=effects.is_news)
+        await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
         self._controls.begin(ask, asked, receipt)
         self._publish(after, frames)
@@ -315,7 +320,7 @@ class Live:
         ack = effects.ack or e.Ack()
         frames = self.channel.step(self.state, after, effects.writes, iso(ended.at))
         receipt = self._controls.receipt(ended, ack)
-        await self._write(after, effects.writes, ended.at, receipt)
+        await self._write(after, effects.writes, ended.at, receipt, is_news=effects.is_news)
         self._controls.end(ended, ack)
         self._publish(after, frames)
         self._do(effects)
@@ -323,7 +328,7 @@ class Live:
     async def _carry_out(self, happened: i.Input) -> None:
         after, effects = step(self.state, happened)
         frames = self.channel.step(self.state, after, effects.writes, iso(happened.at))
-        await self._write(after, effects.writes, happened.at)
+        await self._write(after, effects.writes, happened.at, is_news=effects.is_news)
         self._publish(after, frames)
         self._do(effects)
 
@@ -340,7 +345,8 @@ class Live:
     async def _hear(self, heard: Heard, now: int) -> None:
         """What the agent said: one commit, then everything is told in its order."""
         with self.channel.telling():
-            await self._write(heard.state, heard.writes, now)
+            is_news = any(effects.is_news for effects in heard.effects)
+            await self._write(heard.state, heard.writes, now, is_news=is_news)
             self._publish(heard.state, heard.frames)
         for effects in heard.effects:
             self._do(effects)
@@ -354,13 +360,16 @@ class Live:
         now: int,
         receipt: Receipt | None = None,
         *,
+        is_news: bool,
         happened: bool = False,
     ) -> Commit:
         native = self._runner.native_session_id
         changed = native if native != self._native_session_id else None
         kept = [write for write in writes if not isinstance(write, e.Tell)]
         settles = self._holds and not _works(after)
-        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened, settles)
+        return Commit(
+            self.claim, after, kept, iso(now), receipt, changed, happened, settles, is_news
+        )
 
     async def _write(
         self,
@@ -368,6 +377,8 @@ class Live:
         writes: list[e.Moment],
         now: int,
         receipt: Receipt | None = None,
+        *,
+        is_news: bool,
     ) -> None:
         """What has happened cannot be refused: try until it is written."""
         if not writes and receipt is None and after == self.state:
@@ -376,7 +387,8 @@ class Live:
         while True:
             try:
                 reach(CrashPoint.STEP_MADE)
-                await self._store.commit(self._commit(after, writes, now, receipt, happened=True))
+                commit = self._commit(after, writes, now, receipt, is_news=is_news, happened=True)
+                await self._store.commit(commit)
                 reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:

@@ -176,11 +176,13 @@ class Ownership:
     async def _make_true(self, row: ConversationRow, claim: Claim) -> None:
         """Nobody works on it, and its agent cannot be used here: nothing may seem to run."""
         now = self._clock.now()
-        state, effects = step(row.state, Recovered(at=now, stopping=True))
+        back = Recovered(at=now, stopping=True, archived=row.archived)
+        state, effects = step(row.state, back)
         if needs_recovery(row.state) and state != row.state:
             writes = [write for write in effects.writes if not isinstance(write, Tell)]
             reach(CrashPoint.STEP_MADE)
-            await self._store.commit(Commit(claim, state, writes, iso(now), happened=True))
+            commit = Commit(claim, state, writes, iso(now), happened=True, is_news=effects.is_news)
+            await self._store.commit(commit)
             reach(CrashPoint.STEP_WRITTEN)
 
     def rest(self, live: Live) -> None:

@@ -22,5 +22,5 @@ def as_it_is(
     is_held = row.owner is not None and row.lease_until > now and not has_died(row.owner)
     if is_held or not needs_recovery(row.state):
         return row.state
-    state, _ = step(row.state, Recovered(at=now, stopping=True))
+    state, _ = step(row.state, Recovered(at=now, stopping=True, archived=row.archived))
     return state

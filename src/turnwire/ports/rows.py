@@ -121,6 +121,7 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     native_session_id: str | None = None  # absent: as it was
     happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
     settles: bool = False  # what was reserved for its turn is given back
+    is_news: bool = True  # it moves `updated_at` to `at`; else that stays
 
 
 class Reserved(Struct, frozen=True):

@@ -14,6 +14,7 @@ from turnwire.server.keys import OWNER
 from turnwire.server.public import Public
 from turnwire.server.service import Service
 from turnwire.server.socket import serve_socket
+from turnwire.server.stop_notice import StopNotice
 from turnwire.settings import Settings
 from turnwire.settings_check import check_settings
 
@@ -44,6 +45,8 @@ class App:
         self._routes: tuple[Service, Door] | None = None
         self._opening = asyncio.Lock()
         self._stopped = False  # a stop has begun, and nobody has started it again
+        self._notice: StopNotice | None = None  # of the server that this runs in, while it is open
+        self._stopping: asyncio.Task[None] | None = None  # begun by that notice
 
     @asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
@@ -54,6 +57,11 @@ class App:
         finally:
             await self.stop()
 
+    def _stop_early(self) -> None:
+        """The server is about to stop, and waits for our clients: they have to be told to go."""
+        if self._service is not None:
+            self._stopping = asyncio.create_task(self._close(), name="turnwire stops")
+
     async def start(self) -> Service:
         """Open everything, once."""
         self._stopped = False
@@ -62,8 +70,17 @@ class App:
 
     async def stop(self) -> None:
         """Close everything. Whoever asks for something from now on is told to come again."""
+        stopping, self._stopping = self._stopping, None
+        if stopping is not None:
+            await stopping
+        await self._close()
+
+    async def _close(self) -> None:
         self._stopped = True
         async with self._opening:
+            if self._notice is not None:
+                self._notice.end()
+                self._notice = None
             if self._service is not None:
                 service, self._service = self._service, None
                 await service.close()
@@ -71,6 +88,7 @@ class App:
     async def _open(self) -> Service:
         if self._service is None:
             self._service = await Service.open(self.settings)
+            self._notice = StopNotice(self._stop_early)
         return self._service
 
     async def _running(self) -> Service | None:

@@ -22,12 +22,14 @@ def banner(
     *,
     usual_agent: str,
     other_port: bool,
+    was_served: bool,
     risks: Sequence[str],
     command: Callable[..., str],
 ) -> str:
     """A few lines: where it is, where the data is, whom one can talk to, how to stop it.
 
-    `command` makes of words what a person can type.
+    `other_port`: the one of the settings is taken. `was_served`: it is that of the last start, so that
+    pages may be open there. `command` makes of words what a person can type.
     """
     lines = [f"Turnwire is at {url}"]
     if other_port:
@@ -48,6 +50,11 @@ def banner(
         lines += [
             f"  Mind   {settings.host} can be reached from elsewhere, and agents run commands here.",
             "         Put something with TLS in front of it, or tokens can be read on the way.",
+        ]
+    if other_port and was_served:
+        lines += [
+            f"  Mind   The last server of this data was at port {settings.port}. Pages that are still",
+            "         open there do not find this one: open the link above.",
         ]
     for risk in risks:
         first, *rest = _folded(risk)

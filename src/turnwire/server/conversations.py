@@ -185,6 +185,7 @@ async def change(service: Service, request: Request, who: Who) -> Response:
         if wanted.archived:
             service.cut(talk.id)
             await service.engine.end(talk.id, reason="archived")
+        await service.engine.look_after(talk.id)
         service.write_down("archived" if wanted.archived else "reopened", who, talk.id)
     changed = await service.talk(talk.id, who, closed=True)
     return json_answer(conversation_json(service, changed.row))

@@ -149,6 +149,8 @@ class WebSocket(SlicedWebSocket):
 class Server(uvicorn.Server):
     """Stops in this order: turns end and are told, clients are closed, then the sockets."""
 
+    stops_its_app = True  # see `stop_notice`
+
     def __init__(
         self,
         app: App,
@@ -250,9 +252,10 @@ class Server(uvicorn.Server):
 
 
 def bind(settings: Settings, *, any_port: bool) -> socket.socket:
-    """The address to listen on; another port if that one is taken and it may be another."""
+    """The address to listen on. `any_port`: the usual port, or a free one, if that one is taken."""
+    usual: int = Settings().port
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    for port in (settings.port, 0) if any_port else (settings.port,):
+    for port in (settings.port, usual, 0) if any_port else (settings.port,):
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,7 @@
-"""Where running servers can be found: each has a small file in the data directory."""
+"""Where running servers can be found: each has a small file in the data directory.
+
+The directory remembers the port of the last one as well, so that pages which are open find the next.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,17 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-__all__ = ["ServerPlace", "find_server", "forget_server", "tell_server"]
+__all__ = [
+    "ServerPlace",
+    "find_last_port",
+    "find_server",
+    "forget_server",
+    "remember_port",
+    "tell_server",
+]
 
 _FILES = "server.*.json"  # one for each that runs: the star is its process
+_LAST_PORT = "last-port"
 _PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
 
 
@@ -31,11 +42,8 @@ def tell_server(data_path: Path, url: str, public_url: str = "") -> None:
     for path, known in _known(data_path):
         if not _lives(known.pid):
             path.unlink(missing_ok=True)
-    own = _own(data_path)
-    unfinished = own.with_name(f".{own.name}")
-    unfinished.touch(mode=0o600)
-    unfinished.write_bytes(msgspec.json.encode(ServerPlace(url, os.getpid(), public_url)))
-    unfinished.replace(own)
+    place = ServerPlace(url, os.getpid(), public_url)
+    _write(_own(data_path), msgspec.json.encode(place))
 
 
 def forget_server(data_path: Path) -> None:
@@ -51,6 +59,28 @@ def find_server(data_path: Path) -> ServerPlace | None:
     """
     found = (known for _, known in _known(data_path) if _lives(known.pid) and _listens(known.url))
     return next(found, None)
+
+
+def remember_port(data_path: Path, port: int) -> None:
+    """Write down the port for the next server of this data directory."""
+    with suppress(OSError):  # the server runs all the same
+        _write(data_path / _LAST_PORT, b"%d\n" % port)
+
+
+def find_last_port(data_path: Path) -> int | None:
+    """Returns the port that this data directory was served at last. Returns None if it is not known."""
+    try:
+        port = int((data_path / _LAST_PORT).read_bytes()[:20])
+    except (OSError, ValueError):
+        return None
+    return port if 0 < port < 65536 else None
+
+
+def _write(file: Path, content: bytes) -> None:
+    unfinished = file.with_name(f".{file.name}")
+    unfinished.touch(mode=0o600)
+    unfinished.write_bytes(content)
+    unfinished.replace(file)
 
 
 def _own(data_path: Path) -> Path:

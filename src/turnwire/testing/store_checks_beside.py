@@ -286,6 +286,25 @@ async def conversations_are_listed_and_changed(store: Store) -> None:
     await expect_raises(Refused, store.change("other", archived=True), "changing an unknown one")
 
 
+async def what_is_no_news_leaves_a_conversation_in_its_place(store: Store) -> None:
+    first, second = await begin(store, "c0"), await begin(store, "c1")
+    await first.commit(first.prepare(*first.entries("x"), seconds=10))
+    await second.commit(second.prepare(*second.entries("x"), seconds=11))
+
+    async def listed() -> list[tuple[str, str]]:
+        return [(row.conversation_id, row.updated_at) for row in await store.conversations()]
+
+    before = [("c1", at(11)), ("c0", at(10))]
+    expect(await listed() == before, "each has the time of its newest commit")
+    quiet = first.prepare(*first.entries("bookkeeping"), native_session_id="s-1", seconds=20)
+    await first.commit(structs.replace(quiet, is_news=False))
+    expect(await listed() == before, "a commit that is no news moves none of them")
+    row = await store.conversation("c0")
+    expect(row is not None and row.head == 2, "all the rest of it is written")
+    await first.commit(first.prepare(*first.entries("news"), seconds=30))
+    expect(await listed() == [("c0", at(30)), ("c1", at(11))], "and the next news does")
+
+
 async def a_title_is_that_of_the_state(store: Store) -> None:
     talk = await begin(store, title="first")
 
@@ -542,6 +561,7 @@ OTHER_CHECKS = [
     what_an_owner_has_left_is_found_when_its_lease_is_over,
     the_audit_trail_only_grows,
     conversations_are_listed_and_changed,
+    what_is_no_news_leaves_a_conversation_in_its_place,
     a_title_is_that_of_the_state,
     who_follows_is_known_until_they_leave,
     a_deleted_conversation_is_gone,

@@ -47,6 +47,7 @@ class Talk:
         self._entries = EntryStream()
         self._ids = 0
         self._told: list[str] = []
+        self._has_news = False
         self._commands: list[str] = []
 
     # --- what came of it ------------------------------------------------------------------------
@@ -81,6 +82,12 @@ class Talk:
         commands, self._commands = self._commands, []
         return commands
 
+    @property
+    def has_news(self) -> bool:
+        """Whether a step since this was last asked moves the conversation to the top of lists."""
+        has_news, self._has_news = self._has_news, False
+        return has_news
+
     def audited(self) -> list[tuple[str, str | None]]:
         """Who did what, from the beginning."""
         return [(w.action, w.by) for w in self.writes if isinstance(w, e.Audit)]
@@ -96,7 +103,7 @@ class Talk:
 
     def forget(self) -> Talk:
         """Only what follows is told."""
-        self._told, self._commands = [], []
+        self._told, self._commands, self._has_news = [], [], False
         return self
 
     # --- what happens ---------------------------------------------------------------------------
@@ -109,6 +116,7 @@ class Talk:
         assert msgspec.json.decode(msgspec.json.encode(after), type=Conversation) == after
         self.state = after
         self.writes += effects.writes
+        self._has_news |= effects.is_news
         self.log += [write for write in effects.writes if isinstance(write, e.AddEntry)]
         self._told += [line for write in effects.writes for line in told(write)]
         self._commands += [command_line(command) for command in effects.commands]

@@ -247,6 +247,57 @@ def test_when_the_server_stops_an_answer_waits_for_its_return() -> None:
     assert talk.restart().commands == ["resume q1=blue"]
 
 
+# --- in the archive -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stopping", [True, False])
+@pytest.mark.parametrize("begun", [True, False])
+def test_what_waits_in_the_archive_is_held_until_a_person_asks_for_it(
+    begun: bool, stopping: bool
+) -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say()
+    if begun:
+        talk.starts()
+    talk.say("Next")
+    talk.forget().restart(reason="archived", archived=True, stopping=stopping)
+    assert talk.told == ["stopped: archived", "turn 1 failed: archived"]
+    assert talk.status.queue_held
+    assert talk.restart().commands == []
+    talk.change("resume")
+    assert talk.commands == ["prompt 2: Next"]
+
+
+def test_a_turn_that_the_agent_never_heard_of_does_not_begin_in_the_archive() -> None:
+    talk = Talk(on_disconnect="continue")
+    talk.say()
+    talk.restart(stopping=True)  # the server fell, and the next one has not its agent
+    assert needs_recovery(talk.state)
+    talk.forget().restart(archived=True)
+    assert talk.told == ["stopped: server_restart", "turn 1 failed: server_restart"]
+    assert talk.restart().commands == []
+
+
+def test_an_answer_in_the_archive_waits_for_a_person() -> None:
+    talk = asking(on_disconnect="continue")
+    talk.answer()
+    talk.say("Next")
+    talk.forget().restart(archived=True)
+    assert not needs_recovery(talk.state)
+    assert talk.restart().commands == []
+    talk.change("resume")
+    assert talk.commands == ["resume q1=blue"]
+
+
+def test_a_question_in_the_archive_can_be_answered_when_it_is_taken_back() -> None:
+    talk = asking(on_disconnect="continue")
+    talk.say("Next")
+    talk.restart(archived=True).forget()
+    assert not talk.restart().status.queue_held
+    talk.answer()
+    assert talk.commands == ["resume q1=blue"]
+
+
 # --- twice, and when it is needed ---------------------------------------------------------------
 
 PLACES: dict[str, Callable[[], Talk]] = {

@@ -71,9 +71,10 @@ class Draft:
         self.commands: list[Command] = []
         self.timers: list[SetTimer | CancelTimer] = []
 
-    def done(self) -> tuple[Conversation, Effects]:
+    def done(self, *, is_news: bool) -> tuple[Conversation, Effects]:
         """The conversation as it is now, and what is to be done."""
-        return self.now_is(), Effects(self.writes, self.ack, self.commands, self.timers)
+        effects = Effects(self.writes, self.ack, self.commands, self.timers, is_news)
+        return self.now_is(), effects
 
     def tell(self) -> None:
         """Let everyone know how things stand at this point of the step."""

@@ -201,3 +201,4 @@ class Effects(Struct, frozen=True, gc=False):
     ack: Ack | None = None
     commands: list[Command] = []
     timers: list[SetTimer | CancelTimer] = []
+    is_news: bool = False  # the conversation goes to the top of the lists; see `recency`

@@ -179,6 +179,7 @@ class Recovered(_Input, frozen=True, kw_only=True):
 
     reason: str = "server_restart"  # or server_stopped, archived, deleted
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
+    archived: bool = False  # it is in the archive: nothing goes on until a person asks for it
 
 
 Asked: TypeAlias = (

@@ -89,28 +89,42 @@ def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
 
 
 def recovered(d: Draft, back: i.Recovered) -> None:
-    """The server starts again. What the agent never knew of waits; the rest is ended."""
+    """The server starts again. What the agent never knew of waits; the rest is ended.
+
+    In the archive no turn may begin, neither now nor when the conversation is taken back: a turn that
+    the agent never knew of is ended as well, the queue is held, and an answer waits for a person.
+    """
     agent_gone(d, back.reason)
     turn = d.turn
     held = d.held
-    if turn is not None and turn.phase == "starting" and turn.origin == "user":
+    starts = turn is not None and turn.phase == "starting" and turn.origin == "user"
+    if turn is not None and back.archived and turn.unheard:
+        _end_here(d, turn, back)
+    elif turn is not None and starts and not back.archived:
         d.turn = structs.replace(turn, phase="suspended", unheard=True, meanwhile=None)
         d.move("turn_suspended", back.reason)
     elif turn is not None and not is_suspended(d):
         if _goes_on(turn) and (questions_of_turn(d) or _own(d, turn)):
             suspend_turn(d, back.reason)
         else:
-            said = _CLOSED.get(back.reason, "The server stopped.")
-            finish_turn(d, _end(turn, back.reason, said), gone=back.reason)
+            _end_here(d, turn, back)
             # That the turn failed is no reason to wait here: a restart has its own rule.
             held = d.held if turn.stopping else held
     unheard = d.turn is not None and d.turn.unheard
-    stays = d.options.on_disconnect == "converge"
+    stays = d.options.on_disconnect == "converge" or back.archived
     if d.turn is None or unheard:
         held = held or stays
+    elif back.archived and not questions_of_turn(d):
+        held = True
+        d.replies = [structs.replace(reply, wake=False) for reply in d.replies]
     d.held = held and bool(d.queue)
     if not back.stopping:  # a person has answered: that must not be lost
         wake(d, anyway=unheard and not stays)
+
+
+def _end_here(d: Draft, turn: Turn, back: i.Recovered) -> None:
+    said = _CLOSED.get(back.reason, "The server stopped.")
+    finish_turn(d, _end(turn, back.reason, said), gone=back.reason)
 
 
 def _goes_on(turn: Turn) -> bool:

@@ -9,6 +9,7 @@ from turnwire.core.conversation import agent, controlling, losing, people, queue
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import CancelTimer, CloseAgent, Effects, SetTimer, StopAgent
+from turnwire.core.conversation.recency import is_news
 from turnwire.core.conversation.requests import (
     end_request,
     is_waited_for,
@@ -36,7 +37,8 @@ def step(c: Conversation, happened: i.Input) -> tuple[Conversation, Effects]:
     _HANDLERS[type(happened)](draft, happened)
     if not (isinstance(happened, i.Recovered) and happened.stopping):
         draft.begin_next()
-    return draft.done()
+    has_new_title = draft.title != c.title
+    return draft.done(is_news=is_news(happened, draft.writes, has_new_title=has_new_title))
 
 
 # --- when a time has come -----------------------------------------------------------------------

@@ -45,7 +45,7 @@ _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | 
 # The fence and the numbers are checked by the statement that moves the head.
 _MOVE = """
 UPDATE conversations SET
-    head = ?1, state_json = ?2, updated_at = ?3, unsettled = ?4,
+    head = ?1, state_json = ?2, updated_at = coalesce(?3, updated_at), unsettled = ?4,
     native_session_id = coalesce(?5, native_session_id), title = ?6,
     owns_session = CASE WHEN ?5 IS NULL OR ?5 IS native_session_id THEN owns_session ELSE 1 END
 WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
@@ -153,7 +153,7 @@ class CommitJob(Job[None]):
         self._move: Row = (
             state.head,
             json_text(state),
-            commit.at,
+            commit.at if commit.is_news else None,
             is_unsettled(state),
             clean(commit.native_session_id),
             clean(state.title),
