@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -232,8 +234,23 @@ def test_a_long_list_is_made_in_slices() -> None:
         while not making.done():
             since = 0
             await asyncio.sleep(0)
-        answer = msgspec.json.decode((await making).body)
-        assert answer == {"items": [{"number": number} for number in range(count)], "head": 7}
+        answer, sent = await making, bytearray()
+        sizes: list[int] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sizes.append(len(message.get("body", b"")))
+            sent.extend(message.get("body", b""))
+
+        async def receive() -> MutableMapping[str, Any]:
+            raise AssertionError("nothing is read")
+
+        await answer({"type": "http"}, receive, send)
+        assert msgspec.json.decode(sent) == {
+            "items": [{"number": n} for n in range(count)],
+            "head": 7,
+        }
+        assert int(answer.headers["content-length"]) == len(sent)
         assert most < count / 4
+        assert max(sizes) < len(sent) / 4, "it is sent in chunks"
 
     asyncio.run(run())

@@ -82,6 +82,12 @@ def test_a_conversation_is_forked(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+class Costly(DemoAgent):
+    """An agent whose turns may cost something."""
+
+    capabilities = structs.replace(DemoAgent.capabilities, is_free=False)
+
+
 def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         for wanted, limit in ((0.5, 0.5), (9, 2.0)):
@@ -102,7 +108,7 @@ def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
         assert (error["code"], error["data"]["of"]) == ("BUDGET_EXCEEDED", "user")
 
     limits = {"budget_usd_per_conversation": 2.0, "budget_usd_per_user": 0.0}
-    play(tmp_path, scene, **limits, budget_period="day")
+    play(tmp_path, scene, **limits, budget_period="day", made_agents={"demo": Costly()})
 
 
 def test_without_a_limit_there_is_no_budget(tmp_path: Path) -> None:
