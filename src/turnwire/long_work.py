@@ -1,8 +1,8 @@
 """Divides long work on the event loop into short slices, so that other clients do not wait for it.
 
 Replays, exports and listings work through thousands of entries. Each of them has a `LongWork` and asks it between two entries
-whether its slice is over. All long work of a loop shares one queue: between two turns of the loop only one of them runs, for one
-slice, and then the next in line. So the delay that other clients see does not grow with the number of replays.
+whether its slice is over. All long work of a loop shares one queue: only one of them runs, for one slice; then the loop turns a few
+times without long work, and then the next in line runs. So the delay that other clients see does not grow with the number of replays.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 SLICE = 0.0001  # seconds that long work may take between two turns of the loop
+_TURNS = (
+    3  # turns of the loop between two slices: what a request takes from its bytes to its answer
+)
 _READING = 1  # pages that are read at once for long work: other reads find a free thread
 
 
@@ -29,25 +32,30 @@ class _Queue:
     def __init__(self) -> None:
         self.reading = asyncio.Semaphore(_READING)
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._is_taken = False  # long work has run, or may run, before the next turn of the loop
+        self._is_taken = False  # long work runs, or has run within the last turns of the loop
 
     async def wait(self) -> None:
-        """Waits for a slice; returns at once if none was given since the loop's last turn."""
+        """Waits for a slice; returns at once if none was given within the last turns of the loop."""
         loop = asyncio.get_running_loop()
         if not self._is_taken:
             self._is_taken = True
-            loop.call_soon(self._next)
+            loop.call_soon(self._turn, _TURNS)
             return
         waiting = loop.create_future()
         self._waiting.append(waiting)
         await waiting
 
-    def _next(self) -> None:
+    def _turn(self, left: int) -> None:
+        """Called once in each turn of the loop. Gives the next slice when so many are over."""
+        loop = asyncio.get_running_loop()
+        if left > 1:
+            loop.call_soon(self._turn, left - 1)
+            return
         while self._waiting:
             first = self._waiting.popleft()
             if not first.done():  # else it was cancelled
                 first.set_result(None)
-                asyncio.get_running_loop().call_soon(self._next)
+                loop.call_soon(self._turn, _TURNS)
                 return
         self._is_taken = False
 
