@@ -93,7 +93,8 @@ def _call(call: ToolView) -> Iterator[str]:
     """A tool with all of its input, what its sub-agent said, and all of its result."""
     about = call.input.get("description") if isinstance(call.input, dict) else None
     yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
-    if asks_a_person(call.tool_name) and isinstance(call.input, dict):
+    asks = asks_a_person(call.tool_name) or call.tool_type == "QUESTION"
+    if asks and isinstance(call.input, dict):
         for question in questions_of(call.input):
             yield from _question(question)
     else:

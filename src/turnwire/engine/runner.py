@@ -16,6 +16,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.question_rules import QuestionRules
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance, not_begun
 from turnwire.engine.naming import RequestNames
@@ -317,8 +318,11 @@ class AgentRunner:
     async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent never waits for us."""
         message: str | None = None
+        rules = QuestionRules()
         try:
             async for batch in session.events():
+                for event in batch:
+                    rules.feed(event)
                 self._unheard = False
                 self._heard(names.heard(batch))
                 del batch  # it may be large, and the next may come much later

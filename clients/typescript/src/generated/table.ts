@@ -20,7 +20,7 @@ export const unions: Record<string, Record<string, string>> = {
     "assistant.tool_progress": "agent_id? parent_tool_use_id? tool_use_id output? elapsed_seconds:number? tool_name?",
     "assistant.tool_result": "agent_id? parent_tool_use_id? blob:Blob? message_sequence:integer tool_use_id is_error:boolean content:any details:any* details_blob:Blob?",
     "assistant.discarded": "agent_id? parent_tool_use_id? reason? block_ids:string[]",
-    "assistant.request_input": "agent_id? parent_tool_use_id? index:integer model? message_sequence:integer block_id message_id tool_name input:any? question tool_type? deadline_at! inbox_item_id! metadata:object! options:QuestionOption[] question_id questions:Question[] required:boolean",
+    "assistant.request_input": "agent_id? parent_tool_use_id? index:integer model? message_sequence:integer block_id message_id tool_name input:any? question tool_type? announced:boolean=false deadline_at! inbox_item_id! metadata:object! options:QuestionOption[] question_id questions:Question[] required:boolean",
     "assistant.permission_request": "agent_id? parent_tool_use_id? message_sequence:integer tool_use_id reason? tool_name description? title? request_id blocked_path? deadline_at? inbox_item_id? input:any suggestions:any[]=[]",
     "assistant.request_resolved": "agent_id? parent_tool_use_id? message_sequence:integer reason? by? request_id answer:any? decision? delivered_as? outcome remembered:any[]=[] updated_input:any?",
     "assistant.complete": "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? structured_output:any? after_sequence:integer=0 error:TurnError? interrupted:boolean",

@@ -750,6 +750,8 @@ export interface RequestInput {
   tool_name: string;
   /** that sub-agent's id */
   agent_id?: string;
+  /** assistant.tool_call told the call before: this adds that it asks */
+  announced?: boolean;
   /** the tool call's arguments, as the agent sent them */
   input?: unknown;
   model?: string;

@@ -248,6 +248,7 @@ class RequestInput(_Payload, frozen=True):
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
     agent_id: str | None = None  # that sub-agent's id
     model: str | None = None
+    announced: bool = False  # assistant.tool_call told the call before: this adds that it asks
 
 
 class PermissionAsked(_Payload, frozen=True):
