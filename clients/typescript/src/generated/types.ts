@@ -1780,8 +1780,8 @@ export interface RpcThinkingDelta {
 export interface RpcToolResultBlock {
   type: "tool_result";
   tool_use_id: string;
-  content: unknown;
-  is_error: boolean;
+  content?: unknown;
+  is_error?: boolean;
 }
 
 /** A call of a tool. */
@@ -1792,10 +1792,10 @@ export interface RpcToolUseBlock {
   /** a family to switch on: `CLAUDE_READ`, `MCP`, ... */
   toolType: string;
   /** null while it still streams in */
-  input: unknown;
-  status: "completed" | "failed" | "in_progress";
+  input?: unknown;
   /** the streamed input, where it is not valid JSON */
   input_text?: string;
+  status?: "completed" | "failed" | "in_progress";
 }
 
 /** A delta of a kind this version does not know. */
