@@ -523,10 +523,19 @@ def test_voices_that_speak_together_are_told_one_after_the_other() -> None:
 def test_a_question_is_heard_while_it_is_being_written() -> None:
     channel, agent = Channel(RUNNING), Voice()
     asks = agent.block(a_call("AskUserQuestion"), 1)
-    said = [agent.begins(), agent.text(), agent.says("I ask."), asks]
+    said: list[NormalizedStreamEvent] = [
+        agent.begins(),
+        agent.text(),
+        agent.says("I ask."),
+        asks,
+    ]
     assert spoken_in(tell(channel, *said)) == said
     piece = ev.ContentDelta(*agent.who, "m", 1, "tool_input", "{}", "toolu_1")
-    more = [piece, agent.says(" Now.", 0), agent.has_said("", 1)]
+    more: list[NormalizedStreamEvent] = [
+        piece,
+        agent.says(" Now.", 0),
+        agent.has_said("", 1),
+    ]
     assert spoken_in(tell(channel, *more)) == more
 
 

@@ -2058,7 +2058,7 @@ export interface RpcStopTask {
   task_id: string;
 }
 
-/** Switch one of the agent's MCP servers on or off, until its process ends. */
+/** Switch one of the agent's MCP servers on or off, in this conversation and for good. */
 export interface RpcToggleMcp {
   server: string;
   enabled: boolean;
