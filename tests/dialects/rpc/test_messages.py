@@ -41,7 +41,7 @@ def reading(wire: Any) -> rpc.RpcMessage:
     return decode(json.dumps(wire).encode())
 
 
-def written(message: rpc.RpcMessage) -> Any:
+def written(message: rpc.RpcMessage | rpc.RpcBlock) -> Any:
     return json.loads(encode(message))
 
 
