@@ -776,6 +776,7 @@ export interface RequestResolved {
   decision?: "allow" | "deny" | (string & {});
   /** how the agent gets it: `tool_result`, `decision`, `prompt` */
   delivered_as?: string;
+  narrowed?: Array<unknown>;
   /** the tool call whose sub-agent asked */
   parent_tool_use_id?: string;
   /** why it was denied, or why it was cancelled */

@@ -286,6 +286,8 @@ class RequestResolved(_Payload, frozen=True):
     reason: str | None = None  # why it was denied, or why it was cancelled
     updated_input: Any = None  # of a permission: what runs instead of what was shown
     remembered: list[Any] = []  # of a permission: the suggestions that were taken
+    # Of a permission: suggestions that hold for the session only, because the user is not the owner.
+    narrowed: list[Any] = []
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asked
     agent_id: str | None = None  # that sub-agent's id
 
