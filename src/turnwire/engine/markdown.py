@@ -22,6 +22,7 @@ from turnwire.core.view import (
     View,
 )
 from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.engine.attachments import attached, in_words
 from turnwire.engine.pace import LongWork
 from turnwire.engine.record import as_frame, told
 from turnwire.ports import ConversationRow, Store, StoredEntry
@@ -86,7 +87,7 @@ def _block(block: BlockView) -> Iterator[str]:
         case EventView(name=name, subtype=subtype, text=text):
             yield f"*{text or subtype or name}*"
         case _:
-            yield _fenced(_json(block.block), "json")
+            yield attached(block.block) or _fenced(_json(block.block), "json")
 
 
 def _call(call: ToolView) -> Iterator[str]:
@@ -147,6 +148,8 @@ def _words(content: Any) -> str:
         return content
     if isinstance(content, list):
         return "\n".join(_words(each) for each in content)
+    if (said := in_words(content)) is not None:
+        return f"[{said}]"
     text = getattr(content, "text", None)
     if text is None and isinstance(content, dict):
         text = content.get("text")
