@@ -24,7 +24,7 @@ export const unions: Record<string, Record<string, string>> = {
     "assistant.permission_request": "agent_id? parent_tool_use_id? message_sequence:integer tool_use_id reason? tool_name description? title? request_id blocked_path? deadline_at? inbox_item_id? suggestions:any[]=[] input:any",
     "assistant.request_resolved": "agent_id? parent_tool_use_id? message_sequence:integer reason? by? request_id answer:any? decision? delivered_as? narrowed:any[]=[] outcome remembered:any[]=[] updated_input:any?",
     "assistant.complete": "is_error:boolean usage:Usage? cost_usd:number? duration_ms:integer? origin=\"user\" stop_reason? structured_output:any? after_sequence:integer=0 error:TurnError? interrupted:boolean",
-    "conversation.interrupted": "message_sequence:integer by? reason acknowledged:boolean=false forced:boolean=false processes:Process[]=[] queue=\"hold\" requested_at?",
+    "conversation.interrupted": "message_sequence:integer by? reason acknowledged:boolean=false forced:boolean=false lost:boolean=false processes:Process[]=[] queue=\"hold\" requested_at?",
     "conversation.updated": "title? totals:Totals?",
     "session.system_event": "agent_id? parent_tool_use_id? message_sequence:integer? subtype data:any? provider? text?",
     "user.message.ack": "",

@@ -452,6 +452,8 @@ export interface Interrupted {
   by?: string;
   /** it had to be ended */
   forced?: boolean;
+  /** its process was killed, or ended by itself, before it said that it stopped */
+  lost?: boolean;
   /** those that were ended, or could not be */
   processes?: Array<Process>;
   /** what became of the messages that waited */

@@ -327,6 +327,7 @@ class Interrupted(_Payload, frozen=True):
     forced: bool = False  # it had to be ended
     processes: list[Process] = []  # those that were ended, or could not be
     queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
+    lost: bool = False  # its process was killed, or ended by itself, before it said that it stopped
 
     def __post_init__(self) -> None:
         if self.queue == "hold":  # a default is known by identity: one that was read is another
