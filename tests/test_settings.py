@@ -9,7 +9,7 @@ import pytest
 
 from turnwire import create_app
 from turnwire.server.http import API, OPEN
-from turnwire.settings import BadSetting, Settings, read_settings
+from turnwire.settings import BadSetting, Settings, flag_of_v2, read_settings
 from turnwire.settings_check import check_settings
 
 
@@ -31,8 +31,9 @@ def test_who_chose_what(tmp_path: Path) -> None:
 
 def test_the_flag_of_the_protocol_has_a_name_of_its_own() -> None:
     assert read_settings(environ={})[0].protocol_v2 is None
-    assert read_settings(environ={"CHAT_PROTOCOL_V2_ENABLED": "true"})[0].protocol_v2 is True
-    assert read_settings(environ={"CHAT_PROTOCOL_V2_ENABLED": "false"})[0].protocol_v2 is False
+    for variable in ("TURNWIRE_PROTOCOL_V2", "CHAT_PROTOCOL_V2_ENABLED"):
+        assert read_settings(environ={variable: "true"})[0].protocol_v2 is True
+        assert read_settings(environ={variable: "false"})[0].protocol_v2 is False
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,27 @@ def test_no_address_of_ours_can_be_hidden_by_the_path_of_a_proxy() -> None:
     for first in {path.split("/")[1] for path in ours} - {""}:
         with pytest.raises(BadSetting, match="addresses of its own"):
             check_settings(Settings(public_url=f"https://chat.example/{first}"))
+
+
+def test_both_names_of_protocol_v2_may_be_set_if_they_agree() -> None:
+    both = {"TURNWIRE_PROTOCOL_V2": "true", "CHAT_PROTOCOL_V2_ENABLED": "1"}
+    settings, told = read_settings(environ=both)
+    assert settings.protocol_v2 is True
+    assert [each.source for each in told if each.name == "protocol_v2"] == ["TURNWIRE_PROTOCOL_V2"]
+
+
+def test_names_of_protocol_v2_that_contradict_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = {"TURNWIRE_PROTOCOL_V2": "true", "CHAT_PROTOCOL_V2_ENABLED": "false"}
+    with pytest.raises(BadSetting, match="Remove CHAT_PROTOCOL_V2_ENABLED"):
+        read_settings(environ=both)
+    for name, value in both.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(BadSetting, match="Remove CHAT_PROTOCOL_V2_ENABLED"):
+        flag_of_v2()
+
+
+@pytest.mark.parametrize("name", ["TURNWIRE_PROTOCOL_V2", "CHAT_PROTOCOL_V2_ENABLED"])
+def test_an_application_reads_either_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    assert not flag_of_v2()
+    monkeypatch.setenv(name, "on")
+    assert flag_of_v2()

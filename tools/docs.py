@@ -329,6 +329,8 @@ class Vocabulary:
                 return f"{said} from {ast.unparse(least)}"
             case ast.Call(keywords=[ast.keyword(arg="pattern")]):
                 return said  # the comment behind the field says what it looks like
+            case ast.Call(func=ast.Name(id="_default")):
+                return said  # the column of defaults says it
             case _:
                 raise ValueError(f"no words for {ast.unparse(more)}")
 

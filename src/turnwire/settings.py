@@ -32,7 +32,9 @@ __all__ = [
 Authenticate: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[str | None]]
 
 _PREFIX = "TURNWIRE_"
-_FLAG = "CHAT_PROTOCOL_V2_ENABLED"
+_V2 = "TURNWIRE_PROTOCOL_V2"
+_OLD_V2 = "CHAT_PROTOCOL_V2_ENABLED"  # the older name of the same
+_TRUE = ("1", "true", "yes", "on")
 _FILE = "turnwire.toml"
 
 
@@ -54,7 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     hosts: list[str] = []  # names under which this server is known, besides those of its address
     origins: list[str] = []  # pages from elsewhere that may use it: `https://app.example`
     # What it does.
-    protocol_v2: bool | None = None  # none: what CHAT_PROTOCOL_V2_ENABLED says; otherwise off
+    protocol_v2: bool | None = None  # none: what TURNWIRE_PROTOCOL_V2 says; otherwise off
     agent: str = "demo"  # of conversations that name none, by name or as module:attribute
     agents: list[str] = []  # those that may be used, by name or as module:attribute; none: all
     agent_options: dict[str, dict[str, Any]] = {}  # by agent: what it is made with
@@ -179,7 +181,7 @@ def read_settings(
     chosen: dict[str, Any] = {}
     told: list[Sourced] = []
     for name, field in _NAMES.items():
-        variable = _FLAG if name == "protocol_v2" else _PREFIX + name.upper()
+        variable = _v2_variable(environ) if name == "protocol_v2" else _PREFIX + name.upper()
         source, value = "default", (defaults or {}).get(name, _usual(field))
         if flags is not None and flags.get(name) is not None:
             source, value = f"--{name.replace('_', '-')}", flags[name]
@@ -193,8 +195,24 @@ def read_settings(
 
 
 def flag_of_v2() -> bool:
-    """Whether the environment says that protocol v2 is spoken, where no setting does."""
-    return os.environ.get(_FLAG, "").lower() in ("1", "true", "yes", "on")
+    """Whether the environment says that protocol v2 is spoken, where no setting does.
+
+    Raises BadSetting if it says both.
+    """
+    return os.environ.get(_v2_variable(os.environ), "").lower() in _TRUE
+
+
+def _v2_variable(environ: Mapping[str, str]) -> str:
+    """The variable that switches protocol v2. Raises BadSetting if the two names contradict."""
+    if _OLD_V2 not in environ:
+        return _V2
+    if _V2 not in environ:
+        return _OLD_V2
+    new, old = environ[_V2], environ[_OLD_V2]
+    if (new.lower() in _TRUE) is not (old.lower() in _TRUE):
+        said = f"{_V2} is {new!r} and {_OLD_V2}, its older name, is {old!r}."
+        raise BadSetting(f"{said} Remove {_OLD_V2}.")
+    return _V2
 
 
 def _usual(field: structs.FieldInfo) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agents.asker import Asker, How
 from tests.agents.strange import ENDED, FIGURES, SAID, STARTED, WHOSE, StrangeAgent, result_of
 from tests.streams import FIXTURES, RECORDED
 from turnwire.agents.child import ChildAgent
@@ -32,12 +33,12 @@ COMPLETED = ev.MessageCompleted(*WHOSE, "m-1")
 
 def test_the_demo_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: DemoAgent(delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (12, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (13, [], [])
 
 
 def test_the_demo_in_a_process_of_its_own_keeps_every_promise() -> None:
     report = asyncio.run(check_agent(lambda: ChildAgent("demo", delay=0.0005), PROMPTS))
-    assert (len(report.kept), report.skipped, report.notes) == (12, [], [])
+    assert (len(report.kept), report.skipped, report.notes) == (13, [], [])
 
 
 def test_a_recording_keeps_what_it_can() -> None:
@@ -132,7 +133,26 @@ def checked(agent: StrangeAgent, prompts: Prompts | None = None) -> AgentReport:
 
 def test_a_plain_agent_passes() -> None:
     report = checked(StrangeAgent())
-    assert len(report.skipped) == 5
+    assert len(report.skipped) == 6
+
+
+def test_an_agent_whose_tool_that_asks_has_a_name_of_its_own_passes() -> None:
+    report = asyncio.run(check_agent(Asker, Prompts(question="ask"), seconds=30))
+    assert "a question reaches a person" in report.kept
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("deaf", "a question reaches a person: the question was not asked and answered"),
+        ("late", "which has its result already"),
+        ("twice", "is the second one of the call"),
+    ],
+)
+def test_an_agent_whose_question_cannot_be_answered_is_refused(how: How, problem: str) -> None:
+    prompts = Prompts(question="ask")
+    with pytest.raises(AgentBroken, match=problem):
+        asyncio.run(check_agent(lambda: Asker(how), prompts, seconds=1))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -509,6 +510,50 @@ class TestWithoutATerminal:
             assert answered.returncode == 0, answered.stderr
             assert b"Done. I ran `rm -r build`" in answered.stdout
             assert tell("inbox").stdout == "Nothing waits for an answer.\n"
+
+    @pytest.mark.parametrize(
+        ("answer", "said"),
+        [
+            ("y", b"Done. I ran `rm -r build`"),
+            ("Always", b"Done. I ran `rm -r build`"),
+            ("no not today", b"I leave it as it is"),
+        ],
+    )
+    def test_a_permission_is_answered_with_the_words_of_a_chat(
+        self, home: Path, start: Start, tell: Tell, answer: str, said: bytes
+    ) -> None:
+        with server(home):
+            start("chat", "--data-dir", home, input=b"permission\n")
+            (item,) = lines(tell("inbox", "--json"))
+            name = item["conversation_id"]
+            wrong = tell("answer", name, "perhaps")
+            assert "Answer it with y (allow), n (deny), a (always)" in wrong.stderr
+            answered = start("answer", "--data-dir", home, name, answer)
+            assert answered.returncode == 0, answered.stderr
+            assert said in answered.stdout
+            assert ("not today" in tell("show", name, "--json").stdout) is (answer[0] == "n")
+            assert tell("inbox").stdout == "Nothing waits for an answer.\n"
+
+    def test_what_the_inbox_says_can_be_typed_in_another_directory(
+        self, home: Path, start: Start, tmp_path: Path
+    ) -> None:
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        with server(home):
+            start("chat", "--data-dir", home, input=b"permission\n")
+            nearby = ("--data-dir", home.name)
+            shown = start("inbox", *nearby, cwd=home.parent, env={"COLUMNS": "400"})
+            hints = [
+                line.strip().partition(": ")
+                for line in shown.stdout.decode().splitlines()
+                if "turnwire answer" in line
+            ]
+            assert [name for name, _, _ in hints] == ["Allow it", "Deny it"]
+            program, *words = shlex.split(hints[1][2])
+            assert program == "turnwire"
+            denied = start(*words, cwd=elsewhere)
+            assert denied.returncode == 0, denied.stderr
+            assert b"I leave it as it is" in denied.stdout
 
 
 def test_tail_tells_all_of_it_and_finds_the_server_again(home: Path, start: Start) -> None:

@@ -71,6 +71,14 @@ def test_an_application_with_turnwire_in_it_is_talked_to(
         shown = tell("inbox", "--server", url)
         assert f"Answer it: turnwire answer --server {url} {name}" in shown.stdout
 
+        # A token in a file is named with its place, one that was typed is not shown again.
+        own = tmp_path / "owner"
+        own.write_text(owner_file(home).read_text())
+        shown = tell("inbox", "--server", url, "--token-file", own)
+        assert f"turnwire answer --server {url} --token-file {own} {name}" in shown.stdout
+        shown = tell("inbox", "--server", url, "--token", own.read_text().strip())
+        assert f"turnwire answer --server {url} --token TOKEN {name}" in shown.stdout
+
         # Without its address there is a way out, and it is named.
         stuck = tell("answer", name, "blue")
         assert stuck.exit_code == 2

@@ -234,6 +234,12 @@ class TestTheEnd:
         )
         gone = p.Interrupted("agent_lost", 1)
         assert receipt(gone).plain == ("■ Interrupted: the agent is gone.")
+        killed = p.Interrupted("user", 1, lost=True)
+        assert receipt(killed).plain == (
+            "■ Interrupted: you stopped it; "
+            "the agent was killed, or ended by itself, before it said that it stopped."
+        )
+        assert receipt(p.Interrupted("agent_lost", 1, lost=True)).plain == receipt(gone).plain
         closed = p.Interrupted("archived", 1)
         assert receipt(closed).plain == "■ Interrupted: the conversation was archived."
         newer = p.Interrupted("eclipse", 1)

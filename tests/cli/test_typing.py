@@ -154,6 +154,18 @@ def test_the_end_of_a_permission_says_how_long_it_holds(place: str, words: str) 
     assert str(resolved_line(ended)) == f"→ allowed {words}"
 
 
+def test_the_end_of_a_permission_says_what_only_the_owner_may() -> None:
+    kept = {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": "session"}
+    wanted = [{**kept, "destination": "userSettings"}]
+    ended = RequestResolved(
+        "p", "answered", 1, decision="allow", remembered=[kept], narrowed=wanted
+    )
+    assert str(resolved_line(ended)) == (
+        "→ allowed for this session"
+        " (only the owner may for longer: Bash in all conversations on this machine)"
+    )
+
+
 class TestForeignText:
     def test_cannot_act_on_the_terminal(self) -> None:
         assert safe("a\x1b[2Jb\x9bc\r\nd\u202ee\tf") == ("a<U+001B>[2Jb<U+009B>c\nd<U+202E>e\tf")

@@ -65,6 +65,66 @@ def test_a_conversation(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_conversation_may_be_closed_without_a_block(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            first, second = [
+                client.conversation(await client.create("demo", options={"delay": 0}))
+                for _ in range(2)
+            ]
+            await first.__aenter__()
+            await second.__aenter__()
+            await first.send("hello")
+            await first.close()
+            await first.close()
+            with pytest.raises(TurnwireError, match="You have left"):
+                await first.send("hello")
+            await second.send("hello")
+            await client.close()
+            with pytest.raises(TurnwireError, match="You have left"):
+                await second.send("hello")
+            third = client.conversation("none")
+            await third.close()
+            with pytest.raises(TurnwireError, match="closed"):
+                await third.__aenter__()
+
+    asyncio.run(run())
+
+
+def test_a_client_may_be_used_as_a_block(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, client_of(server) as client:
+            talk = await client.conversation(await client.create("demo")).__aenter__()
+            await talk.connected.wait()
+        with pytest.raises(TurnwireError, match="You have left"):
+            await talk.send("hello")
+
+    asyncio.run(run())
+
+
+def test_a_frame_names_its_type(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create("demo", options={"delay": 0})
+            async with client.conversation(name) as talk, asyncio.timeout(PATIENCE):
+                await talk.send("hello")
+                types = []
+                async for frame in talk:
+                    types.append(frame.type)
+                    if frame.type == "assistant.complete":
+                        break
+            assert "turn.started" in types
+            assert "assistant.chunk" in types
+
+    asyncio.run(run())
+
+
+def test_a_frame_that_is_not_known_names_the_type_that_it_came_with() -> None:
+    assert f.UnknownFrame("session.brand_new", {}).type == "session.brand_new"
+
+
 def test_a_line_that_breaks_again_and_again(tmp_path: Path) -> None:
     async def run() -> None:
         async with serving(tmp_path) as server:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import signal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, EngineSettings, SlowReader
 from turnwire.engine.channel import Sent
 from turnwire.ports import Agent
+from turnwire.testing.agent_listener import processes_below_us
 
 
 async def is_closed(engine: Engine, conversation_id: str) -> bool:
@@ -52,6 +56,27 @@ def test_a_process_that_ignores_a_stop_is_ended_by_force(path: Path) -> None:
                 assert not wait_until_gone([process.pid for process in receipt.processes])
                 assert (await seen.until(f.AssistantComplete)).payload.interrupted
                 await seen.state("interrupted")
+
+    asyncio.run(scene())
+
+
+def test_the_receipt_of_an_agent_that_was_killed_says_so(path: Path) -> None:
+    async def scene() -> None:
+        agent = ChildAgent("demo", delay=0.001, obey_interrupt=False)
+        async with engine_on(path, agent=agent) as engine:
+            rules = Options(interrupt_grace=600)
+            talk = await engine.create("demo", options={}, rules=rules)
+            before = processes_below_us()
+            async with Watcher(talk) as seen:
+                await talk.send("long")
+                await seen.until(f.AssistantChunk)
+                await talk.interrupt(1, user="ann")
+                for process in processes_below_us() - before:
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
+                receipt = (await seen.until(f.ConversationInterrupted)).payload
+                assert (receipt.reason, receipt.lost) == ("user", True)
+                assert (receipt.acknowledged, receipt.forced) == (False, False)
 
     asyncio.run(scene())
 

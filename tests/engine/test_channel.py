@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -447,7 +448,7 @@ def tell(channel: Channel, *events: NormalizedStreamEvent, state: Conversation =
     return channel.stream(events, state, NOW)
 
 
-def spoken_in(told: list[Told]) -> list[NormalizedStreamEvent]:
+def spoken_in(told: Sequence[Told]) -> list[NormalizedStreamEvent]:
     return [event for each in told if isinstance(each, Spoken) for event in each.events]
 
 
@@ -519,17 +520,39 @@ def test_voices_that_speak_together_are_told_one_after_the_other() -> None:
     assert [each.turn_id for each in told if isinstance(each, Spoken)] == [2, 1, 2]
 
 
-def test_a_question_that_is_still_being_written_is_hidden_from_listeners() -> None:
+def test_a_question_is_heard_while_it_is_being_written() -> None:
     channel, agent = Channel(RUNNING), Voice()
     asks = agent.block(a_call("AskUserQuestion"), 1)
-    told = tell(channel, agent.begins(), agent.text(), agent.says("I ask."), asks)
-    assert spoken_in(told) == [agent.begins(), agent.text(), agent.says("I ask.")]
-    input_piece = ev.ContentDelta(*agent.who, "m", 1, "tool_input", "{}", "toolu_1")
-    progress = ev.ToolProgress(*agent.who, "toolu_0")
-    told = tell(channel, input_piece, progress, agent.says(" Now.", 0), agent.has_said("", 1))
-    assert spoken_in(told) == [progress, agent.says(" Now.", 0)]
-    told = tell(channel, agent.has_said("I ask. Now."), agent.ends())
-    assert spoken_in(told) == [agent.has_said("I ask. Now."), agent.ends()]
+    said: list[NormalizedStreamEvent] = [
+        agent.begins(),
+        agent.text(),
+        agent.says("I ask."),
+        asks,
+    ]
+    assert spoken_in(tell(channel, *said)) == said
+    piece = ev.ContentDelta(*agent.who, "m", 1, "tool_input", "{}", "toolu_1")
+    more: list[NormalizedStreamEvent] = [
+        piece,
+        agent.says(" Now.", 0),
+        agent.has_said("", 1),
+    ]
+    assert spoken_in(tell(channel, *more)) == more
+
+
+def test_a_listener_that_comes_hears_the_beginning_of_a_question() -> None:
+    channel, agent = Channel(RUNNING), Voice()
+    asks = agent.block(a_call("AskUserQuestion"), 1)
+    tell(channel, agent.begins(), asks)
+    assert spoken_in(channel.spoken_so_far()) == [agent.begins(), asks]
+    pieces = [
+        ev.ContentDelta(*agent.who, "m", 1, "tool_input", text, "toolu_1") for text in ("{", "}")
+    ]
+    for piece in pieces:
+        tell(channel, piece)
+    whole = structs.replace(pieces[0], text="{}")
+    assert spoken_in(channel.spoken_so_far()) == [agent.begins(), asks, whole]
+    tell(channel, agent.has_said("", 1))
+    assert spoken_in(channel.spoken_so_far()) == [agent.begins()]
 
 
 def test_any_other_call_is_heard_while_it_is_being_written() -> None:
@@ -538,14 +561,12 @@ def test_any_other_call_is_heard_while_it_is_being_written() -> None:
     assert spoken_in(tell(Channel(RUNNING), agent.begins(), call)) == [agent.begins(), call]
 
 
-def test_what_was_hidden_is_forgotten_with_the_end_of_its_message() -> None:
+def test_a_question_is_forgotten_with_the_end_of_its_message() -> None:
     """An agent's new process may use the same ids again."""
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.begins(), agent.block(a_call("AskUserQuestion")), agent.ends())
-    assert spoken_in(tell(channel, agent.text(), agent.says("x"))) == [
-        agent.text(),
-        agent.says("x"),
-    ]
+    tell(channel, agent.begins())
+    assert spoken_in(channel.spoken_so_far()) == [agent.begins()]
 
 
 @pytest.mark.parametrize("helpers", [True, False])

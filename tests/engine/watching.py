@@ -123,7 +123,9 @@ async def engine_on(
     """An engine on a real file, with the demo agent unless told otherwise."""
     store = await SqliteStore.open(path)
     try:
-        agents = {"demo": agent or DemoAgent()}
+        agents: dict[str, Agent] = {"demo": agent or DemoAgent()}
+        if agent is not None:
+            agents[agent.name] = agent
         async with Engine(store, agents, clock=clock, settings=settings) as engine:
             yield engine
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,31 @@ def test_a_question_is_a_call_and_its_answer_the_tools_result(tmp_path: Path) ->
             ]
             [result] = [r for r in results if r["tool_use_id"] == asked["tool_use_id"]]
             assert "Blue" in str(result["content"])
+
+    play(tmp_path, scene)
+
+
+def test_a_question_is_streamed_as_any_other_call(tmp_path: Path) -> None:
+    async def scene(server: Serving) -> None:
+        async with server.rpc() as client:
+            await client.join(options={"delay": 0})
+            query = await client.call("query", prompt="ask")
+            call = await client.called("askUserQuestion")
+            await client.send({"id": call["id"], "result": {"answer": "Blue"}})
+            await client.stream(query)
+            events = [data["event"] for data in client.streamed("stream_event")]
+            [start] = [
+                event
+                for event in events
+                if event["type"] == "content_block_start"
+                and event["content_block"].get("toolName") == "request_input"
+            ]
+            assert start["content_block"]["id"] == call["params"]["tool_use_id"]
+            begun = events.index(start)
+            ended = {"type": "content_block_stop", "index": start["index"]}
+            pieces = events[begun + 1 : events.index(ended, begun)]
+            whole = "".join(piece["delta"]["partial_json"] for piece in pieces)
+            assert json.loads(whole) == call["params"]["input"]
 
     play(tmp_path, scene)
 

@@ -490,6 +490,26 @@ def test_nobody_opens_more_with_a_permission_than_the_agent_has_offered(tmp_path
     asyncio.run(run())
 
 
+def test_a_directory_that_is_not_open_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    roots = [str(tmp_path / name) for name in ("one", "two")]
+    for root in roots:
+        Path(root).mkdir()
+
+    async def run() -> None:
+        async with serving(tmp_path / "data", roots=roots) as server:
+            async with server.http(await server.token_of("ann")) as http:
+                wish = {"agent": "demo", "cwd": "/etc"}
+                refused = (await http.post("/api/conversations", json=wish)).json()["error"]
+            assert refused["code"] == "FORBIDDEN"
+            assert f"below {roots[0]}, {roots[1]} (the setting `roots`)" in refused["message"]
+        async with serving(tmp_path / "other") as server:
+            async with server.http() as http:
+                refused = (await http.post("/api/conversations", json=wish)).json()["error"]
+            assert "the setting `roots` is empty" in refused["message"]
+
+    asyncio.run(run())
+
+
 # --- revoking ------------------------------------------------------------------------------------
 
 

@@ -97,6 +97,16 @@ async def test_a_string_is_a_message_with_a_text() -> None:
     assert heard[-2]["delta"]["stop_reason"] == "end_turn"
 
 
+async def test_a_server_that_is_started_again_gives_other_ids() -> None:
+    ids: list[str] = []
+    for _ in range(2):
+        async with ModelApi(Say([ToolUse("Bash")])) as api:
+            heard = await said(api)
+        ids.append(heard[0]["message"]["id"])
+        ids += [e["content_block"]["id"] for e in heard if e["type"] == "content_block_start"]
+    assert len(set(ids)) == 4
+
+
 async def test_blocks_of_every_kind_and_a_tool_call_cut_anywhere() -> None:
     call = ToolUse("Bash", {"command": "echo é"}, id="call", cuts=[1, 14, 15])
     reply = Say([Thinking("Let me see.", cuts=2), RedactedThinking(), call, "So."], ping=True)

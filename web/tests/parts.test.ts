@@ -255,6 +255,7 @@ test("tools have their kinds", () => {
     ].map((name) => kindOf(name)),
   ).toEqual(["command", "change", "read", "search", "mcp", "web", "todo", "agent", "question", "raw"]);
   expect(kindOf("mcp__turnwire__request_input")).toBe("question");
+  expect(kindOf("ask_human", "QUESTION")).toBe("question");
 });
 
 test("what a tool gave back is text, and its pictures are pictures", () => {

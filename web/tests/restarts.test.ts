@@ -84,6 +84,7 @@ test("a kill in mid-answer leaves a truth, and what was typed while the server w
   await search.locator(".hits mark").first().waitFor();
   await search.close();
   await page.locator(".receipt", { hasText: "the server was restarted" }).waitFor();
+  expect(await page.locator(".receipt", { hasText: "obeyed" }).count()).toBe(0);
   await state(page, "Ready");
   await expect
     .poll(() => page.locator(".row.said:not(.pending)", { hasText: "hello again" }).count())

@@ -152,6 +152,29 @@ describe.skipIf(!CHROMIUM)("in Chromium", () => {
       const shown = await tab.evaluate((id) => window.page.client.conversation(id).view(), id);
       expect(shown).toEqual(view);
     });
+
+    // The last one: it signs the browser in anew.
+    test("find a server below a path of the page's own host", async () => {
+      const own = await browser.page();
+      await own.goto(`${pages.url}/?url=/chat`);
+      await own.waitForFunction(() => window.page !== undefined);
+      const link = new URL(server.newLink()).searchParams.get("link") ?? "";
+      const sockets: string[] = [];
+      own.on("websocket", (socket) => sockets.push(socket.url()));
+      const said = await own.evaluate(async (given) => {
+        const { client } = window.page;
+        await client.enter(given);
+        const conversation = client.conversation(await client.create({ options: { delay: 0 } }));
+        await conversation.send("hello");
+        await conversation.until((view) => view.turns.length === 1);
+        const kept = localStorage.getItem("turnwire:page:/chat/") !== null;
+        client.close();
+        return { url: client.http.url, kept };
+      }, link);
+      expect(said).toEqual({ url: `${pages.url}/chat`, kept: true });
+      expect(sockets.some((url) => url.startsWith(`${pages.url.replace("http", "ws")}/chat/ws/`))).toBe(true);
+      await own.close();
+    });
   });
 
   test("a page from elsewhere comes in with tickets, over both protocols", async () => {

@@ -83,9 +83,13 @@ export async function serving(folder: string, server: string): Promise<Pages> {
       host: "127.0.0.1",
       port: 0,
       fs: { allow: [ROOT] },
-      proxy: Object.fromEntries(
-        ["/api", "/enter", "/ws"].map((path) => [path, { target: server, ws: path === "/ws" }]),
-      ),
+      proxy: {
+        ...Object.fromEntries(
+          ["/api", "/enter", "/ws"].map((path) => [path, { target: server, ws: path === "/ws" }]),
+        ),
+        // The same server again, as an application has it below a path.
+        "/chat": { target: server, ws: true, rewrite: (path: string) => path.replace(/^\/chat/, "") },
+      },
     },
   });
   await vite.listen();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
@@ -12,10 +13,12 @@ from turnwire.core.controls import Control, ControlResult, name_of
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.question_rules import BadQuestion, QuestionRules
 from turnwire.ports import AgentGone
 
 __all__ = ["LocalSession"]
 
+_log = logging.getLogger("turnwire")
 _MOST = 512  # events that may wait for the reader before the agent waits for it
 
 
@@ -29,6 +32,7 @@ class LocalSession:
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self._died: str | None = None
+        self._questions = QuestionRules()
 
     async def events(self) -> AsyncIterator[list[NormalizedStreamEvent]]:
         """What happens, in batches of what is ready together."""
@@ -83,8 +87,13 @@ class LocalSession:
             raise AgentGone(self._died or "This session was closed.")
 
     def _say(self, *events: NormalizedStreamEvent) -> None:
-        """These happened together: they are never split over two batches."""
+        """These happened together: they are never split over two batches.
+
+        Raises BadQuestion for a question that no person could answer.
+        """
         if not self._is_over:
+            for event in events:
+                self._questions.feed(event)
             self._out.extend(events)
             self._ready.set()
 
@@ -112,4 +121,6 @@ class LocalSession:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
+            if isinstance(error, BadQuestion):
+                _log.error("An agent asked what cannot be asked.", exc_info=error)
             self._die(AgentGone.broken(error).message)

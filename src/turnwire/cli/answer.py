@@ -52,9 +52,9 @@ def command(
 
     ID is the conversation's, or that of an item of the inbox; its first letters will do. ANSWER is
     the number or the name of an option, or words; for several options a list of them, with commas
-    or as JSON; for several questions a JSON object. Without it the question is asked here. Then the
-    turn goes on, on the server if one runs, else here, and is shown as `turnwire run` shows it, with
-    the same exit codes.
+    or as JSON; for several questions a JSON object; for a permission y, n, "n REASON" or a (always).
+    Without it the question is asked here. Then the turn goes on, on the server if one runs, else
+    here, and is shown as `turnwire run` shows it, with the same exit codes.
     """
     if decision is not None and answer is not None:
         raise click.UsageError("A permission is answered with --allow or --deny alone.")
@@ -100,12 +100,19 @@ class _Given:
 
     def reply(self, request: OpenRequest) -> Any:
         """What to hand in; none: ask the person."""
-        from turnwire.cli.live.ask import Decision
+        from turnwire.cli.live.ask import Decision, read_decision
         from turnwire.cli.live.requests import NotUnderstood, read_given
 
         if request.kind == "permission":
             if self.answer is not None:
-                raise TurnwireError("this is a permission. Answer it with --allow or --deny.")
+                decision = read_decision(request, self.answer)
+                if decision is None:
+                    always = ", a (always)" if request.suggestions else ""
+                    raise TurnwireError(
+                        f"this is a permission. Answer it with y (allow), n (deny){always},"
+                        " or with --allow or --deny."
+                    )
+                return decision
             if self.decision is None:
                 return None
             return Decision("allow" if self.decision == "allow" else "deny", self.reason)

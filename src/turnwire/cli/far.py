@@ -78,8 +78,10 @@ def where_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _far(home: Home, url: str, file: Path | None, token: str | None) -> Far:
     words = [] if os.environ.get(_URL) == url else ["--server", url]
     if file is not None:
-        words += ["--token-file", str(file)]
+        words += ["--token-file", str(file.absolute())]
         return Far(url, _read(file), words)
+    if token is not None:
+        words += ["--token", "TOKEN"]  # a secret is not shown again
     given = token or os.environ.get(_TOKEN)
     return Far(url, given.strip() if given else _owners(home, url), words)
 

@@ -60,8 +60,9 @@ class Home:
     def command(self, *words: str) -> str:
         """A command that a person can type to go on here."""
         here = os.environ.get(_VARIABLE)
-        moved = self.given is not None and (here is None or Path(here) != self.given)
-        place = ["--data-dir", str(self.given)] if moved else []
+        given = self.given
+        moved = given is not None and (here is None or Path(here) != given)
+        place = ["--data-dir", str(given.expanduser().absolute())] if given and moved else []
         place += self.far.words if self.far is not None else []
         return shlex.join([program(), *words[0].split(), *place, *words[1:]])
 

@@ -88,4 +88,8 @@ def _print(items: list[InboxItem], home: Home) -> None:
         words = ["answer", item.conversation_id]
         several = sum(other.conversation_id == item.conversation_id for other in items) > 1
         words += ["--question-id", request.request_id] if several else []
-        page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)
+        if asked:
+            page.words(Text.assemble(("Answer it: ", "dim"), home.command(*words)), 2)
+        else:
+            page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "--allow")), 2)
+            page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "--deny")), 2)

@@ -115,6 +115,9 @@ class LeftOpen:
         if name == "permission_request":
             call, tool = str(data.get("tool_use_id")), str(data.get("tool_name"))
             self._ask(request_id, "permission", call, tool, data.get("input"), stored)
+        elif name == "input_request":
+            call, tool = str(data.get("question_id")), str(data.get("tool_name"))
+            self._ask(call, "question", call, tool, data.get("input"), stored, data)
         elif name == "request_resolved":
             request = self._requests.pop(request_id, None)
             if request is not None:  # so that a late answer is told that it is late
@@ -125,7 +128,14 @@ class LeftOpen:
         return []
 
     def _ask(
-        self, name: str, kind: str, call: str, tool: str, given: Any, stored: StoredEntry
+        self,
+        name: str,
+        kind: str,
+        call: str,
+        tool: str,
+        given: Any,
+        stored: StoredEntry,
+        asked: Any = None,
     ) -> None:
         meta = known_meta(stored.entry)
         self._requests[name] = OpenRequest(
@@ -136,7 +146,7 @@ class LeftOpen:
             given,
             turn_id=stored.turn_id,
             message_sequence=stored.sequence,
-            questions=questions_of(given) if kind == "question" else [],
+            questions=questions_of(given if asked is None else asked) if kind == "question" else [],
             parent_tool_use_id=meta.parent_tool_use_id,
             agent_id=meta.agent_id,
         )

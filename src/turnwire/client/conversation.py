@@ -102,16 +102,20 @@ class ClientConversation:
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        if self._task is not None:
-            raise TurnwireError("It was entered before. Ask the client for another one.")
+        if self._task is not None or self._closed is not None:
+            raise TurnwireError("It was entered before, or closed. Ask the client for another one.")
         self._task = asyncio.create_task(self._attend())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await self.close()
+
+    async def close(self) -> None:
+        """Leave the conversation, as at the end of `async with`. May be called again."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
         if self._closed is None:
             self._end(
                 TurnwireError("You have left this conversation: come again from its `cursor`.")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from http.client import HTTPResponse
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
 from urllib.request import ProxyHandler, Request, build_opener
+from weakref import WeakSet
 
 import msgspec
 
@@ -36,6 +37,19 @@ class Client:
         self.url = url.rstrip("/")
         self._token = token
         self._find = find
+        # Those that the program still holds on to.
+        self._conversations: WeakSet[ClientConversation] = WeakSet()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Leave every conversation. May be called again."""
+        for talk in list(self._conversations):
+            await talk.close()
 
     def conversation(
         self,
@@ -55,7 +69,7 @@ class Client:
             place = self._find() if self._find is not None else None
             return None if place is None else (address(place[0]), place[1])
 
-        return ClientConversation(
+        talk = ClientConversation(
             address(self.url),
             self._token,
             last_sequence=last_sequence,
@@ -63,6 +77,8 @@ class Client:
             tail=tail,
             find=find,
         )
+        self._conversations.add(talk)
+        return talk
 
     async def create(self, agent: str | None = None, **more: Any) -> str:
         """Begin a conversation: its id. `title`, `cwd`, `model`, `permission_mode`, `options`."""

@@ -56,7 +56,7 @@ ERRORS: Mapping[str, ErrorRule] = {
     "CHAT_PROTOCOL_DISABLED": ErrorRule(
         "Protocol v2 is switched off on this server.",
         False,
-        "Set CHAT_PROTOCOL_V2_ENABLED=true where the server runs.",
+        "Set TURNWIRE_PROTOCOL_V2=true where the server runs.",
     ),
     "PROTOCOL_VERSION_UNSUPPORTED": ErrorRule(
         "The address names no protocol, or one this server does not speak.",

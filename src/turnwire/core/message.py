@@ -53,7 +53,12 @@ SCHEMA_VERSION = 1
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 EventName: TypeAlias = Literal[
-    "permission_request", "request_resolved", "interrupted", "rewind", "system"
+    "permission_request",
+    "input_request",
+    "request_resolved",
+    "interrupted",
+    "rewind",
+    "system",
 ]
 
 

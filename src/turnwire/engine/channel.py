@@ -202,7 +202,8 @@ class Channel:
         self.state = state  # as it was last published
         self._partials = Partials(state.conversation_id)
         self._speaking: dict[str | None, ev.MessageStarted] = {}  # by voice: what it is saying
-        self._unshown: set[tuple[str, int]] = set()  # blocks of which nothing grows
+        # Questions that are still being written, by message and index: the beginning, the pieces.
+        self._questions: dict[tuple[str, int], tuple[ev.ContentStarted, list[str]]] = {}
         self._subscribers: set[Subscriber] = set()
         self._told = asyncio.Event()  # all that was made into frames was told
         self._told.set()
@@ -241,34 +242,40 @@ class Channel:
             else:  # background work, whose turn is over
                 trace_id = None if turn_id is None else state.traces.get(turn_id)
             out += self._partials.feed_all(some, turn_id, trace_id, now)
-            out.append(Spoken(self._shown(some), turn_id))
+            self._follow(some)
+            out.append(Spoken(some, turn_id))
         return out
 
-    def _shown(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
-        """Without what is to be shown as a question; and remembers what each voice is saying."""
+    def _follow(self, events: list[NormalizedStreamEvent]) -> None:
+        """Remembers what each voice is saying, and the questions that are still being written.
+
+        The frames of v2 have no pieces of questions, so no `OpenBlock` remembers them.
+        """
         for event in events:
             match event:
                 case ev.MessageStarted():
                     self._speaking[event.parent_tool_use_id] = event
                 case ev.ContentStarted(block=ToolUseBlock(tool_name=name)):
                     if asks_a_person(name):
-                        self._unshown.add((event.message_id, event.index))
+                        self._questions[event.message_id, event.index] = (event, [])
+                case ev.ContentDelta() if self._questions:
+                    growing = self._questions.get((event.message_id, event.index))
+                    if growing is not None:
+                        growing[1].append(event.text)
+                case ev.ContentCompleted():
+                    self._questions.pop((event.message_id, event.index), None)
                 case ev.MessageCompleted() | ev.MessageDiscarded():
-                    self._speaking.pop(event.parent_tool_use_id, None)
+                    self._end_message(event.parent_tool_use_id)
                 case _:
                     pass
-        if not self._unshown:
-            return events
-        shown = [each for each in events if not self._is_unshown(each)]
-        if not self._speaking:
-            self._unshown.clear()
-        return shown
 
-    def _is_unshown(self, event: NormalizedStreamEvent) -> bool:
-        return (
-            isinstance(event, ev.ContentStarted | ev.ContentDelta | ev.ContentCompleted)
-            and (event.message_id, event.index) in self._unshown
-        )
+    def _end_message(self, voice: str | None) -> ev.MessageStarted | None:
+        """Forgets what a voice was saying, and returns the beginning of it."""
+        begun = self._speaking.pop(voice, None)
+        if begun is not None:
+            for place in [each for each in self._questions if each[0] == begun.message_id]:
+                del self._questions[place]
+        return begun
 
     def hush(self, state: Conversation, *, helpers: bool) -> list[Told]:
         """Nobody says more of what is half said: a listener is told so, when its words are kept.
@@ -277,7 +284,7 @@ class Channel:
         """
         out: list[Told] = []
         for each in [*self._speaking] if helpers else [None]:
-            begun = self._speaking.pop(each, None)
+            begun = self._end_message(each)
             if begun is not None:
                 who = (begun.provider, begun.session_id, each, begun.agent_id)
                 end = ev.MessageDiscarded(*who, begun.message_id, 0, "turn_ended")
@@ -409,6 +416,13 @@ class Channel:
                     events.append(ev.ContentStarted(*place, block))
                     if kind is not None and each.text:
                         events.append(ev.ContentDelta(*place, kind, each.text, tool_use_id))
+            for asked, pieces in self._questions.values():
+                if asked.message_id == begun.message_id:
+                    events.append(asked)
+                    if pieces and isinstance(asked.block, ToolUseBlock):
+                        place = (*who, asked.message_id, asked.index)
+                        text, call = "".join(pieces), asked.block.id
+                        events.append(ev.ContentDelta(*place, "tool_input", text, call))
             out.append(Spoken(events, self._turn_of(self.state, voice)))
         return out
 

@@ -22,6 +22,7 @@ from turnwire.core.view import (
     View,
 )
 from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.engine.attachments import attached, in_words
 from turnwire.engine.record import as_frame, told
 from turnwire.long_work import LongWork
 from turnwire.ports import ConversationRow, Store, StoredEntry
@@ -86,14 +87,15 @@ def _block(block: BlockView) -> Iterator[str]:
         case EventView(name=name, subtype=subtype, text=text):
             yield f"*{text or subtype or name}*"
         case _:
-            yield _fenced(_json(block.block), "json")
+            yield attached(block.block) or _fenced(_json(block.block), "json")
 
 
 def _call(call: ToolView) -> Iterator[str]:
     """A tool with all of its input, what its sub-agent said, and all of its result."""
     about = call.input.get("description") if isinstance(call.input, dict) else None
     yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
-    if asks_a_person(call.tool_name) and isinstance(call.input, dict):
+    asks = asks_a_person(call.tool_name) or call.tool_type == "QUESTION"
+    if asks and isinstance(call.input, dict):
         for question in questions_of(call.input):
             yield from _question(question)
     else:
@@ -146,6 +148,8 @@ def _words(content: Any) -> str:
         return content
     if isinstance(content, list):
         return "\n".join(_words(each) for each in content)
+    if (said := in_words(content)) is not None:
+        return f"[{said}]"
     text = getattr(content, "text", None)
     if text is None and isinstance(content, dict):
         text = content.get("text")

@@ -16,6 +16,7 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import AssistantMessage, NormalizedStreamEvent
+from turnwire.core.question_rules import QuestionRules
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance, not_begun
 from turnwire.engine.naming import RequestNames
@@ -322,8 +323,10 @@ class AgentRunner:
     async def _read(self, session: AgentSession, names: RequestNames) -> None:
         """Always reads on: an agent waits for us only for a moment, behind a very long text."""
         message: str | None = None
+        rules = QuestionRules()
         try:
             async for batch in session.events():
+                rules.feed_all(batch)
                 self._unheard = False
                 self._heard(names.heard(batch))
                 is_long = _has_long_text(batch)

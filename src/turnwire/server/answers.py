@@ -128,9 +128,12 @@ def _error(code: str, message: str, what_to_do: str) -> dict[str, Any]:
     return {"error": told}
 
 
-async def read_body(request: Request, most: int, instead: str = "") -> bytes:
-    """All of it, unless it is too much: then what to do `instead`. Raises Refused."""
-    said = f"No more than {most} bytes. {instead}".rstrip()
+async def read_body(request: Request, most: int, setting: str, instead: str = "") -> bytes:
+    """All of it, unless it is too much: then what to do `instead`. Raises Refused.
+
+    `setting`: the name of the one that says how much is too much.
+    """
+    said = f"No more than {most} bytes ({setting}). {instead}".rstrip()
     too_much = Refused("PAYLOAD_TOO_LARGE", said, max_bytes=most)
     length = request.headers.get("content-length", "0")
     if length.isdecimal() and int(length) > most:
@@ -152,7 +155,10 @@ async def read_json(request: Request, kind: type[T], settings: Settings) -> T:
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         raise Refused("INVALID_FORMAT", "Send JSON, with Content-Type: application/json.")
     raw = await read_body(
-        request, settings.max_body_bytes, "Upload large content as a blob: POST /api/blobs."
+        request,
+        settings.max_body_bytes,
+        "max_body_bytes",
+        "Upload large content as a blob: POST /api/blobs.",
     )
     fault = check_shape(raw, settings.max_items, settings.max_depth)
     if fault is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,7 @@ from turnwire.server.limits import MOST_PATH
 if TYPE_CHECKING:
     from turnwire.server.service import Service
 
-__all__ = [
-    "NewConversation",
-    "begin",
-    "check_mode_for",
-    "check_title",
-    "options_for",
-]
+__all__ = ["NewConversation", "begin", "check_mode_for", "check_title", "open_roots", "options_for"]
 
 _BUDGET = "max_budget_usd"  # an option of every conversation, whoever its agent is
 
@@ -126,6 +120,13 @@ def check_mode_for(agents: Mapping[str, Agent], name: str, mode: str, who: Who) 
         raise Refused("FORBIDDEN", said)
 
 
+def open_roots(roots: Sequence[Path]) -> str:
+    """Says which directories are open to agents. Every user may choose among them."""
+    if not roots:
+        return "No directory is open to them: the setting `roots` is empty."
+    return f"Choose a directory below {', '.join(map(str, roots))} (the setting `roots`)."
+
+
 def _directory(cwd: str | None, service: Service) -> str | None:
     """Where the agent works: below a directory in which it may. Links are followed first."""
     if cwd is None:
@@ -140,8 +141,7 @@ def _directory(cwd: str | None, service: Service) -> str | None:
     except (OSError, RuntimeError) as error:  # no such user, links in a circle, too long
         raise Refused("INVALID_PAYLOAD", f"`cwd` leads nowhere: {error}") from None
     if not any(path.is_relative_to(root) for root in service.roots):
-        said = "Agents may not work there. Choose a directory below one of the setting `roots`."
-        raise Refused("FORBIDDEN", said)
+        raise Refused("FORBIDDEN", f"Agents may not work there. {open_roots(service.roots)}")
     if not is_there:
         raise Refused("INVALID_PAYLOAD", f"{cwd!r} is no directory.")
     return str(path)

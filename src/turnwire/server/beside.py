@@ -118,7 +118,7 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
     about = word(request, "conversation")
     if about is not None:
         await service.talk(about, who)
-    data = await read_body(request, service.settings.max_blob_bytes)
+    data = await read_body(request, service.settings.max_blob_bytes, "max_blob_bytes")
     if not data:
         raise Refused("INVALID_PAYLOAD", "There is nothing in it.")
     mime_type = true_type(mime_type, data) or mime_type
@@ -130,7 +130,7 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
             blob_id, data, mime_type, at=at, user=who.user, conversation_id=about, quota=quota
         )
     except OverQuota as over:
-        said = f"{over.message} Delete conversations with pictures that you do not need."
+        said = f"{over.message} (max_user_blob_bytes) Delete conversations with pictures that you do not need."
         raise Refused("PAYLOAD_TOO_LARGE", said, **over.data) from None
     return json_answer(Blob(blob_id, mime_type, len(data)), 201)
 

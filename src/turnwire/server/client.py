@@ -29,6 +29,7 @@ _log = logging.getLogger("turnwire")
 
 _PATIENCE = 2.0  # seconds that a client has to take the last frames
 _STALLED = 20.0  # seconds in which a client for whom much waits has to take something
+_MANY_FRAMES = "Too many frames in a short time (frames_per_second, frames_at_once)."
 _TOO_OFTEN = 20  # frames in a row that make no sense, or come too fast, until the client has to go
 
 _decode = msgspec.json.Decoder().decode
@@ -137,7 +138,7 @@ class Client:
 
     def _understand(self, text: str | None) -> Any:
         """The JSON of a frame that is not one too many. Raises Refused."""
-        wait, why = self._bucket.take(self._loop.time()), None
+        wait, why = self._bucket.take(self._loop.time()), _MANY_FRAMES
         if not wait:
             wait, why = self._share.debt()
         if wait:
@@ -150,7 +151,8 @@ class Client:
         self._share.count_text(text)
         most = self.settings.max_frame_bytes
         if len(text) > most or len(text) * 4 > most < len(text.encode(errors="replace")):
-            raise Refused("PAYLOAD_TOO_LARGE", max_frame_bytes=most, **self._id_in(text))
+            said = f"A frame has no more than {most} bytes (max_frame_bytes)."
+            raise Refused("PAYLOAD_TOO_LARGE", said, max_frame_bytes=most, **self._id_in(text))
         fault = check_shape(text, self.settings.max_items, self.settings.max_depth)
         if fault is not None:
             raise Refused("INVALID_PAYLOAD", fault, **self._id_in(text))
@@ -171,7 +173,7 @@ class Client:
         if self._nonsense >= _TOO_OFTEN:
             self.close(4505)
         elif self._hasty >= self.settings.frames_at_once + _TOO_OFTEN:
-            self.close(4003, Refused("RATE_LIMITED", retry_after=10))
+            self.close(4003, Refused("RATE_LIMITED", _MANY_FRAMES, retry_after=10))
 
     def do_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """What takes long must not keep what the client says next waiting: a stop, a heartbeat."""

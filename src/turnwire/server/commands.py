@@ -12,7 +12,7 @@ from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine import Answer, Talk
-from turnwire.server.begin import check_mode_for
+from turnwire.server.begin import check_mode_for, open_roots
 from turnwire.server.keys import Who
 from turnwire.server.limits import MOST_ID, MOST_PATH, MOST_PATHS
 
@@ -199,4 +199,5 @@ def _check_path(path: str, cwd: str | None, service: Service) -> None:
         raise Refused("INVALID_PAYLOAD", f"{path!r} leads nowhere: {error}") from None
     if not any(where.is_relative_to(root) for root in service.roots):
         said = f"{path!r} is not below a directory that agents may work in."
+        said += f" {open_roots(service.roots)}"
         raise Refused("FORBIDDEN", said)

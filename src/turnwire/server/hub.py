@@ -20,6 +20,7 @@ __all__ = ["Connected", "Hub", "Seat"]
 
 _log = logging.getLogger("turnwire")
 _TICK = 1.0  # seconds
+_RATE = "(connects_per_second, connects_at_once)"
 _RETRY_AFTER = 5  # seconds, for those who find no place
 _PATIENCE = 3.0  # seconds that a client has to take what was sent before the server goes
 
@@ -77,9 +78,12 @@ class Hub:
         if self._stopping:
             raise Refused("STORAGE_UNAVAILABLE", "The server is stopping.")
         settings, name = self._settings, who.name
-        full = self._taken >= settings.max_connections
-        if full or self._places[name] >= settings.max_connections_per_user:
-            said = "Too many connections, of this server or of this user."
+        said = None
+        if self._taken >= settings.max_connections:
+            said = "This server has too many connections (max_connections)."
+        elif self._places[name] >= settings.max_connections_per_user:
+            said = "This user has too many connections (max_connections_per_user)."
+        if said is not None:
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
         self._taken += 1
         self._places[name] += 1
@@ -99,7 +103,10 @@ class Hub:
         """A WebSocket whose user is not known yet. Raises Refused if its address has too many."""
         address = address_group(address)
         if self._strangers[address] >= self._settings.max_waiting_connections_per_address:
-            said = "Too many connections at once from this address."
+            said = (
+                "Too many connections at once from this address"
+                " (max_waiting_connections_per_address)."
+            )
             raise Refused("RATE_LIMITED", said, retry_after=_RETRY_AFTER)
         self._strangers[address] += 1
         try:
@@ -111,14 +118,16 @@ class Hub:
 
     def count_connect(self, who: Who) -> None:
         """A user opens a WebSocket. Raises Refused if they have opened too many in a short time."""
-        _take(self._connects, who.name, "Too many connections of this user in a short time.")
+        _take(
+            self._connects, who.name, f"Too many connections of this user in a short time {_RATE}."
+        )
 
     def count_refused(self, address: str) -> None:
         """A WebSocket of a stranger is refused. Raises Refused if that happens too often there.
 
         Only strangers are counted by address: behind a proxy all users may have the same one.
         """
-        said = "Too many refused connections from this address in a short time."
+        said = f"Too many refused connections from this address in a short time {_RATE}."
         _take(self._refused, address_group(address), said)
 
     def add(self, connection: Connected, seat: Seat) -> None:

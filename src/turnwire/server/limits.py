@@ -88,7 +88,7 @@ def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | Non
         opened, commas = raw.count(b"[") + raw.count(b"{"), raw.count(b",")
     if opened + commas <= most_items and opened <= most_depth:  # almost always
         return None
-    too_many = f"No more than {most_items} objects, lists and entries of them in all."
+    too_many = f"No more than {most_items} objects, lists and entries of them in all (max_items)."
     data = raw.encode(errors="replace") if isinstance(raw, str) else raw
     pieces = data.replace(b"\\\\", b"").replace(b'\\"', b"")  # from here on a quote ends a text
     # Before each text stands a colon, a comma or a bracket, and behind a colon stands one value.
@@ -99,7 +99,7 @@ def check_shape(raw: str | bytes, most_items: int, most_depth: int) -> str | Non
     if brackets.count(_OPEN) + outside.count(b",") > most_items:
         return too_many
     if max(accumulate(memoryview(brackets).cast("b")), default=0) > most_depth:
-        return f"No more than {most_depth} objects and lists in one another."
+        return f"No more than {most_depth} objects and lists in one another (max_depth)."
     return None
 
 

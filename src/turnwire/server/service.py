@@ -160,10 +160,11 @@ class Service:
         kept = await self.store.stored(who.user)
         quota, most = self.settings.max_user_blob_bytes, self.settings.max_conversations_per_user
         if kept.bytes + more > quota:
-            said = f"This user has stored {kept.bytes:,} of {quota:,} bytes."
+            said = f"This user has stored {kept.bytes:,} of {quota:,} bytes (max_user_blob_bytes)."
             raise _no_room(said, kept=kept.bytes, quota=quota)
         if kept.conversations + conversations > most:
-            said = f"This user has {kept.conversations:,} conversations, and may have no more."
+            said = f"This user has {kept.conversations:,} conversations, and may have no more"
+            said += " (max_conversations_per_user)."
             raise _no_room(said, kept=kept.conversations, quota=most)
 
     # --- who may see what -----------------------------------------------------------------------

@@ -26,10 +26,11 @@ _KEPT = 10_000  # users that are remembered before those who take nothing are fo
 _MOST_WAITING = 8  # costly requests of a user that wait for their turn
 _SOON = 5  # seconds to wait where it is not known when a place will be free
 
-_MANY_REQUESTS = "Too many requests in a short time."
-_MANY_BYTES = "This user sends more bytes than the server takes (bytes_per_second)."
+_MANY_REQUESTS = "Too many requests in a short time (requests_per_second, requests_at_once)."
+_MANY_BYTES = "This user sends more bytes than the server takes (bytes_per_second, bytes_at_once)."
 _MUCH_WORK = (
-    "What this user asks for takes more of the server's time than their part (work_per_second)."
+    "What this user asks for takes more of the server's time than their part"
+    " (work_per_second, work_at_once)."
 )
 
 
@@ -126,7 +127,7 @@ class Share:
     def stream(self) -> Iterator[None]:
         """Counts one stream of changes. Raises Refused if the user has too many."""
         if self.is_limited and self._streams >= self._most_streams:
-            said = f"This user has {self._streams} streams of changes, and may have no more."
+            said = f"This user has {self._streams} streams of changes, and may have no more (max_streams_per_user)."
             raise Refused("RATE_LIMITED", f"{said} Close one of them.", retry_after=_SOON)
         self._streams += 1
         try:
@@ -146,7 +147,7 @@ class Share:
         if self._waiting >= _MOST_WAITING:
             said = (
                 f"{self._most_costly} searches, exports or forks of this user are under way, and"
-                f" {self._waiting} wait. Ask again when one of them is done."
+                f" {self._waiting} wait (costly_at_once). Ask again when one of them is done."
             )
             raise Refused("RATE_LIMITED", said, retry_after=_SOON)
         self._waiting += 1

@@ -31,7 +31,7 @@ _RUNS = re.compile(f"([{CJK}]+)")
 def text_of(entry: Message) -> str:
     """The words of an entry that a person may look for: said or asked by a person, the agent or a tool."""
     if entry.role == "system":
-        return ""
+        return "\n".join(_asked_later(entry))[:TEXT_LIMIT]
     if len(entry.parts) == 1 and isinstance(part := entry.parts[0], TextPart):  # mostly
         return part.payload.text[:TEXT_LIMIT]
     return "\n".join(_texts(entry.parts))[:TEXT_LIMIT]
@@ -62,6 +62,13 @@ def _asked(arguments: dict[str, Any]) -> Iterable[str]:
         yield question.question
         for option in question.options:
             yield f"{option.label} {option.description or ''}"
+
+
+def _asked_later(entry: Message) -> Iterable[str]:
+    """The questions of a call that was announced as a plain tool call."""
+    data = entry.meta.get("data")
+    if entry.meta.get("messageType") == "input_request" and isinstance(data, dict):
+        yield from _asked(data)
 
 
 # --- the index ----------------------------------------------------------------------------------

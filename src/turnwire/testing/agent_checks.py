@@ -17,6 +17,7 @@ from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.ports import Agent, AgentGone, AgentSession, SessionStart
+from turnwire.testing.agent_in_engine import check_question_in_engine
 from turnwire.testing.agent_listener import (
     AgentBroken,
     Listener,
@@ -158,6 +159,12 @@ class AgentChecks:
             await heard.session.deliver([_answer(asked)], resumed=False)
             await heard.turn_ends(1)
             _expect_result(heard.events, asked.tool_use_id)
+
+    async def a_question_reaches_a_person(self) -> None:
+        """Through a real engine and store: the person is asked, and the agent gets the answer."""
+        if self.prompts.question is None:
+            raise Skip
+        await check_question_in_engine(self.make(), self.prompts.question, self.seconds)
 
     async def a_question_survives_its_process(self) -> None:
         if not self.make().capabilities.questions_survive:

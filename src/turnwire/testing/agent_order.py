@@ -9,6 +9,7 @@ from msgspec import Struct
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.question_rules import BadQuestion, QuestionRules
 
 __all__ = ["EventOrder"]
 
@@ -44,6 +45,7 @@ class EventOrder:
         self.calls = set(known_calls)
         self.results: set[str] = set()
         self._requests: set[str] = set()
+        self._questions = QuestionRules()
         self._growing: dict[str | None, _Message] = {}  # by voice
 
     def feed(self, batch: list[NormalizedStreamEvent]) -> None:
@@ -57,6 +59,10 @@ class EventOrder:
             self._turn(event, following)
             self._message(event)
             self._tools(event)
+            try:
+                self._questions.feed(event)
+            except BadQuestion as bad:
+                self._wrong(bad.message)
 
     # --- turns --------------------------------------------------------------------------------
 

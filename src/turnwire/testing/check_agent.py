@@ -49,6 +49,7 @@ async def check_agent(
         checker.a_tool_has_its_result,
         checker.an_interrupt_ends_the_turn,
         checker.a_question_is_answered,
+        checker.a_question_reaches_a_person,
         checker.a_question_survives_its_process,
         checker.a_permission_is_allowed_or_denied,
         checker.a_control_is_answered_or_refused,

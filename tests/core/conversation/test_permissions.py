@@ -77,6 +77,7 @@ def test_a_call_may_be_allowed_with_another_input_and_for_the_future() -> None:
 
 
 RULE = {"type": "addRules", "rules": [{"toolName": "Bash"}], "destination": "localSettings"}
+OTHER = {"type": "addDirectories", "directories": ["/a"], "destination": "session"}
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,16 @@ def test_what_holds_for_other_users_as_well_is_for_the_owner_to_give(
     assert told.replies[0].remember == kept
     talk.decide("p1", "allow", by=by, remember=[rule])
     assert talk.frame(f.AssistantRequestResolved).remembered == kept, "the log says the same"
+
+
+def test_always_of_a_user_keeps_what_they_may_and_says_what_holds_for_less() -> None:
+    machine, directory = ({**RULE, "destination": f"{name}Settings"} for name in ("user", "local"))
+    session = {**RULE, "destination": "session"}
+    talk = offering(machine, directory, OTHER)
+    talk.decide("p1", "allow", by="ada", remember=[machine, directory, OTHER])
+    ended = talk.frame(f.AssistantRequestResolved)
+    assert ended.remembered == [session, OTHER]
+    assert ended.narrowed == [machine, directory]
 
 
 def test_a_call_may_be_denied_with_a_reason() -> None:

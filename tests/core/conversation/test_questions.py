@@ -67,6 +67,45 @@ def test_a_question_of_a_tool_that_is_no_question_is_shown_as_one() -> None:
     )
 
 
+def test_an_announced_call_of_any_tool_may_ask() -> None:
+    question = Question("1", "Which colour?", [QuestionOption("blue")])
+    event = ev.QuestionAsked(*whose(), "r-1", "t1", "ask_human", [question], {"required": False})
+    talk = running().calls("t1", "ask_human").forget().hear(event)
+    assert talk.told == ["question t1"]
+    assert talk.state_name() == "waiting_input"
+    (request,) = talk.status.requests
+    shown = talk.frame(f.AssistantRequestInput)
+    assert (shown.announced, shown.questions, shown.required) == (True, [question], False)
+    assert shown.message_id == talk.frame(f.AssistantToolCall).message_id
+    assert (request.questions, request.message_sequence) == ([question], talk.state.head)
+    talk.answer("t1")
+    assert talk.frame(f.AssistantRequestResolved).answer == "blue"
+
+
+def test_an_announced_call_may_ask_what_is_in_its_input() -> None:
+    given = {"question": "Which colour?", "metadata": {"kind": "colour"}}
+    event = ev.QuestionAsked(*whose(), "r-1", "t1", "ask_human", [], given)
+    shown = running().calls("t1", "ask_human").hear(event).frame(f.AssistantRequestInput)
+    assert (shown.question, shown.input, shown.metadata) == (
+        "Which colour?",
+        given,
+        {"kind": "colour"},
+    )
+
+
+def test_an_announced_call_that_asks_nothing_is_shown_as_it_is() -> None:
+    event = ev.QuestionAsked(*whose(), "r-1", "t1", "ask_human", [], {"questions": []})
+    shown = running().calls("t1", "ask_human").hear(event).frame(f.AssistantRequestInput)
+    assert (shown.question, shown.questions) == ("", [])
+
+
+def test_the_question_of_an_announced_call_may_be_withdrawn() -> None:
+    question = Question("1", "Which colour?")
+    event = ev.QuestionAsked(*whose(), "r-1", "t1", "ask_human", [question])
+    talk = running().calls("t1", "ask_human").hear(event, ev.RequestWithdrawn(*whose(), "r-1"))
+    assert talk.frame(f.AssistantRequestResolved).outcome == "cancelled"
+
+
 def test_the_call_of_a_question_that_comes_after_its_request_is_not_told_again() -> None:
     assert running().hear(asked("q1")).forget().asks("q1").told == []
 

@@ -138,6 +138,13 @@ def test_an_answer_that_was_on_its_way_then_is_given_again() -> None:
     assert talk.commands == ["resume q1=blue"]
 
 
+def test_an_agent_that_is_killed_while_it_is_to_stop_has_not_obeyed() -> None:
+    talk = stopping().lose_agent(reason="agent_lost")
+    receipt = talk.frame(f.ConversationInterrupted)
+    assert (receipt.reason, receipt.lost) == ("user", True)
+    assert (receipt.acknowledged, receipt.forced) == (False, False)
+
+
 def test_a_turn_that_would_have_ended_anyway_was_stopped_all_the_same() -> None:
     talk = stopping().ends()
     assert talk.told == ["stopped: user", "turn 1 interrupted"]

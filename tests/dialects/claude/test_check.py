@@ -442,6 +442,16 @@ def test_another_process_counts_from_zero_again() -> None:
     assert broken(INIT, result(None, 0.5), INIT, result(None, 0.1)) == []
 
 
+def test_another_session_counts_from_zero_again() -> None:
+    first, second = {"session_id": "s-1"}, {"session_id": "s-2"}
+    assert broken(result(4, 0.5) | first, result(5, 0.1) | second) == []
+    assert broken(result(4, 0.5) | first, result(2, 0.1) | second) == []
+    assert broken(result(None, 0.5) | first, result(None, 0.1) | second) == []
+    again = broken(result(4, 0.5) | first, result(5, 0.1) | second, result(6, 0.05) | second)
+    assert again == [("cost_backwards", 3)]
+    assert broken(result(4, 0.5) | first, result(5, 0.1)) == [("cost_backwards", 2)]
+
+
 def test_an_answer_that_says_nothing_is_no_handshake() -> None:
     silent = {"type": "control_response", "response": {"subtype": "success", "request_id": "r"}}
     assert broken(silent) == []

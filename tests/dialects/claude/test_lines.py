@@ -35,6 +35,34 @@ def bad(raw: bytes) -> BadLine:
     return caught.value
 
 
+# --- writing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "system", "subtype": "init", "session_id": "s"},
+        {"type": "system", "subtype": "session_writes_lost"},
+        {"type": "system", "subtype": "brand_new", "beams": 3},
+        {"type": "result", "subtype": "success"},
+        {"type": "hologram", "beams": 3},
+        {"type": "user", "message": {"role": "user", "content": "hi"}},
+    ],
+)
+def test_what_was_read_is_written_with_its_type(frame: dict[str, Any]) -> None:
+    line = read(frame)
+    assert json.loads(claude.encode(line.message)) == frame
+    assert claude.encode(line) == line.raw
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_every_recorded_line_is_written_with_its_type(path: Path) -> None:
+    for line in claude.read(path.read_bytes().splitlines()):
+        if isinstance(line, Line):
+            kept, written = json.loads(line.raw), json.loads(claude.encode(line.message))
+            assert (written["type"], written.get("subtype")) == (kept["type"], kept.get("subtype"))
+
+
 # --- recorded traffic ---------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ def reading(wire: Any) -> rpc.RpcMessage:
     return decode(json.dumps(wire).encode())
 
 
-def written(message: rpc.RpcMessage) -> Any:
+def written(message: rpc.RpcMessage | rpc.RpcBlock) -> Any:
     return json.loads(encode(message))
 
 
@@ -201,9 +201,9 @@ def test_everything_is_told_apart_by_its_type(union: Any) -> None:
         (rpc.RpcOutputDelta, {"output": True}),
         (
             rpc.RpcToolUseBlock,
-            {"id": True, "toolName": True, "toolType": True, "input": True, "status": True},
+            {"id": True, "toolName": True, "toolType": True, "input": False, "status": False},
         ),
-        (rpc.RpcToolResultBlock, {"tool_use_id": True, "content": True, "is_error": True}),
+        (rpc.RpcToolResultBlock, {"tool_use_id": True, "content": False, "is_error": False}),
         (rpc.RpcTextBlock, {"text": True, "citations": False}),
         (rpc.RpcThinkingBlock, {"thinking": True, "signature": False, "redacted": False}),
         (rpc.RpcImageBlock, {"source": True}),
@@ -472,6 +472,30 @@ def test_one_of_every_block_is_among_these() -> None:
 def test_a_block_is_read_and_written_back_the_same(wire: dict[str, Any]) -> None:
     assert isinstance(block_of(wire), tags(rpc.RpcBlock)[wire["type"]])
     assert written(reading(user(wire))) == user(wire)
+
+
+def test_a_tool_call_may_be_read_without_its_input_and_its_status() -> None:
+    block = block_of({"type": "tool_use", "id": "t", "toolName": "Read", "toolType": "CLAUDE_READ"})
+    assert block == rpc.RpcToolUseBlock("t", "Read", "CLAUDE_READ", None, "in_progress")
+    assert written(block) == {
+        "type": "tool_use",
+        "id": "t",
+        "toolName": "Read",
+        "toolType": "CLAUDE_READ",
+        "input": None,
+        "status": "in_progress",
+    }
+
+
+def test_a_tool_result_may_be_read_without_its_content_and_without_a_word_of_errors() -> None:
+    block = block_of({"type": "tool_result", "tool_use_id": "t"})
+    assert block == rpc.RpcToolResultBlock("t", None, False)
+    assert written(block) == {
+        "type": "tool_result",
+        "tool_use_id": "t",
+        "content": None,
+        "is_error": False,
+    }
 
 
 def test_a_system_message_carries_the_agents_own_bytes() -> None:

@@ -375,6 +375,11 @@ def a_permission_is_asked_for_a_call_that_is_over(s: Session) -> None:
     s.payload("session.state", 5)["requests"][0]["tool_use_id"] = "toolu_01RmA"
 
 
+@breaks("question_without_call", "04")
+def an_announced_question_is_asked_by_no_call(s: Session) -> None:
+    s.payload("assistant.request_input")["announced"] = True
+
+
 # --- how requests end ---------------------------------------------------------------------------
 
 

@@ -210,6 +210,7 @@ def test_a_question() -> None:
         "tool_type": "ASK",
         "input": {"questions": [QUESTION]},
         "model": "the model",
+        "announced": False,
     }
 
 

@@ -111,6 +111,8 @@ def test_tool_calls_and_questions_wait_for_their_result() -> None:
     asked = p.RequestInput("q-1", "Well?", [], True, None, None, None, [], *ids)
     [block] = told(f.AssistantRequestInput(*ENVELOPE, asked)).content
     assert block == b.ToolUseBlock("q-1", "request_input", "UNKNOWN", None, "in_progress")
+    again = msgspec.structs.replace(asked, announced=True)  # its call was shown already
+    assert told(f.AssistantRequestInput(*ENVELOPE, again)).subtype == "input_request"
     result = p.ToolResult("t-1", True, "no", 4, parent_tool_use_id="t-0", agent_id="a")
     said = told(f.AssistantToolResult(*ENVELOPE, result))
     assert (said.tool_id, said.result, said.is_error) == ("t-1", "no", True)

@@ -268,13 +268,19 @@ function Happened({ row }: { row: Row & { kind: "event" } }) {
   }
   const processes = listIn(data, "processes");
   const left = processes.filter((each) => isObject(each) && each.left === true).length;
-  const forced = isObject(data) && data.forced === true;
+  const came = isObject(data) ? data : {};
+  const outcome =
+    came.forced === true
+      ? words.byForce(processes.length - left)
+      : came.lost === true
+        ? words.killed
+        : came.acknowledged === true && words.obeyed;
   return (
     <p className="receipt">
       <Icon name="stop" />
       {known(words.stoppedBecause, textIn(data, "reason")) ?? textIn(data, "reason")}
       {textIn(data, "by") && ` · ${textIn(data, "by")}`}
-      {` · ${forced ? words.byForce(processes.length - left) : words.obeyed}`}
+      {outcome && ` · ${outcome}`}
       {left > 0 && ` · ${words.couldNotEnd(left)}`}
       {textIn(data, "queue") && ` · ${known(words.queueFate, textIn(data, "queue")) ?? ""}`}
     </p>

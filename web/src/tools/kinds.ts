@@ -51,7 +51,7 @@ const BY_NAME: Record<string, Kind> = {
 
 export function kindOf(toolName: string, toolType?: string): Kind {
   const name = toolName.toLowerCase();
-  if (name.endsWith("__request_input")) return "question";
+  if (name.endsWith("__request_input") || toolType === "QUESTION") return "question";
   if (name.startsWith("mcp__") || toolType === "MCP") return "mcp";
   return known(BY_NAME, name) ?? "raw";
 }

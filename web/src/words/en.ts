@@ -163,6 +163,7 @@ export const en = {
     deleted: "Stopped: the conversation was deleted",
   } as Record<string, string>,
   obeyed: "the agent obeyed",
+  killed: "the agent was killed or ended by itself",
   byForce: (n: number) => (n === 1 ? "ended by force, 1 process" : `ended by force, ${n} processes`),
   couldNotEnd: (n: number) =>
     n === 1 ? "1 process could not be ended" : `${n} processes could not be ended`,

@@ -140,6 +140,7 @@ export const zh: Words = {
     deleted: "已停止：对话已删除",
   },
   obeyed: "智能体已响应",
+  killed: "智能体被终止或自行退出",
   byForce: (n) => `强制结束，${n} 个进程`,
   couldNotEnd: (n) => `${n} 个进程未能结束`,
   queueFate: { hold: "排队的消息已暂停", continue: "排队的消息继续", clear: "排队的消息已清除" },

@@ -452,6 +452,8 @@ export interface Interrupted {
   by?: string;
   /** it had to be ended */
   forced?: boolean;
+  /** its process was killed, or ended by itself, before it said that it stopped */
+  lost?: boolean;
   /** those that were ended, or could not be */
   processes?: Array<Process>;
   /** what became of the messages that waited */
@@ -750,6 +752,8 @@ export interface RequestInput {
   tool_name: string;
   /** that sub-agent's id */
   agent_id?: string;
+  /** assistant.tool_call told the call before: this adds that it asks */
+  announced?: boolean;
   /** the tool call's arguments, as the agent sent them */
   input?: unknown;
   model?: string;
@@ -774,6 +778,7 @@ export interface RequestResolved {
   decision?: "allow" | "deny" | (string & {});
   /** how the agent gets it: `tool_result`, `decision`, `prompt` */
   delivered_as?: string;
+  narrowed?: Array<unknown>;
   /** the tool call whose sub-agent asked */
   parent_tool_use_id?: string;
   /** why it was denied, or why it was cancelled */
@@ -1778,8 +1783,8 @@ export interface RpcThinkingDelta {
 export interface RpcToolResultBlock {
   type: "tool_result";
   tool_use_id: string;
-  content: unknown;
-  is_error: boolean;
+  content?: unknown;
+  is_error?: boolean;
 }
 
 /** A call of a tool. */
@@ -1790,10 +1795,10 @@ export interface RpcToolUseBlock {
   /** a family to switch on: `CLAUDE_READ`, `MCP`, ... */
   toolType: string;
   /** null while it still streams in */
-  input: unknown;
-  status: "completed" | "failed" | "in_progress";
+  input?: unknown;
   /** the streamed input, where it is not valid JSON */
   input_text?: string;
+  status?: "completed" | "failed" | "in_progress";
 }
 
 /** A delta of a kind this version does not know. */
@@ -2056,7 +2061,7 @@ export interface RpcStopTask {
   task_id: string;
 }
 
-/** Switch one of the agent's MCP servers on or off, until its process ends. */
+/** Switch one of the agent's MCP servers on or off, in this conversation and for good. */
 export interface RpcToggleMcp {
   server: string;
   enabled: boolean;

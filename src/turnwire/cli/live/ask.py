@@ -25,7 +25,7 @@ from turnwire.cli.words import plain
 from turnwire.core.events import Question
 from turnwire.core.status import OpenRequest
 
-__all__ = ["TOO_LATE", "Asker", "Decision", "ask_permission", "ask_question"]
+__all__ = ["TOO_LATE", "Asker", "Decision", "ask_permission", "ask_question", "read_decision"]
 
 # A request has ended in another way. Whatever is refused otherwise stays open.
 TOO_LATE = {
@@ -107,25 +107,42 @@ async def ask_permission(asker: Asker, request: OpenRequest) -> Decision | None:
         line = await asker.read_line(f"{choices}  Ctrl-D: stop" if asker.is_guest else choices)
         if line is None:
             return None
-        letter, _, words = line.strip().partition(" ")
-        if letter.casefold() in ("n", "no"):
-            return await _deny(asker, words)
-        match line.strip().casefold():
-            case "y" | "yes":
+        if line.strip().casefold() in ("e", "edit"):
+            given = await _edit(asker, request, given)
+            continue
+        match read_decision(request, line):
+            case Decision(decision="deny", reason=reason):
+                return await _deny(asker, reason or "")
+            case Decision(remember=[]):
                 asker.tell([_arrow("allowed" if given is None else "allowed, as changed")])
                 return Decision("allow", updated_input=given)
-            case "a" | "always" if request.suggestions and given is None:
+            case Decision() as always if given is None:
                 asker.tell([_arrow(f"always allowed: {rules_of(request.suggestions)}")])
-                return Decision("allow", remember=request.suggestions)
-            case "e" | "edit":
-                given = await _edit(asker, request, given)
+                return always
             case _:
                 asker.note([Text("Please answer with one of the letters.", "yellow")])
 
 
+def read_decision(request: OpenRequest, text: str) -> Decision | None:
+    """Reads what a person typed: `y`, `n`, `n` and a reason, or `a`, also written out.
+
+    Returns None if it is none of these, or if there is nothing to remember for `a`.
+    """
+    word, _, rest = text.strip().partition(" ")
+    match word.casefold(), rest.strip():
+        case "n" | "no", reason:
+            return Decision("deny", reason or None)
+        case "y" | "yes", "":
+            return Decision("allow")
+        case "a" | "always", "" if request.suggestions:
+            return Decision("allow", remember=request.suggestions)
+        case _:
+            return None
+
+
 async def _deny(asker: Asker, words: str) -> Decision:
-    """With the reason that stands behind the letter, or else is asked for."""
-    if not words.strip():
+    """With the reason that was given, or else is asked for."""
+    if not words:
         words = await asker.read_line("Why? The agent is told. Enter: no reason") or ""
     words = words.strip()
     asker.tell([_arrow(f"denied: {words}" if words else "denied")])

@@ -93,6 +93,8 @@ def receipt(stop: Interrupted, *, by_us: bool = True) -> Text:
     parts = []
     if stop.forced:
         parts.append("the agent did not obey and was ended by force")
+    elif stop.lost and stop.reason != "agent_lost":  # or it is said already
+        parts.append("the agent was killed, or ended by itself, before it said that it stopped")
     elif stop.acknowledged:
         parts.append("the agent acknowledged it")
     if ended := _named(stop, left=False):

@@ -235,6 +235,8 @@ def resolved_line(ended: RequestResolved) -> Text:
         words = "allowed" + (" with a changed input" if ended.updated_input is not None else "")
         if ended.remembered:
             words += " for good" if _holds_longer(ended.remembered) else " for this session"
+        if ended.narrowed:
+            words += f" (only the owner may for longer: {rules_of(ended.narrowed)})"
     else:
         words = "denied" + (f": {ended.reason}" if ended.reason else "")
     return Text.assemble(("→ ", "magenta"), plain(safe(words)))

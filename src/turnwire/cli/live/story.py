@@ -205,6 +205,10 @@ class Story:
 
     def _request_input(self, frame: f.AssistantRequestInput) -> None:
         asked = frame.payload
+        call = self._calls.get(asked.question_id)
+        if call is not None:  # it was announced as a plain tool call
+            self._asked[asked.question_id] = asked.question_id
+            self._painter.forget(call)
         if self._past:
             lines = requests.question_lines(asked.questions, asked.input)
             self._painter.note(lines, self._voice(asked.parent_tool_use_id))

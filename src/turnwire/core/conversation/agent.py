@@ -83,7 +83,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         case ev.QuestionAsked():
             if not was_called(d, event.tool_use_id):
                 _add(d, question_of(d, event), turn_id, said, None)
-            wait_for_answer(d, event)
+            wait_for_answer(d, event, said.inbox_item_id)
         case ev.SystemEvent(subtype="answer_delivered"):
             hear_of_delivery(d, event)
         case ev.SystemEvent(subtype="choice_refused"):
@@ -222,7 +222,7 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
         case "assistant", [ToolCallPart(payload=call)]:
             if was_called(d, call.tool_call_id):
                 return
-            open_tool(d, call.tool_call_id, turn_id, voice, said.event.agent_id)
+            open_tool(d, entry, call.tool_call_id, turn_id, said.event)
             if asks_a_person(call.tool_name):
                 entry = _in_turn(d, entry, turn_id)
                 ask_question(d, entry, call, turn_id, said.event, said.inbox_item_id, raw)

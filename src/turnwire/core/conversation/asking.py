@@ -11,6 +11,7 @@ from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Deliver
 from turnwire.core.conversation.requests import deadline_of, end_request, open_request, refuse
+from turnwire.core.conversation.state import OpenTool
 from turnwire.core.entries import entry_of
 from turnwire.core.message import Message, ToolCallPayload, to_json
 from turnwire.core.questions import asks_a_person, questions_of
@@ -111,17 +112,81 @@ def _as_input(question: ev.Question) -> dict[str, Any]:
     }
 
 
-def wait_for_answer(d: Draft, event: ev.QuestionAsked) -> None:
-    """The agent waits for the answer to a question that the log has. It may be there already."""
+def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None) -> None:
+    """The agent waits for the answer to a question. It may be there already.
+
+    A call whose name says that it asks has opened its question when it was announced. Any other
+    call opens its question now.
+    """
     question_id = event.tool_use_id
     if any(request.request_id == question_id for request in d.requests):
         d.asked[event.request_id] = question_id
         return
     replies = [reply for reply in d.replies if reply.request_id == question_id]
+    call = d.tools.get(question_id)
     if replies:
         d.commands.append(Deliver(d.turn, replies, False))
+    elif call is not None and not asks_a_person(event.tool_name):
+        d.asked[event.request_id] = question_id
+        _ask_in_call(d, event, call, inbox_item_id)
     else:
         refuse(d, question_id, "question", "The question was cancelled.")
+
+
+def _ask_in_call(
+    d: Draft, event: ev.QuestionAsked, call: OpenTool, inbox_item_id: str | None
+) -> None:
+    """Opens the question of a call that the log has as a plain tool call."""
+    given = event.input if isinstance(event.input, dict) else {}
+    questions = event.questions or questions_of(given)
+    arguments = given  # as every front end reads questions
+    if [each.question for each in questions_of(given)] != [each.question for each in questions]:
+        arguments = {**given, "questions": [_as_input(each) for each in questions]}
+    metadata = given.get("metadata")
+    request = OpenRequest(
+        call.tool_use_id,
+        "question",
+        call.tool_use_id,
+        event.tool_name,
+        arguments,
+        call.turn_id,
+        d.head + 1,
+        inbox_item_id,
+        deadline_of(d, "question"),
+        questions,
+        given.get("required") is not False,
+        metadata if isinstance(metadata, dict) else None,
+        parent_tool_use_id=call.parent_tool_use_id,
+        agent_id=call.agent_id,
+    )
+    first = questions[0] if questions else ev.Question("", "")
+    data = {
+        "question_id": call.tool_use_id,
+        "question": first.question,
+        "options": first.options,
+        "required": request.required,
+        "metadata": request.metadata,
+        "inbox_item_id": inbox_item_id,
+        "deadline_at": request.deadline_at,
+        "questions": questions,
+        "block_id": call.tool_use_id,
+        "message_id": call.message_id or f"entry-{d.head + 1}",
+        "index": call.index,
+        "tool_name": event.tool_name,
+        "tool_type": "QUESTION",
+        "input": arguments,
+        "announced": True,
+    }
+    d.add_event(
+        "input_request",
+        f"{event.tool_name} asks: {first.question}",
+        call.turn_id,
+        data,
+        provider=event.provider,
+        parent_tool_use_id=call.parent_tool_use_id,
+        agent_id=call.agent_id,
+    )
+    open_request(d, request)
 
 
 def ask_permission(d: Draft, event: ev.PermissionRequested, inbox_item_id: str | None) -> None:

@@ -53,7 +53,14 @@ def agent_lost(d: Draft, gone: i.AgentLost) -> None:
         if turn.phase == "starting":
             said = gone.message or "The agent could not be started."
             end = TurnEnd(True, False, error=TurnError("AGENT_UNAVAILABLE", said))
-        finish_turn(d, end, gone=gone.reason, forced=gone.forced, processes=gone.processes)
+        finish_turn(
+            d,
+            end,
+            gone=gone.reason,
+            forced=gone.forced,
+            lost=not gone.forced and gone.reason == "agent_lost",
+            processes=gone.processes,
+        )
 
 
 def _take_back(d: Draft) -> None:

@@ -11,7 +11,7 @@ from turnwire.core.conversation.budget import check_budgets
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.effects import Ack, Choose, Deliver
 from turnwire.core.conversation.requests import end_request, find_open, is_waited_for
-from turnwire.core.conversation.rules import for_session
+from turnwire.core.conversation.rules import all_for_session, for_session
 from turnwire.core.conversation.state import Reply, Stopping
 from turnwire.core.conversation.tools import give_result
 from turnwire.core.conversation.turns import (
@@ -74,7 +74,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
     request = find_open(d, decision.request_id, "permission", decision.ended)
     if decision.decision == "deny" and decision.updated_input is not None:
         raise Refused("INVALID_PAYLOAD", "A denied call has no `updated_input`.")
-    remember = _rules_to_keep(request, decision.remember, decision.by)
+    remember, narrowed = _rules_to_keep(request, decision.remember, decision.by)
     end_request(
         d,
         request,
@@ -84,6 +84,7 @@ def decided(d: Draft, decision: i.Decided) -> None:
         reason=decision.reason,
         updated_input=decision.updated_input,
         remembered=remember,
+        narrowed=narrowed,
         delivered_as="decision",
     )
     reply = Reply(
@@ -99,11 +100,14 @@ def decided(d: Draft, decision: i.Decided) -> None:
     d.ack = Ack(request_id=request.request_id, delivered_as="decision")
 
 
-def _rules_to_keep(request: OpenRequest, remember: list[Any], by: str | None) -> list[Any]:
-    """Returns the rules that the agent is told. Raises Refused for one that it has not offered.
+def _rules_to_keep(
+    request: OpenRequest, remember: list[Any], by: str | None
+) -> tuple[list[Any], list[Any]]:
+    """Returns the rules that the agent is told, and those that hold for less than was asked for.
 
-    A rule holds without anybody being asked again. One that would hold for other users as well is
-    the owner's to give: of anybody else it holds for the session.
+    A rule holds without another question. One that would hold for other users as well is the
+    owner's to give: of any other user it holds for the session. Raises Refused for a rule that the
+    agent has not offered.
     """
     offered = to_builtins(request.suggestions)
     wanted = to_builtins(remember)
@@ -111,7 +115,9 @@ def _rules_to_keep(request: OpenRequest, remember: list[Any], by: str | None) ->
         if rule not in offered:
             why = "`remember` takes rules of the request's `suggestions`, each as it is there."
             raise Refused("INVALID_PAYLOAD", why, request_id=request.request_id)
-    return wanted if by in (None, OWNER) else [for_session(rule) for rule in wanted]
+    if by in (None, OWNER):
+        return wanted, []
+    return all_for_session(wanted), [rule for rule in wanted if for_session(rule) != rule]
 
 
 def interrupted(d: Draft, stop: i.Interrupted) -> None:

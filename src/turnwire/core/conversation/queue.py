@@ -31,7 +31,9 @@ def said(d: Draft, said: i.Said) -> None:
     check_budgets(d.before, said.budget)
     limit = d.options.max_queue
     if len(d.queue) - (d.turn is None) >= limit:  # without a turn the first of them starts
-        raise Refused("TURN_QUEUE_FULL", f"{limit} messages wait already.", max_queue=limit)
+        raise Refused(
+            "TURN_QUEUE_FULL", f"{limit} messages wait already (max_queue).", max_queue=limit
+        )
     _check_room(d, d.queue, said.content)
     item = QueueItem(said.queue_id, said.content, said.client_message_id, said.by, d.now)
     d.title = d.title or _title(said.content)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-__all__ = ["for_session", "offered_rules"]
+__all__ = ["all_for_session", "for_session", "offered_rules"]
 
 _SESSION = "session"  # the destination that ends with the agent's process
 
@@ -20,6 +20,15 @@ def for_session(rule: Any) -> Any:
     if isinstance(rule, dict) and rule.get("destination", _SESSION) != _SESSION:
         return {**rule, "destination": _SESSION}
     return rule
+
+
+def all_for_session(rules: list[Any]) -> list[Any]:
+    """Returns the rules with the destination `session`, each once."""
+    kept: list[Any] = []
+    for rule in map(for_session, rules):
+        if rule not in kept:
+            kept.append(rule)
+    return kept
 
 
 def offered_rules(suggestions: list[Any], *, is_owners: bool, modes: Collection[str]) -> list[Any]:

@@ -125,6 +125,9 @@ class OpenTool(_State, frozen=True):
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
     background: bool = False  # it goes on without its turn
+    # The place of the call in its message, for a question that the call asks later.
+    message_id: str | None = None
+    index: int = 0
 
 
 class Reply(_State, frozen=True):

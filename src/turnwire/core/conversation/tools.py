@@ -6,6 +6,8 @@ from turnwire.core import blocks
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.state import OpenTool, Reply
 from turnwire.core.entries import entry_of
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.message import Message
 
 __all__ = ["close_tools", "give_result", "is_background", "open_tool", "was_called"]
 
@@ -26,11 +28,20 @@ def was_called(d: Draft, tool_use_id: str) -> bool:
 
 
 def open_tool(
-    d: Draft, tool_use_id: str, turn_id: int | None, voice: str | None, agent_id: str | None
+    d: Draft, entry: Message, tool_use_id: str, turn_id: int | None, event: NormalizedStreamEvent
 ) -> None:
     """A call was made. Whether it outlives its turn shows now: later its parent may be gone."""
-    background = is_background(d, voice)
-    d.tools[tool_use_id] = OpenTool(tool_use_id, turn_id, voice, agent_id, background)
+    voice = event.parent_tool_use_id
+    message_id, index = entry.meta.get("messageId"), entry.meta.get("index")
+    d.tools[tool_use_id] = OpenTool(
+        tool_use_id,
+        turn_id,
+        voice,
+        event.agent_id,
+        is_background(d, voice),
+        message_id if isinstance(message_id, str) else f"entry-{d.head + 1}",
+        index if isinstance(index, int) else 0,
+    )
 
 
 def close_tools(d: Draft, why: str, *, background: bool) -> None:

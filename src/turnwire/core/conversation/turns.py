@@ -211,6 +211,7 @@ def finish_turn(
     gone: str | None = None,
     acknowledged: bool = False,
     forced: bool = False,
+    lost: bool = False,
     processes: list[EndedProcess] | None = None,
 ) -> None:
     """End a turn: requests, calls, the receipt of a stop, the turn itself, the queue.
@@ -228,6 +229,8 @@ def finish_turn(
         d.timers.append(CancelTimer(f"stop:{turn.turn_id}"))
     if end.interrupted:
         receipt = {"acknowledged": acknowledged, "forced": forced}
+        if lost:
+            receipt["lost"] = True
         _tell_interrupted(d, turn.turn_id, reason, stopping, receipt, processes)
     d.end_turn(turn, end, end.error.code if end.error else reason)
     if end.is_error or end.interrupted or stopping is not None:

@@ -34,7 +34,7 @@ RULES = {
     "result_without_call": "A tool result answers a call.",
     "cancel_without_request": "Only a request that was made can be cancelled.",
     "result_index_backwards": "A process counts its results upwards.",
-    "cost_backwards": "What a process has cost does not shrink.",
+    "cost_backwards": "What a session has cost does not shrink while its process runs.",
 }
 """Every rule by the code of its violation."""
 
@@ -93,6 +93,7 @@ class StreamCheck:
         self._shook_hands = False
         self._last_index: int | None = None
         self._last_cost: float | None = None
+        self._session: str | None = None  # of the last result
         self._init_since_result = False
 
     # --- in and out ---------------------------------------------------------------------------
@@ -164,9 +165,14 @@ class StreamCheck:
 
     def _result(self, result: messages.ResultMessage, line: Line) -> None:
         index, cost = result.result_index, result.total_cost_usd
-        if index == 0 or (index is None and self._init_since_result):
-            # A new process. Without an index that is only possible, so give it the benefit.
+        is_other = None not in (result.session_id, self._session) and (
+            result.session_id != self._session
+        )
+        if index == 0 or is_other or (index is None and self._init_since_result):
+            # Another session, or a new process. Without an index that is only possible, so give it
+            # the benefit.
             self._last_index = self._last_cost = None
+        self._session = result.session_id or self._session
         if index is not None and self._last_index is not None and index <= self._last_index:
             said = f"result_index {index} after {self._last_index}"
             self.violation("result_index_backwards", line.number, said)

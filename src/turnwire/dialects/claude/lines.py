@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from turnwire.core.lenient import salvage
 from turnwire.dialects.claude.messages import ClaudeMessage, StreamEvent, UnknownMessage
-from turnwire.dialects.claude.system import SystemMessage
+from turnwire.dialects.claude.system import SystemMessage, UnknownSystemMessage
 from turnwire.errors import BadLine
 
 __all__ = ["Line", "decode", "encode", "read"]
@@ -72,8 +72,19 @@ def read(lines: Iterable[bytes]) -> Iterator[Line | BadLine]:
 
 
 def encode(message: Struct) -> bytes:
-    """Write a message for the agent's standard input, without the newline."""
-    return _encode(message)
+    """Write a message, for the agent's standard input or a file, without the newline.
+
+    A Line is written as it came. A message that is not known is written as it came, too.
+    """
+    match message:
+        case Line(raw=raw):
+            return raw
+        case UnknownMessage(data=data) | UnknownSystemMessage(data=data):
+            return _encode(data)
+        case _ if isinstance(message, _SYSTEM_TYPES):
+            return b'{"type":"system",' + _encode(message)[1:]  # always followed by its subtype
+        case _:
+            return _encode(message)
 
 
 # --- the careful way --------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from turnwire.core.blocks import (
     CommandExecutionBlock,
@@ -68,6 +68,16 @@ class _Block(Struct, frozen=True, omit_defaults=True, tag_field="type", gc=False
     pass
 
 
+def _written(value: Any) -> Any:
+    """A default for a field that may be absent when it is read, and is always written."""
+    return field(default_factory=lambda: value)
+
+
+def _default(value: Any) -> Meta:
+    """The same default in the JSON Schema."""
+    return Meta(extra_json_schema={"default": value})
+
+
 class RpcTextBlock(_Block, frozen=True, tag="text"):
     """Words."""
 
@@ -91,8 +101,8 @@ class RpcToolUseBlock(
     id: str
     tool_name: str
     tool_type: str  # a family to switch on: `CLAUDE_READ`, `MCP`, ...
-    input: Any  # null while it still streams in
-    status: Status
+    input: Annotated[Any, _default(None)] = _written(None)  # null while it still streams in
+    status: Annotated[Status, _default("in_progress")] = _written("in_progress")
     input_text: str | None = None  # the streamed input, where it is not valid JSON
 
 
@@ -100,8 +110,8 @@ class RpcToolResultBlock(_Block, frozen=True, tag="tool_result"):
     """What a tool gave back."""
 
     tool_use_id: str
-    content: Any
-    is_error: bool
+    content: Annotated[Any, _default(None)] = _written(None)
+    is_error: Annotated[bool, _default(False)] = _written(False)
 
 
 class RpcImageSource(Struct, frozen=True, omit_defaults=True, gc=False):

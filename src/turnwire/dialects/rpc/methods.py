@@ -215,7 +215,7 @@ class ReconnectMcp(_Params, frozen=True):
 
 
 class ToggleMcp(_Params, frozen=True):
-    """Switch one of the agent's MCP servers on or off, until its process ends."""
+    """Switch one of the agent's MCP servers on or off, in this conversation and for good."""
 
     server: _NotEmpty
     enabled: bool

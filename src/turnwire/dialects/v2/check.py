@@ -76,6 +76,7 @@ SESSION_RULES = {
     "result_while_waiting": "A call that waits for a person has no result before it is resolved.",
     "unknown_parent": "parent_tool_use_id names a call that was made.",
     "permission_without_call": "A permission is asked for a call that was made and has no result.",
+    "question_without_call": "An announced question is asked by a call that has no result.",
     "request_twice": "A request is opened once.",
     "resolved_not_open": "Only an open request is resolved, and only once.",
     "wrong_resolution": "A request ends as it was answered, and expires at its deadline.",

@@ -95,11 +95,14 @@ class LogCheck:
             case f.AssistantChunk() | f.AssistantThinking() | f.AssistantBlock():
                 self.blocks.finished(frame)
             case f.AssistantRequestInput(payload=asked):
-                self.tools.called(frame, asked.question_id)
+                if asked.announced:
+                    self.tools.question(frame, asked.question_id)
+                else:
+                    self.tools.called(frame, asked.question_id)
+                    self.blocks.finish(asked.block_id)
                 if asked.block_id != asked.question_id:
                     self._say("wrong_block", f"block_id is {asked.block_id}, not the question's id")
                 self.blocks.place(asked)
-                self.blocks.finish(asked.block_id)
                 self.requests.asked(frame)
             case f.AssistantPermissionRequest(payload=wanted):
                 self.tools.permission(wanted.tool_use_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from turnwire.core.conversation.rules import for_session
+from turnwire.core.conversation.rules import all_for_session
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.status import OpenRequest, RequestKind
 from turnwire.dialects.v2 import commands as c
@@ -177,8 +177,7 @@ def _other(end: p.RequestResolved, answer: Answer | None) -> str | None:
     if asked != (end.decision, end.reason, end.updated_input):
         return "another decision was given"
     # A rule of a user who is not the owner may have been kept for the session only.
-    narrower = [for_session(rule) for rule in said.remember]
-    if end.remembered not in (said.remember, narrower):
+    if end.remembered not in (said.remember, all_for_session(said.remember)):
         return "other rules were remembered"
     return None
 

@@ -50,6 +50,13 @@ class ToolCheck:
         if not self._may_run(tool_use_id):
             self._say("permission_without_call", tool_use_id)
 
+    def question(self, frame: f.AssistantRequestInput, tool_use_id: str) -> None:
+        """assistant.request_input of a call that was told before."""
+        if not self._may_run(tool_use_id):
+            self._say("question_without_call", tool_use_id)
+        if tool_use_id not in self.turn_of:
+            self.called(frame, tool_use_id)
+
     def _may_run(self, tool_use_id: str) -> bool:
         known = tool_use_id in self.turn_of or not self.whole
         return known and tool_use_id not in self._answered

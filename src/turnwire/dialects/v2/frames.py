@@ -61,6 +61,11 @@ class Frame(Struct, frozen=True, tag_field="type", gc=False):
     timestamp: str  # ISO 8601, UTC, with `Z`
     trace_id: str | None  # 32 hex digits, one for each turn; null: not about a turn
 
+    @property
+    def type(self) -> str:
+        """The name of this kind of frame on the wire, as `assistant.chunk`."""
+        return str(self.__struct_config__.tag)
+
 
 # --- the connection -----------------------------------------------------------------------------
 
@@ -287,6 +292,11 @@ class UnknownFrame(Unknown, frozen=True, tag_field="type", tag="unknown", gc=Fal
 
     `encode` writes it as it came.
     """
+
+    @property
+    def type(self) -> str:
+        """The type that it came with."""
+        return self.original_type
 
 
 ServerFrame: TypeAlias = (

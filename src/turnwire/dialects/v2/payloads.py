@@ -248,6 +248,7 @@ class RequestInput(_Payload, frozen=True):
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
     agent_id: str | None = None  # that sub-agent's id
     model: str | None = None
+    announced: bool = False  # assistant.tool_call told the call before: this adds that it asks
 
 
 class PermissionAsked(_Payload, frozen=True):
@@ -285,6 +286,8 @@ class RequestResolved(_Payload, frozen=True):
     reason: str | None = None  # why it was denied, or why it was cancelled
     updated_input: Any = None  # of a permission: what runs instead of what was shown
     remembered: list[Any] = []  # of a permission: the suggestions that were taken
+    # Of a permission: suggestions that hold for the session only, because the user is not the owner.
+    narrowed: list[Any] = []
     parent_tool_use_id: str | None = None  # the tool call whose sub-agent asked
     agent_id: str | None = None  # that sub-agent's id
 
@@ -324,6 +327,7 @@ class Interrupted(_Payload, frozen=True):
     forced: bool = False  # it had to be ended
     processes: list[Process] = []  # those that were ended, or could not be
     queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
+    lost: bool = False  # its process was killed, or ended by itself, before it said that it stopped
 
     def __post_init__(self) -> None:
         if self.queue == "hold":  # a default is known by identity: one that was read is another

@@ -286,6 +286,7 @@ def _system(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
 
 _EVENTS: dict[str | None, tuple[type[f.Frame], type[Struct]]] = {
     "permission_request": (f.AssistantPermissionRequest, p.PermissionAsked),
+    "input_request": (f.AssistantRequestInput, p.RequestInput),
     "request_resolved": (f.AssistantRequestResolved, p.RequestResolved),
     "interrupted": (f.ConversationInterrupted, p.Interrupted),
 }

@@ -129,6 +129,8 @@ def _tool_call(who: _Who, call: p.ToolCall) -> UiStreamEvent:
 
 
 def _question(who: _Who, asked: p.RequestInput) -> UiStreamEvent:
+    if asked.announced:  # the call was shown already
+        return ui.UiSystemMessage(*who, "input_request", _raw(asked))
     kind = asked.tool_type or "UNKNOWN"
     block = b.ToolUseBlock(asked.question_id, asked.tool_name, kind, asked.input, "in_progress")
     return _finished(who, asked, block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -55,6 +56,8 @@ class ModelApi:
         self._aside = aside
         self._log = None if log is None else Path(log)
         self._numbers = 0
+        # Part of every id: an agent may keep its session while this server is started again.
+        self._run = secrets.token_hex(4)
         self._news = asyncio.Condition()
         self._gates: dict[str, asyncio.Event] = {}
         self._server: asyncio.Server | None = None
@@ -159,7 +162,7 @@ class ModelApi:
             await _refuse(writer, reply)
             return True
         self._numbers += 1
-        message_id = f"msg_scripted_{self._numbers}"
+        message_id = f"msg_scripted_{self._run}_{self._numbers}"
         said = self.said[message_id] = Said(request.lane, reply)
         how: dict[str, Any] = {
             "message_id": message_id,
@@ -247,7 +250,7 @@ class ModelApi:
 
     def _call_id(self) -> str:
         self._numbers += 1
-        return f"toolu_scripted_{self._numbers}"
+        return f"toolu_scripted_{self._run}_{self._numbers}"
 
     def _gate(self, name: str) -> asyncio.Event:
         return self._gates.setdefault(name, asyncio.Event())

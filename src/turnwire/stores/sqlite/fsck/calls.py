@@ -78,6 +78,10 @@ def _follow_event(m: Mending, seen: set[str], entry: Entry) -> None:
         if call_id not in seen:
             _put_back(m, seen, entry, call_id)
         seen.add(str(data.get("request_id")))
+    elif name == "input_request":
+        call_id = str(data.get("question_id"))
+        if call_id not in seen:
+            _put_back(m, seen, entry, call_id)
     elif name == "request_resolved" and data.get("request_id") not in seen:
         request_id = str(data.get("request_id"))
         if _request(m, request_id) is None:
@@ -235,6 +239,8 @@ def place_requests(m: Mending) -> None:
                 name, data = event_of(entry)
                 if name == "permission_request":
                     places[str(data.get("request_id"))] = number
+                elif name == "input_request":
+                    places[str(data.get("question_id"))] = number
     placed = [
         structs.replace(r, message_sequence=places.get(r.request_id, r.message_sequence))
         for r in m.state.requests

@@ -55,6 +55,8 @@ def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
         request_id = str(data.get("request_id"))
         if name == "permission_request":
             asked[request_id] = entry
+        elif name == "input_request":
+            asked[str(data.get("question_id"))] = entry
         elif name == "request_resolved":
             asked.pop(request_id, None)
             resolved[request_id] = data.get("outcome")
@@ -104,7 +106,8 @@ def _put_between(m: Mending, asked: Entry, message: Message) -> None:
     assert asked.message is not None
     call = asked.message.parts[0]
     name = call.payload.tool_call_id if isinstance(call, ToolCallPart) else None
-    call_id = name or event_of(asked)[1].get("tool_use_id")
+    data = event_of(asked)[1]
+    call_id = name or data.get("tool_use_id") or data.get("question_id")
     lost: Entry | None = None
     for entry in m.entries[m.entries.index(asked) + 1 :]:
         if entry.is_lost and lost is None:

@@ -1,0 +1,84 @@
+"""Rules for the questions of an agent: which calls can ask a person, and which cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.errors import TurnwireError
+
+__all__ = ["BadQuestion", "QuestionRules"]
+
+_WATCHED = frozenset([ev.UserMessage, ev.QuestionAsked])
+_REMEMBERED = 1024  # calls: those that have a result, and those that have asked
+
+
+class BadQuestion(TurnwireError):
+    """A question of an agent that no person could answer. The message says what to do instead."""
+
+    code = "AGENT_ERROR"
+
+
+class QuestionRules:
+    """Follows the events of one agent session and rejects questions that cannot be asked.
+
+    Any call may ask, whatever its tool is called, if it has no result yet and has not asked before.
+    """
+
+    def __init__(self) -> None:
+        self._ended: dict[str, None] = {}  # calls with a result
+        self._asked: dict[str, None] = {}  # calls that have asked
+
+    def feed(self, event: NormalizedStreamEvent) -> None:
+        """Raises BadQuestion if the event is a question that cannot be asked."""
+        match event:
+            case ev.UserMessage(content=content):
+                for block in content:
+                    if isinstance(block, ToolResultBlock):
+                        _remember(self._ended, block.tool_use_id)
+            case ev.QuestionAsked():
+                problem = self._problem(event)
+                if problem is not None:
+                    raise BadQuestion(f"The question {event.request_id!r} {problem}")
+                _remember(self._asked, event.tool_use_id)
+            case _:
+                pass
+
+    def feed_all(self, events: Iterable[NormalizedStreamEvent]) -> None:
+        """The same for events that came together. Pieces of text, which are most of them, cost one look each."""
+        for event in events:
+            if type(event) in _WATCHED:
+                self.feed(event)
+
+    def _problem(self, event: ev.QuestionAsked) -> str | None:
+        call = event.tool_use_id
+        if not call:
+            return (
+                "names no call. Set `tool_use_id` to the id of the tool call that asks, "
+                "or to a new id if there is none."
+            )
+        if call in self._ended:
+            return (
+                f"is asked by the call {call!r}, which has its result already. "
+                "Ask before the result, or announce another call and ask with its id."
+            )
+        if asks_a_person(event.tool_name):
+            return None  # its questions are in the call, which may ask for its answer again
+        if call in self._asked:
+            return (
+                f"is the second one of the call {call!r}. Put all questions into `questions` of "
+                "one event, or announce another call and ask with its id."
+            )
+        if not any(each.question for each in event.questions or questions_of(event.input)):
+            return "asks nothing. Put at least one Question into `questions`."
+        return None
+
+
+def _remember(calls: dict[str, None], call: str) -> None:
+    calls.pop(call, None)
+    calls[call] = None
+    if len(calls) > _REMEMBERED:
+        del calls[next(iter(calls))]
