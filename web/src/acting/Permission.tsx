@@ -81,42 +81,44 @@ export function Permission({ request, decide, role, place }: Props) {
         </h2>
         <TimeLeft deadline={request.deadline_at} />
       </header>
-      {request.description && (
-        <p>
-          <Unseen text={request.description} />
-        </p>
-      )}
-      <Guard of={request} instead={() => <BrokenRow row={pretty(request.input)} />}>
-        <Wanted request={request} />
-      </Guard>
-      {request.reason && (
-        <p className="muted">
-          <Unseen text={request.reason} />
-        </p>
-      )}
-      {request.blocked_path && (
-        <p className="muted">
-          {words.blockedPath}{" "}
-          <code>
-            <Unseen text={request.blocked_path} />
-          </code>
-        </p>
-      )}
-      {hasUnseen(pretty(request.input)) && (
-        <p className="bad">
-          <Icon name="warning" /> {words.unseenWarning}
-        </p>
-      )}
-      {suggestions.length > 0 && mode === "plain" && (
-        <p className="rules" id={rules}>
-          <span className="muted">{words.rules.always}</span>
-          {rulesIn(suggestions, words).map((rule) => (
-            <code key={rule}>
-              <Unseen text={rule} />
+      <div className="asked-for">
+        {request.description && (
+          <p>
+            <Unseen text={request.description} />
+          </p>
+        )}
+        <Guard of={request} instead={() => <BrokenRow row={pretty(request.input)} />}>
+          <Wanted request={request} />
+        </Guard>
+        {request.reason && (
+          <p className="muted">
+            <Unseen text={request.reason} />
+          </p>
+        )}
+        {request.blocked_path && (
+          <p className="muted">
+            {words.blockedPath}{" "}
+            <code>
+              <Unseen text={request.blocked_path} />
             </code>
-          ))}
-        </p>
-      )}
+          </p>
+        )}
+        {hasUnseen(pretty(request.input)) && (
+          <p className="bad">
+            <Icon name="warning" /> {words.unseenWarning}
+          </p>
+        )}
+        {suggestions.length > 0 && mode === "plain" && (
+          <p className="rules" id={rules}>
+            <span className="muted">{words.rules.always}</span>
+            {rulesIn(suggestions, words).map((rule) => (
+              <code key={rule}>
+                <Unseen text={rule} />
+              </code>
+            ))}
+          </p>
+        )}
+      </div>
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={!isReady} onClick={allow}>

@@ -70,17 +70,19 @@ export function QuestionForm({ request, role, answer }: Props) {
           send();
         }}
       >
-        {questions.map((question) => (
-          <OneQuestion
-            key={question.id}
-            question={question}
-            chosen={chosenFor(question)}
-            choose={(to) => {
-              setMissing(false);
-              setChosen((now) => ({ ...now, [question.id]: to }));
-            }}
-          />
-        ))}
+        <div className="asked-for">
+          {questions.map((question) => (
+            <OneQuestion
+              key={question.id}
+              question={question}
+              chosen={chosenFor(question)}
+              choose={(to) => {
+                setMissing(false);
+                setChosen((now) => ({ ...now, [question.id]: to }));
+              }}
+            />
+          ))}
+        </div>
         {isMissing && (
           <p className="bad" role="alert">
             {words.answerNeeded}
