@@ -884,6 +884,7 @@ test("without a line the page says so, and what is sent meanwhile counts once", 
   await state(page, "Ready");
   await person.context.setOffline(true);
   await page.locator(".line-banner.shown", { hasText: "You are offline" }).waitFor();
+  await state(page, "Offline");
   await say(page, "are you there?");
   await page.locator(".row.pending", { hasText: "are you there?" }).waitFor();
   await person.context.setOffline(false);

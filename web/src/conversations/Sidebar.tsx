@@ -3,6 +3,7 @@ import { useInbox } from "@turnwire/client/react";
 import { useRef } from "react";
 import { Icon } from "../app/Icon";
 import { Mark } from "../app/Mark";
+import { useOnline } from "../app/online";
 import { Preferences } from "../app/Preferences";
 import { go, linkTo, usePlace } from "../app/places";
 import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
@@ -92,12 +93,13 @@ function List() {
   const words = useWords();
   const place = usePlace();
   const { all, isLoaded, showsArchived, setShowsArchived, hasMore, more } = useConversations();
+  const isOnline = useOnline();
   const here = place.name === "talk" ? place.id : undefined;
   return (
     <>
       <ul className="list">
         {all.map((each) => {
-          const { tone, text } = stateOf(each.status, words);
+          const { tone, text } = stateOf(each.status, words, isOnline ? undefined : "offline");
           return (
             <li key={each.id}>
               <a

@@ -1,10 +1,11 @@
 // Whose conversation this is, in which state, and what it has cost.
-import type { Capabilities, ConversationInfo, View } from "@turnwire/client";
+import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
+import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
 import { useConversations } from "../conversations/store";
@@ -12,11 +13,13 @@ import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
 import { may } from "./able";
+import { useCareful } from "./Bypass";
 import { stateOf } from "./status";
 
 interface Props {
   id: string;
   view: View;
+  connection: Snapshot["connection"];
   info: ConversationInfo | undefined;
   title: string | undefined;
   capabilities: Capabilities | undefined;
@@ -26,10 +29,13 @@ interface Props {
   showAgent: (() => void) | undefined;
 }
 
-export function Header({ id, view, info, title, capabilities, setModel, setMode, showAgent }: Props) {
+export function Header({ id, view, connection, info, title, capabilities, setModel, setMode, showAgent }: Props) {
   const words = useWords();
   const { status, totals } = view;
-  const { tone, text } = stateOf(status, words);
+  const isOnline = useOnline();
+  const line = !isOnline ? "offline" : connection === "connected" ? undefined : "unknown";
+  const { tone, text } = stateOf(status, words, line);
+  const careful = useCareful(setMode);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
@@ -78,7 +84,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
           <select
             aria-label={words.permissionMode}
             value={status?.permission_mode ?? ""}
-            onChange={(event) => setMode(event.target.value)}
+            onChange={(event) => careful.choose(event.target.value)}
           >
             {!status?.permission_mode && <option value="">{words.usualMode}</option>}
             {[
@@ -103,6 +109,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
           <Icon name="agent" />
         </button>
       )}
+      {careful.dialog}
       <MenuButton label={words.more}>
         {(close) => <TalkMenu id={id} archived={info?.archived === true} title={title} close={close} />}
       </MenuButton>

@@ -101,6 +101,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       <Header
         id={id}
         view={view}
+        connection={connection}
         info={info}
         title={title}
         capabilities={capabilities}
