@@ -39,3 +39,24 @@ test("a talk follows its end, however quickly the forms of a permission open and
     await say(page, "delete something");
   }
 });
+
+test("a command that is changed to nothing is refused with a hint, and nothing runs", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await person.quick("delete something");
+  const bar = page.getByRole("region", { name: "Permission" });
+  await bar.getByRole("button", { name: "Change it" }).click();
+  const field = bar.getByRole("textbox");
+  for (const nothing of ["", "  \n "]) {
+    await field.fill(nothing);
+    await bar.getByRole("button", { name: "Allow as changed" }).click();
+    await bar.getByRole("alert").getByText("There is no command to run.").waitFor();
+    expect(await page.locator(".state-words").innerText()).toBe("Waits for you");
+  }
+  await field.fill("ls");
+  await expect.poll(() => bar.getByRole("alert").count()).toBe(0);
+  await bar.getByRole("button", { name: "Allow as changed" }).click();
+  await page.locator(".markdown code", { hasText: "ls" }).waitFor();
+});

@@ -118,7 +118,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
           </button>
         </div>
       </div>
-      {subject && <Inspector id={info.id} subject={subject} close={() => setSubject(undefined)} />}
+      {subject && <Inspector id={info.id} head={info.head} subject={subject} close={() => setSubject(undefined)} />}
     </main>
   );
 }

@@ -159,7 +159,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           explain={explain}
         />
       </div>
-      {over?.name === "layers" && <Inspector id={id} subject={over.subject} close={closeOver} />}
+      {over?.name === "layers" && <Inspector id={id} head={view.cursor ?? 0} subject={over.subject} close={closeOver} />}
       {over?.name === "rewind" && (
         <Rewind conversation={conversation} sequence={over.sequence} status={status} close={closeOver} />
       )}

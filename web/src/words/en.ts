@@ -152,8 +152,6 @@ export const en = {
     compact_boundary: "Earlier messages were summed up for the model",
     model: "Another model",
   } as Record<string, string>,
-  started: (model: string | undefined, cwd: string | undefined) =>
-    `Session started${model ? `: ${model}` : ""}${cwd ? ` in ${cwd}` : ""}`,
   task: {
     begun: (about: string | undefined) => `A helper begins${about ? `: ${about}` : ""}`,
     behind: (about: string | undefined) => `It goes on in the background${about ? `: ${about}` : ""}`,

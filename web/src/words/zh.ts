@@ -128,7 +128,6 @@ export const zh: Words = {
   },
   todo: { pending: "待办", in_progress: "进行中", completed: "已完成" },
   event: { compact_boundary: "较早的消息已为模型做了摘要", model: "更换了模型" },
-  started: (model, cwd) => `会话已开始${model ? `：${model}` : ""}${cwd ? `，目录 ${cwd}` : ""}`,
   task: {
     begun: (about) => `助手开始工作${about ? `：${about}` : ""}`,
     behind: (about) => `转入后台${about ? `：${about}` : ""}`,
