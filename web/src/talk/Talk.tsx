@@ -19,6 +19,7 @@ import { Announcer } from "./Announcer";
 import { may, mayAsk } from "./able";
 import { Background } from "./Background";
 import { Closed } from "./Closed";
+import { createdAfter } from "./created";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
@@ -161,7 +162,13 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       </div>
       {over?.name === "layers" && <Inspector id={id} head={view.cursor ?? 0} subject={over.subject} close={closeOver} />}
       {over?.name === "rewind" && (
-        <Rewind conversation={conversation} sequence={over.sequence} status={status} close={closeOver} />
+        <Rewind
+          conversation={conversation}
+          sequence={over.sequence}
+          status={status}
+          created={createdAfter(view, over.sequence)}
+          close={closeOver}
+        />
       )}
       {over?.name === "agent" && (
         <AgentPanel id={id} status={status} capabilities={capabilities} close={closeOver} />
