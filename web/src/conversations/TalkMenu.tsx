@@ -6,6 +6,7 @@ import { MenuItem } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
+import { useArchive } from "./archive";
 import { useConversations } from "./store";
 
 /** What can be done with a conversation as a whole. */
@@ -24,16 +25,13 @@ export function TalkMenu({
   const client = useTurnwire();
   const { trying, say } = useNotices();
   const { refresh } = useConversations();
+  const setArchived = useArchive();
   const [isSure, setSure] = useState(false);
   const path = `/api/conversations/${encodeURIComponent(id)}`;
 
   const archive = async () => {
     close();
-    if ((await trying(client.request("PATCH", path, { archived: !archived }))) === undefined) return;
-    say(archived ? words.reopened : words.archivedIt, "calm");
-    tellChange();
-    await refresh();
-    if (!archived) go({ name: "home" });
+    if ((await setArchived(id, !archived)) && !archived) go({ name: "home" });
   };
   const remove = async () => {
     close();

@@ -8,6 +8,7 @@ import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { useWords } from "../app/words";
+import { nameOf, useOriginal } from "../conversations/forks";
 import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Inspector, type Subject } from "../inspect/Inspector";
@@ -80,7 +81,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const { refresh } = useConversations();
   const { view, loadOlder } = useLog(info.id);
   const [subject, setSubject] = useState<Subject>();
-  const name = info.title ?? words.untitled(info.created_at);
+  const name = nameOf(info.title, info, useOriginal(info), words);
   useTitle(name, undefined);
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(info.id)}`;
@@ -118,7 +119,9 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
           </button>
         </div>
       </div>
-      {subject && <Inspector id={info.id} head={info.head} subject={subject} close={() => setSubject(undefined)} />}
+      {subject && (
+        <Inspector id={info.id} head={info.head} subject={subject} close={() => setSubject(undefined)} />
+      )}
     </main>
   );
 }

@@ -8,6 +8,7 @@ import { useNotices } from "../app/Notices";
 import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
+import { Original } from "../conversations/forks";
 import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
@@ -22,6 +23,8 @@ interface Props {
   connection: Snapshot["connection"];
   info: ConversationInfo | undefined;
   title: string | undefined;
+  /** The title as it is shown. */
+  name: string;
   capabilities: Capabilities | undefined;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
@@ -29,7 +32,18 @@ interface Props {
   showAgent: (() => void) | undefined;
 }
 
-export function Header({ id, view, connection, info, title, capabilities, setModel, setMode, showAgent }: Props) {
+export function Header({
+  id,
+  view,
+  connection,
+  info,
+  title,
+  name,
+  capabilities,
+  setModel,
+  setMode,
+  showAgent,
+}: Props) {
   const words = useWords();
   const { status, totals } = view;
   const isOnline = useOnline();
@@ -46,7 +60,7 @@ export function Header({ id, view, connection, info, title, capabilities, setMod
         <Icon name="menu" />
       </button>
       <div className="titles">
-        <Title id={id} title={title} since={info?.created_at} />
+        <Title id={id} title={title} name={name} />
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
           <span className="state-words">{text}</span>
@@ -66,6 +80,11 @@ export function Header({ id, view, connection, info, title, capabilities, setMod
           )}
           {totals?.cost_usd ? <span>{money(totals.cost_usd)}</span> : null}
         </p>
+        {info?.forked_from && (
+          <p className="facts">
+            <Original info={info} />
+          </p>
+        )}
       </div>
       <div className="chosen">
         {may(capabilities, "session.set_model") && capabilities?.models?.length ? (
@@ -118,7 +137,7 @@ export function Header({ id, view, connection, info, title, capabilities, setMod
 }
 
 /** The title; whoever clicks it may write another. */
-function Title({ id, title, since }: { id: string; title?: string | undefined; since?: string | undefined }) {
+function Title({ id, title, name }: { id: string; title?: string | undefined; name: string }) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
@@ -128,7 +147,7 @@ function Title({ id, title, since }: { id: string; title?: string | undefined; s
     return (
       <h1>
         <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
-          <Unseen text={title ?? words.untitled(since)} />
+          <Unseen text={name} />
         </button>
       </h1>
     );

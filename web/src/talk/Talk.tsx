@@ -13,6 +13,7 @@ import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
+import { nameOf, useOriginal } from "../conversations/forks";
 import { useInfo } from "../conversations/store";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Announcer } from "./Announcer";
@@ -46,7 +47,8 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const conversation = client.conversation(id, OPTIONS);
   const info = useInfo(id);
   const title = view.title ?? info?.title ?? undefined; // the list may know it before the line is there
-  useTitle(title ?? words.untitled(), status);
+  const name = nameOf(title, info, useOriginal(info), words);
+  useTitle(name, status);
 
   const stop = useCallback(async () => {
     const turn = conversation.view().status?.turn_id;
@@ -105,6 +107,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         connection={connection}
         info={info}
         title={title}
+        name={name}
         capabilities={capabilities}
         setModel={(model) => void trying(talk.setModel(model))}
         setMode={(mode) => void trying(talk.setPermissionMode(mode))}
@@ -160,7 +163,9 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           explain={explain}
         />
       </div>
-      {over?.name === "layers" && <Inspector id={id} head={view.cursor ?? 0} subject={over.subject} close={closeOver} />}
+      {over?.name === "layers" && (
+        <Inspector id={id} head={view.cursor ?? 0} subject={over.subject} close={closeOver} />
+      )}
       {over?.name === "rewind" && (
         <Rewind
           conversation={conversation}
