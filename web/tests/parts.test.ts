@@ -302,7 +302,12 @@ test("what a request repeats is shown once, and no argument is left out", () => 
     return [once.command, once.description, once.blockedPath, once.rest];
   };
   expect(asked({ command: "ls", description: "x" }, "x")).toEqual(["ls", "x", undefined, undefined]);
-  expect(asked({ command: "ls", description: "x" }, "y")).toEqual(["ls", "y", undefined, { description: "x" }]);
+  expect(asked({ command: "ls", description: "x" }, "y")).toEqual([
+    "ls",
+    "y",
+    undefined,
+    { description: "x" },
+  ]);
   expect(asked({ command: "ls" }, "ls", "/a")).toEqual(["ls", undefined, "/a", undefined]);
   expect(asked({ file_path: "/a" }, "/a", "/a", "Read")).toEqual([
     undefined,

@@ -1,5 +1,6 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
+import { forgetDrafts } from "../acting/drafts";
 import { tellChange } from "../app/changes";
 import { save } from "../app/files";
 import { MenuItem } from "../app/Menu";
@@ -37,6 +38,7 @@ export function TalkMenu({
     close();
     const done = await trying(client.request("DELETE", path).then(() => true));
     if (!done) return;
+    forgetDrafts(id);
     say(words.deletedIt(title ?? words.untitled()), "calm");
     go({ name: "home" });
     tellChange();

@@ -2,6 +2,7 @@
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
+import { forgetDrafts } from "../acting/drafts";
 import { tellChange, useChanges } from "../app/changes";
 import { Icon } from "../app/Icon";
 import { MenuButton } from "../app/Menu";
@@ -53,6 +54,11 @@ export function Closed({ id, at, wasHere }: Props) {
     }, AGAIN);
     return () => clearTimeout(timer);
   }, [client, id, isOpen]);
+
+  const isDeleted = info === "gone" && wasHere;
+  useEffect(() => {
+    if (isDeleted) forgetDrafts(id);
+  }, [id, isDeleted]);
 
   if (info === "gone")
     return (

@@ -1,9 +1,9 @@
 // One conversation: what was said, and all that a person can do in it.
 import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { Composer } from "../acting/Composer";
-import { giveBack } from "../acting/drafts";
+import { forgetOthers, giveBack } from "../acting/drafts";
 import { post } from "../acting/outbox";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
@@ -93,6 +93,12 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
+  // An answer that was begun is forgotten once the question is answered, by any person.
+  const open = status?.requests.map(({ request_id }) => request_id).join(" ");
+  useEffect(() => {
+    if (connection === "connected" && open !== undefined) forgetOthers("answer", id, open.split(" "));
+  }, [connection, id, open]);
+
   if (connection === "closed")
     return (
       <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
@@ -142,6 +148,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         <Plan items={view.plan} />
         {status && <Queue id={id} status={status} change={(change) => trying(talk.changeQueue(change))} />}
         <Requests
+          id={id}
           requests={status?.requests ?? []}
           answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
           decide={(request, decision, more) => trying(talk.decide(request.request_id, decision, more))}

@@ -2,13 +2,13 @@
 
 import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
+import { wantedOf } from "../acting/wanted";
 import { Download } from "../app/Download";
 import { Icon } from "../app/Icon";
 import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Cut } from "../markdown/Cut";
 import { Unseen } from "../markdown/Unseen";
-import { wantedOf } from "../acting/wanted";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
 import { changesOf } from "./fileChanges";
