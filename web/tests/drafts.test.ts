@@ -87,15 +87,14 @@ test("the edit of a waiting message is kept for who goes elsewhere, and is not l
   await queue.getByRole("textbox").fill("first, changed");
   await page.goto(`${here.server.url}/inbox`);
   const other = await person.tab(`/c/${id}`);
-  await other.locator(".queue textarea").waitFor();
-  await other.locator(".queue textarea").press("Escape");
   await other.locator(".queue li", { hasText: "first" }).getByRole("button", { name: "Edit" }).click();
+  expect(await other.locator(".queue textarea").inputValue()).toBe("first, changed");
   await other.locator(".queue textarea").fill("first, changed again");
   await other.goto("about:blank");
   await page.goto(`${here.server.url}/c/${id}`);
   await expect.poll(() => queue.getByRole("textbox").inputValue()).toBe("first, changed again");
   const second = await person.tab(`/c/${id}`);
-  await second.locator(".queue textarea").waitFor();
+  await second.locator(".queue li", { hasText: "first" }).waitFor(); // another tab shows it as it waits
   await page.getByRole("button", { name: "Stop" }).click();
   await queue.getByText("held").waitFor();
   await queue.getByRole("button", { name: "Continue" }).click();

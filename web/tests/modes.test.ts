@@ -31,7 +31,7 @@ test("the mode in which nothing is asked is confirmed in plain words first", asy
   await modes.selectOption("plan"); // needs no confirmation
   await expect.poll(told).toBe("plan");
   await modes.selectOption("bypassPermissions");
-  await page.keyboard.press("Enter"); // the careful choice has the keyboard
+  await page.keyboard.press("Enter"); // the keyboard is on the way out
   await asked.waitFor({ state: "detached" });
   expect(await told()).toBe("plan");
   await modes.selectOption("bypassPermissions");

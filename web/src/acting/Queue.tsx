@@ -3,7 +3,7 @@ import type { Content, QueueChange, QueueItem, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { isTouch, toComposer, toComposerIfLost } from "../app/focus";
 import { Icon } from "../app/Icon";
-import { keep, kept, namesOf } from "../app/kept";
+import { isOfTab, keep, kept, markTab, namesOf } from "../app/kept";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
@@ -25,26 +25,35 @@ interface Edited {
   isKept?: boolean;
 }
 
-/** The edit of a message of this conversation that was begun, perhaps by a page before this one. */
-function editIn(id: string): Edited | undefined {
-  const [name] = namesOf(begunOf("edit", id, ""));
-  const found = name === undefined ? undefined : begun<Partial<Edited>>(name);
-  const { queue_id, before, text } = found ?? {};
+/** An edit that was begun, perhaps by a page before this one. */
+function editOf(name: string): Edited | undefined {
+  const { queue_id, before, text } = begun<Partial<Edited>>(name) ?? {};
   if (typeof queue_id !== "string" || typeof before !== "string" || typeof text !== "string")
     return undefined;
   return { queue_id, before, text, isKept: true };
 }
 
+/** The edit with which a page begins: one of this tab, or one whose message does not wait any more. */
+function firstEdit(id: string, queue: readonly QueueItem[]): Edited | undefined {
+  const waits = (edit: Edited) => queue.some(({ queue_id }) => queue_id === edit.queue_id);
+  for (const name of namesOf(begunOf("edit", id, ""))) {
+    const edit = editOf(name);
+    if (edit && (isOfTab(name) || !waits(edit))) return edit;
+  }
+  return undefined;
+}
+
 export function Queue({ id, status, change }: Props) {
   const words = useWords();
   const { say } = useNotices();
-  const [edited, setEdited] = useState(() => editIn(id));
+  const [edited, setEdited] = useState(() => firstEdit(id, status.queue));
   /** Keeps what is written in the browser: whoever goes elsewhere finds it again. */
   const setAndKeep = (to: Edited | undefined) => {
     if (edited && edited.queue_id !== to?.queue_id) keep(begunOf("edit", id, edited.queue_id), null);
     if (to === undefined) return setEdited(undefined);
     const name = begunOf("edit", id, to.queue_id);
     keep(name, JSON.stringify(to));
+    markTab(name);
     setEdited({ ...to, isKept: kept(name) !== null });
   };
   const { queue, queue_held } = status;
@@ -108,7 +117,10 @@ export function Queue({ id, status, change }: Props) {
               after={queue[at + 2]}
               isLast={at === queue.length - 1}
               change={(how) => void change(how).then(toComposerIfLost)}
-              edit={(text) => setAndKeep({ queue_id: item.queue_id, before: text, text })}
+              edit={(text) => {
+                const kept = editOf(begunOf("edit", id, item.queue_id)); // of another tab
+                setAndKeep(kept ?? { queue_id: item.queue_id, before: text, text });
+              }}
             />
           ),
         )}

@@ -34,7 +34,7 @@ export function useCareful(choose: (mode: string) => void): Careful {
             >
               <Icon name="warning" /> {words.bypass.yes}
             </button>
-            <button type="button" autoFocus onClick={leave}>
+            <button type="button" onClick={leave}>
               {words.cancel}
             </button>
           </div>
