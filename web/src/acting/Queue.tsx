@@ -47,7 +47,7 @@ export function Queue({ id, status, change }: Props) {
   const words = useWords();
   const { say } = useNotices();
   const [edited, setEdited] = useState(() => firstEdit(id, status.queue));
-  /** Keeps what is written in the browser: whoever goes elsewhere finds it again. */
+  /** Keeps what is written in the browser, for when the person comes back. */
   const setAndKeep = (to: Edited | undefined) => {
     if (edited && edited.queue_id !== to?.queue_id) keep(begunOf("edit", id, edited.queue_id), null);
     if (to === undefined) return setEdited(undefined);

@@ -76,7 +76,9 @@ def permissions(place: Path) -> list[Reply]:
     """It asks for a command, a change and a tool of an MCP server, then creates and changes files."""
     name = str(place / "new.txt")
     return [
-        Say([ToolUse("Bash", {"command": "touch made", "description": "Make a file"}, id="bash_1")]),
+        Say(
+            [ToolUse("Bash", {"command": "touch made", "description": "Make a file"}, id="bash_1")]
+        ),
         Say([ToolUse("Bash", {"command": "touch more"}, id="bash_2")]),
         Say([ToolUse("Write", {"file_path": name, "content": "one"}, id="write_1", cuts=None)]),
         Say([ToolUse("mcp__colours__pick", {}, id="pick_1", cuts=None)]),

@@ -1,4 +1,4 @@
-"""Turnwire in somebody else's application, below /team/chat: mounted.py DIR
+"""Serves Turnwire in another application, below /team/chat: mounted.py DIR
 
 With SIGN_IN=1 in the environment the application knows its users by a header.
 """
