@@ -47,6 +47,22 @@ def test_the_page_is_everywhere_it_says_it_is_and_holds_nothing(tmp_path: Path, 
     play(tmp_path, scene)
 
 
+def test_the_page_is_told_where_users_sign_in_to_an_application(tmp_path: Path) -> None:
+    async def authenticate(scope: Any) -> str | None:
+        return None
+
+    told = '<meta name="turnwire-sign-in" content="application">'
+
+    async def guest(server: Serving, http: httpx.AsyncClient) -> None:
+        assert told in (await http.get("/")).text
+
+    async def owner(server: Serving, http: httpx.AsyncClient) -> None:
+        assert told not in (await http.get("/")).text
+
+    play(tmp_path / "guest", guest, authenticate=authenticate)
+    play(tmp_path / "owner", owner)
+
+
 def test_an_asset_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         for name in ("nothing.js", "..%2findex.html", "%2e%2e%2f%2e%2e%2fapp.py"):

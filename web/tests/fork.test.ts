@@ -39,3 +39,35 @@ test("a message is edited and sent again in a conversation with the same beginni
   await page.locator(".row.said", { hasText: "use a tool" }).waitFor();
   await expect.poll(saidOn(page)).toEqual(["hello", "use a tool"]);
 });
+
+test("a fork says what it is a fork of, and leads to its original", async ({ person, expect }) => {
+  const { page } = person;
+  const { server } = here;
+  const { id } = await server.ask<{ id: string }>("POST", "/api/conversations", { title: "Garden plans" });
+  await page.goto(`${server.url}/c/${id}`);
+  await say(page, "hello");
+  await page.locator(".row.turn").waitFor();
+  const fork = await server.ask<{ id: string }>("POST", `/api/conversations/${id}/fork`, {});
+  await page.goto(`${server.url}/c/${fork.id}`);
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  await page.getByRole("heading", { name: "Fork of Garden plans" }).waitFor();
+  await expect.poll(() => page.title()).toBe("Fork of Garden plans · Turnwire");
+  await list.getByRole("link", { name: "Fork of Garden plans" }).waitFor();
+  for (const place of [page.getByRole("main"), list]) {
+    await page.goto(`${server.url}/c/${fork.id}`);
+    await place.getByRole("link", { name: "Original: Garden plans" }).click();
+    await page.waitForURL(`${server.url}/c/${id}`);
+    await page.getByRole("heading", { name: "Garden plans", exact: true }).waitFor();
+  }
+  // With a name of its own it still leads there; without its original it says only what it is.
+  await server.ask("PATCH", `/api/conversations/${fork.id}`, { title: "Another garden" });
+  await page.goto(`${server.url}/c/${fork.id}`);
+  await page.getByRole("heading", { name: "Another garden", exact: true }).waitFor();
+  await page.getByRole("main").getByRole("link", { name: "Original: Garden plans" }).waitFor();
+  await server.ask("DELETE", `/api/conversations/${id}`);
+  await page.reload();
+  await page
+    .getByRole("main")
+    .locator("span.original", { hasText: /^Fork$/ })
+    .waitFor();
+});

@@ -75,3 +75,47 @@ test("what is asked has room, however much waits, and where one writes stays in 
     .click();
   await expect.poll(() => page.locator(".queue li").count()).toBe(5);
 });
+
+test("on a phone every choice of a request can be seen, and none is behind a button", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  await page.setViewportSize({ width: 375, height: 667 });
+  /** Whether what has the keyboard, or was scrolled to, can be seen and touched as a whole. */
+  const seen = (element: Element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    return [top + 2, (top + bottom) / 2, bottom - 2].every((y) => {
+      const found = document.elementFromPoint((left + right) / 2, y);
+      return found !== null && (element.contains(found) || found.contains(element));
+    });
+  };
+  const covered = async (selector: string) => {
+    const hidden: string[] = [];
+    for (const each of await page.locator(selector).all()) {
+      await each.evaluate((element) => element.scrollIntoView({ block: "nearest" }));
+      if (!(await each.evaluate(seen))) hidden.push(await each.innerText());
+    }
+    return hidden;
+  };
+  await person.quick("a form");
+  await state(page, "Waits for you");
+  await page.getByLabel("Large").waitFor();
+  expect(await covered(".request .option, .request .own, .request legend")).toEqual([]);
+  expect(await page.getByRole("button", { name: "Answer" }).evaluate(seen)).toBe(true);
+  // Nor is what the keyboard comes to.
+  await page.locator(".request .own").first().focus();
+  for (const name of ["Small", "Large"]) {
+    await page.keyboard.press("Tab");
+    const here = page.locator(".request :focus");
+    expect(await here.evaluate((each) => each.closest("label")?.innerText)).toBe(name);
+    expect(await here.evaluate(seen)).toBe(true);
+  }
+  await page.getByRole("button", { name: "Skip" }).click();
+  await state(page, "Ready");
+  await say(page, "delete something");
+  await page.getByRole("button", { name: "Always" }).waitFor();
+  expect(await covered(".request .choices button, .request .rules, .request .command-line")).toEqual([]);
+  await page.getByRole("button", { name: "Deny", exact: false }).first().click();
+  await state(page, "Ready");
+});

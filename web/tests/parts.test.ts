@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { meant, written } from "../src/acting/changing";
 import { fitting } from "../src/acting/commands";
 import { rulesIn } from "../src/acting/rules";
-import { wantedOf } from "../src/acting/wanted";
+import { onceOf, wantedOf } from "../src/acting/wanted";
 import { PAUSES } from "../src/agent/pauses";
 import { known } from "../src/app/lookup";
 import { decoded } from "../src/markdown/entities";
@@ -15,7 +15,7 @@ import { hasUnseen } from "../src/markdown/Unseen";
 import { type Row, rowNear, rowOf, rowsOf } from "../src/talk/rows";
 import { diffOf, readDiff } from "../src/tools/diff";
 import { changesOf } from "../src/tools/fileChanges";
-import { kindOf } from "../src/tools/kinds";
+import { kindOf, toolTitle } from "../src/tools/kinds";
 import { outputText, picturesIn } from "../src/tools/reading";
 import { en } from "../src/words/en";
 import { count, duration, money } from "../src/words/numbers";
@@ -284,6 +284,51 @@ test("rows: each block one, the end of a turn behind it, and the same objects fo
   expect(rows.map((row) => row.kind)).toEqual(["said", "block", "block", "turn", "said"]);
   const again: Row[] = rowsOf({ messages: [said, answer, next], turns: [turn] });
   expect(again.every((row, at) => row === rows[at])).toBe(true);
+});
+
+test("that a session has started, or a task was updated, has no row; what else happened has one", () => {
+  const told = (subtype: string, sequence: number) => ({
+    id: subtype,
+    role: "system" as const,
+    blocks: [{ type: "event" as const, id: "e", status: "complete" as const, name: "system", subtype }],
+    sequence,
+  });
+  const messages = ["init", "task_started", "task_updated", "compact_boundary"].map(told);
+  const shown = rowsOf({ messages, turns: [] }).map((row) => row.kind === "event" && row.message.id);
+  expect(shown).toEqual(["task_started", "compact_boundary"]);
+});
+
+test("what a request repeats is shown once, and no argument is left out", () => {
+  const asked = (input: object, description?: string, blocked_path?: string, tool_name = "Bash") => {
+    const once = onceOf({ tool_name, input, description, blocked_path }, "A title");
+    return [once.command, once.description, once.blockedPath, once.rest];
+  };
+  expect(asked({ command: "ls", description: "x" }, "x")).toEqual(["ls", "x", undefined, undefined]);
+  expect(asked({ command: "ls", description: "x" }, "y")).toEqual([
+    "ls",
+    "y",
+    undefined,
+    { description: "x" },
+  ]);
+  expect(asked({ command: "ls" }, "ls", "/a")).toEqual(["ls", undefined, "/a", undefined]);
+  expect(asked({ file_path: "/a" }, "/a", "/a", "Read")).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    { file_path: "/a" },
+  ]);
+  expect(asked({ file_path: "/a", content: "" }, "/a", "/a", "Write").slice(1)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(asked({}, undefined, undefined, "mcp__a__b")).toEqual([undefined, undefined, undefined, undefined]);
+});
+
+test("a tool of an MCP server has its server in its title", () => {
+  expect(toolTitle("mcp__colours__pick_one")).toBe("colours: pick_one");
+  expect(toolTitle("mcp__")).toBe("mcp__");
+  expect(toolTitle("Bash")).toBe("Bash");
 });
 
 describe("the end of a turn", () => {

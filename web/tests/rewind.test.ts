@@ -21,6 +21,7 @@ test("a file that could not be put back is named, and stays named after a reload
   await said.hover();
   await said.getByRole("button", { name: "Put the files back" }).click();
   const dialog = page.getByRole("dialog", { name: "Put the files back" });
+  await dialog.getByText("Files that were created after your message are deleted.").waitFor();
   await dialog.getByRole("button", { name: "Put 1 file back" }).click();
   await page.locator(".notice.bad", { hasText: "1 file was put back; 1 could not be" }).waitFor();
   await dialog.waitFor({ state: "detached" });

@@ -35,7 +35,7 @@ export class Server extends ServerProcess {
   }
 
   /** The real Claude Code, with a model that follows one of the scripts there, in a process of its own. */
-  static async withClaude(script: "talk" | "beside"): Promise<Server> {
+  static async withClaude(script: "talk" | "beside" | "permissions"): Promise<Server> {
     const environment: Record<string, string> = {};
     const server = new Server({ agent: "claude", environment });
     const args = [`${HELPERS}/claude.py`, server.workDir, script];
@@ -50,9 +50,10 @@ export class Server extends ServerProcess {
     return server;
   }
 
-  /** In another application, below a path. */
-  static async mounted(): Promise<Server> {
-    const server = new Server({ program: `${HELPERS}/mounted.py` });
+  /** In another application, below a path; `hasUsers`: the application knows its own users. */
+  static async mounted(hasUsers = false): Promise<Server> {
+    const environment: Record<string, string> = hasUsers ? { SIGN_IN: "1" } : {};
+    const server = new Server({ program: `${HELPERS}/mounted.py`, environment });
     await server.serve();
     return server;
   }

@@ -423,7 +423,7 @@ test("an answer that was begun is still there for who has looked elsewhere", asy
   const own = page.getByRole("region", { name: "Question" }).getByLabel("Something else");
   await own.fill("something between");
   await page.getByRole("link", { name: "Inbox" }).click();
-  await page.getByRole("main").getByLabel("Something else").waitFor();
+  await page.getByRole("main").getByLabel("Something else").first().waitFor(); // others ask, too
   await page.goBack();
   await expect.poll(() => own.inputValue()).toBe("something between");
   await own.press("Enter");
@@ -884,6 +884,7 @@ test("without a line the page says so, and what is sent meanwhile counts once", 
   await state(page, "Ready");
   await person.context.setOffline(true);
   await page.locator(".line-banner.shown", { hasText: "You are offline" }).waitFor();
+  await state(page, "Offline");
   await say(page, "are you there?");
   await page.locator(".row.pending", { hasText: "are you there?" }).waitFor();
   await person.context.setOffline(false);

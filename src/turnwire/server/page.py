@@ -51,6 +51,10 @@ _ASSET_HEADERS = {
 }
 
 
+# Tells the page that users sign in to the application that it is a part of.
+_OF_APPLICATION = '<meta name="turnwire-sign-in" content="application">'
+
+
 async def page(service: Service, request: Request) -> Response:
     """GET /, and wherever else the page is. It holds nothing: what it shows it has to ask for."""
     index, root = _index(), request.scope.get("root_path", "")
@@ -60,7 +64,10 @@ async def page(service: Service, request: Request) -> Response:
         )
         return notice(root, "Turnwire", said, 200)
     base = html.escape(f"{root}/")
-    return HTMLResponse(index.replace('<base href="/"', f'<base href="{base}"'), 200, _PAGE_HEADERS)
+    shown = index.replace('<base href="/"', f'<base href="{base}"', 1)
+    if service.settings.authenticate is not None:
+        shown = shown.replace("</head>", f"{_OF_APPLICATION}</head>", 1)
+    return HTMLResponse(shown, 200, _PAGE_HEADERS)
 
 
 async def asset(service: Service, request: Request) -> Response:

@@ -9,10 +9,11 @@ import { hasUnseen, Unseen } from "../markdown/Unseen";
 import { BrokenRow } from "../talk/BrokenRow";
 import { CommandLine, Diff, Raw } from "../tools/parts";
 import { pretty } from "../tools/reading";
-import { meant, written } from "./changing";
+import { isCommandless, meant, written } from "./changing";
 import { rulesIn } from "./rules";
 import { TimeLeft } from "./TimeLeft";
-import { wantedOf } from "./wanted";
+import { permissionTitle } from "./titles";
+import { type Once, onceOf } from "./wanted";
 
 export type Decide = (
   decision: PermissionChoice["decision"],
@@ -57,6 +58,8 @@ export function Permission({ request, decide, role, place }: Props) {
   const [mode, setMode] = useState<Mode>("plain");
   const [isBusy, setBusy] = useState(false);
   const { suggestions = [] } = request;
+  const title = permissionTitle(request, words);
+  const once = onceOf(request, title);
   const tell: Decide = async (decision, more) => {
     setBusy(true);
     try {
@@ -77,46 +80,48 @@ export function Permission({ request, decide, role, place }: Props) {
       <header>
         <Icon name="shield" />
         <h2>
-          <Unseen text={request.title ?? words.mayRun(request.tool_name)} />
+          <Unseen text={title} />
         </h2>
         <TimeLeft deadline={request.deadline_at} />
       </header>
-      {request.description && (
-        <p>
-          <Unseen text={request.description} />
-        </p>
-      )}
-      <Guard of={request} instead={() => <BrokenRow row={pretty(request.input)} />}>
-        <Wanted request={request} />
-      </Guard>
-      {request.reason && (
-        <p className="muted">
-          <Unseen text={request.reason} />
-        </p>
-      )}
-      {request.blocked_path && (
-        <p className="muted">
-          {words.blockedPath}{" "}
-          <code>
-            <Unseen text={request.blocked_path} />
-          </code>
-        </p>
-      )}
-      {hasUnseen(pretty(request.input)) && (
-        <p className="bad">
-          <Icon name="warning" /> {words.unseenWarning}
-        </p>
-      )}
-      {suggestions.length > 0 && mode === "plain" && (
-        <p className="rules" id={rules}>
-          <span className="muted">{words.rules.always}</span>
-          {rulesIn(suggestions, words).map((rule) => (
-            <code key={rule}>
-              <Unseen text={rule} />
+      <div className="asked-for">
+        {once.description && (
+          <p>
+            <Unseen text={once.description} />
+          </p>
+        )}
+        <Guard of={request} instead={() => <BrokenRow row={pretty(request.input)} />}>
+          <Wanted once={once} />
+        </Guard>
+        {request.reason && (
+          <p className="muted">
+            <Unseen text={request.reason} />
+          </p>
+        )}
+        {once.blockedPath && (
+          <p className="muted">
+            {words.blockedPath}{" "}
+            <code>
+              <Unseen text={once.blockedPath} />
             </code>
-          ))}
-        </p>
-      )}
+          </p>
+        )}
+        {hasUnseen(pretty(request.input)) && (
+          <p className="bad">
+            <Icon name="warning" /> {words.unseenWarning}
+          </p>
+        )}
+        {suggestions.length > 0 && mode === "plain" && (
+          <p className="rules" id={rules}>
+            <span className="muted">{words.rules.always}</span>
+            {rulesIn(suggestions, words).map((rule) => (
+              <code key={rule}>
+                <Unseen text={rule} />
+              </code>
+            ))}
+          </p>
+        )}
+      </div>
       {mode === "plain" && (
         <div className="choices">
           <button type="button" className="primary" disabled={!isReady} onClick={allow}>
@@ -145,8 +150,7 @@ export function Permission({ request, decide, role, place }: Props) {
 }
 
 /** Whoever decides has to see every argument. */
-function Wanted({ request }: { request: OpenRequest }) {
-  const { command, changes, rest } = wantedOf(request.tool_name, request.input);
+function Wanted({ once: { command, changes, rest } }: { once: Once }) {
   return (
     <>
       {command !== undefined && <CommandLine command={command} />}
@@ -190,12 +194,14 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
   const [{ text, isCommand }, setWritten] = useState(() => written(request.input));
   const [problem, setProblem] = useState("");
   const run = () => {
+    if (!text.trim()) return setProblem(words.emptyCommand);
     let changed: unknown;
     try {
       changed = meant({ text, isCommand }, request.input);
     } catch (error) {
       return setProblem(words.notJson((error as Error).message));
     }
+    if (isCommandless(changed)) return setProblem(words.emptyCommand);
     void tell("allow", { updated_input: changed });
   };
   return (
@@ -214,7 +220,10 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
         rows={Math.min(10, text.split("\n").length + 1)}
         value={text}
         aria-label={words.edit}
-        onChange={(event) => setWritten({ text: event.target.value, isCommand })}
+        onChange={(event) => {
+          setProblem("");
+          setWritten({ text: event.target.value, isCommand });
+        }}
       />
       {hasUnseen(text) && (
         <pre className="bad">

@@ -1,17 +1,21 @@
 // A question of the agent's, as a form.
 
 import type { OpenRequest, Question } from "@turnwire/client";
-import { useEffect, useId, useState } from "react";
+import { useId, useState } from "react";
 import { Icon } from "../app/Icon";
+import { keep } from "../app/kept";
 import { known } from "../app/lookup";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
-import { textIn } from "../tools/reading";
+import { isObject, textIn } from "../tools/reading";
+import { begun, begunOf } from "./drafts";
 import { TimeLeft } from "./TimeLeft";
 
 export type Answer = string | Record<string, string | string[]>;
 
 interface Props {
+  /** The conversation that it is asked in. */
+  conversation: string;
   request: OpenRequest;
   /** A `group` where there are several: landmarks have to be told apart. */
   role?: "group";
@@ -24,17 +28,19 @@ interface Chosen {
   own: string;
 }
 
-/** Answers that were begun, by their requests: whoever looks elsewhere finds them again. */
-const begun = new Map<string, Record<string, Chosen>>();
-
-export function QuestionForm({ request, role, answer }: Props) {
+export function QuestionForm({ conversation, request, role, answer }: Props) {
   const words = useWords();
   const questions = questionsOf(request);
   const isRequired = request.required !== false;
-  const [chosen, setChosen] = useState(() => begun.get(request.request_id) ?? {});
-  useEffect(() => {
-    if (Object.keys(chosen).length) begun.set(request.request_id, chosen);
-  }, [request.request_id, chosen]);
+  // An answer that was begun outlives the page.
+  const name = begunOf("answer", conversation, request.request_id);
+  const [chosen, setChosen] = useState(() => chosenIn(begun(name)));
+  const choose = (question: Question, to: Chosen) => {
+    setMissing(false);
+    const now = { ...chosen, [question.id]: to };
+    setChosen(now);
+    keep(name, JSON.stringify(now));
+  };
   const [isBusy, setBusy] = useState(false);
   const [isMissing, setMissing] = useState(false);
   const chosenFor = (question: Question) => known(chosen, question.id) ?? { options: [], own: "" };
@@ -46,7 +52,7 @@ export function QuestionForm({ request, role, answer }: Props) {
   const submit = async (given: Answer) => {
     setBusy(true);
     try {
-      if ((await answer(given)) !== undefined) begun.delete(request.request_id);
+      if ((await answer(given)) !== undefined) keep(name, null);
     } finally {
       setBusy(false);
     }
@@ -70,17 +76,16 @@ export function QuestionForm({ request, role, answer }: Props) {
           send();
         }}
       >
-        {questions.map((question) => (
-          <OneQuestion
-            key={question.id}
-            question={question}
-            chosen={chosenFor(question)}
-            choose={(to) => {
-              setMissing(false);
-              setChosen((now) => ({ ...now, [question.id]: to }));
-            }}
-          />
-        ))}
+        <div className="asked-for">
+          {questions.map((question) => (
+            <OneQuestion
+              key={question.id}
+              question={question}
+              chosen={chosenFor(question)}
+              choose={(to) => choose(question, to)}
+            />
+          ))}
+        </div>
         {isMissing && (
           <p className="bad" role="alert">
             {words.answerNeeded}
@@ -179,4 +184,15 @@ function questionsOf(request: OpenRequest): Question[] {
       free_text: true,
     },
   ];
+}
+
+/** What was kept of an answer, as far as it is one. */
+function chosenIn(kept: unknown): Record<string, Chosen> {
+  if (!isObject(kept)) return {};
+  const all = Object.entries(kept).flatMap(([id, each]): [string, Chosen][] => {
+    if (!isObject(each) || !Array.isArray(each.options)) return [];
+    const options = each.options.filter((option) => typeof option === "string");
+    return [[id, { options, own: textIn(each, "own") ?? "" }]];
+  });
+  return Object.fromEntries(all);
 }

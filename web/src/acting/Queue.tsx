@@ -3,10 +3,11 @@ import type { Content, QueueChange, QueueItem, Status } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { isTouch, toComposer, toComposerIfLost } from "../app/focus";
 import { Icon } from "../app/Icon";
+import { isOfTab, keep, kept, markTab, namesOf } from "../app/kept";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Unseen } from "../markdown/Unseen";
-import { giveBack } from "./drafts";
+import { begun, begunOf, giveBack } from "./drafts";
 
 interface Props {
   id: string;
@@ -20,19 +21,52 @@ interface Edited {
   queue_id: string;
   before: string;
   text: string;
+  /** A browser may forbid to keep it. */
+  isKept?: boolean;
+}
+
+/** An edit that was begun, perhaps by a page before this one. */
+function editOf(name: string): Edited | undefined {
+  const { queue_id, before, text } = begun<Partial<Edited>>(name) ?? {};
+  if (typeof queue_id !== "string" || typeof before !== "string" || typeof text !== "string")
+    return undefined;
+  return { queue_id, before, text, isKept: true };
+}
+
+/** The edit with which a page begins: one of this tab, or one whose message does not wait any more. */
+function firstEdit(id: string, queue: readonly QueueItem[]): Edited | undefined {
+  const waits = (edit: Edited) => queue.some(({ queue_id }) => queue_id === edit.queue_id);
+  for (const name of namesOf(begunOf("edit", id, ""))) {
+    const edit = editOf(name);
+    if (edit && (isOfTab(name) || !waits(edit))) return edit;
+  }
+  return undefined;
 }
 
 export function Queue({ id, status, change }: Props) {
   const words = useWords();
   const { say } = useNotices();
-  const [edited, setEdited] = useState<Edited>();
+  const [edited, setEdited] = useState(() => firstEdit(id, status.queue));
+  /** Keeps what is written in the browser, for when the person comes back. */
+  const setAndKeep = (to: Edited | undefined) => {
+    if (edited && edited.queue_id !== to?.queue_id) keep(begunOf("edit", id, edited.queue_id), null);
+    if (to === undefined) return setEdited(undefined);
+    const name = begunOf("edit", id, to.queue_id);
+    keep(name, JSON.stringify(to));
+    markTab(name);
+    setEdited({ ...to, isKept: kept(name) !== null });
+  };
   const { queue, queue_held } = status;
   const isGone = edited !== undefined && !queue.some((item) => item.queue_id === edited.queue_id);
 
   // It was taken, or removed elsewhere, while somebody was writing: their words are not lost.
   useEffect(() => {
     if (!isGone) return;
+    const name = begunOf("edit", id, edited.queue_id);
+    const isMine = !edited.isKept || kept(name) !== null; // else another tab has given it back
+    keep(name, null);
     setEdited(undefined);
+    if (!isMine) return;
     const hasChanged = edited.text.trim() !== "" && edited.text !== edited.before;
     if (hasChanged) giveBack(id, edited.text.trim());
     say(hasChanged ? words.editedGone : words.queuedGone, "calm");
@@ -40,7 +74,7 @@ export function Queue({ id, status, change }: Props) {
   }, [isGone, edited, id, say, words]);
 
   const save = async ({ queue_id, before, text }: Edited) => {
-    setEdited(undefined);
+    setAndKeep(undefined);
     toComposer();
     const content = text.trim();
     if (!content || content === before) return;
@@ -67,10 +101,10 @@ export function Queue({ id, status, change }: Props) {
             <li key={item.queue_id}>
               <Editing
                 text={edited.text}
-                write={(text) => setEdited({ ...edited, text })}
+                write={(text) => setAndKeep({ ...edited, text })}
                 save={() => void save(edited)}
                 leave={() => {
-                  setEdited(undefined);
+                  setAndKeep(undefined);
                   toComposer();
                 }}
               />
@@ -83,7 +117,10 @@ export function Queue({ id, status, change }: Props) {
               after={queue[at + 2]}
               isLast={at === queue.length - 1}
               change={(how) => void change(how).then(toComposerIfLost)}
-              edit={(text) => setEdited({ queue_id: item.queue_id, before: text, text })}
+              edit={(text) => {
+                const kept = editOf(begunOf("edit", id, item.queue_id)); // of another tab
+                setAndKeep(kept ?? { queue_id: item.queue_id, before: text, text });
+              }}
             />
           ),
         )}

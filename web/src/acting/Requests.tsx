@@ -7,12 +7,14 @@ import { type Decide, Permission } from "./Permission";
 import { type Answer, QuestionForm } from "./QuestionForm";
 
 interface Props {
+  /** The conversation. */
+  id: string;
   requests: readonly OpenRequest[];
   answer: (request: OpenRequest, answer: Answer) => Promise<unknown>;
   decide: (request: OpenRequest, ...how: Parameters<Decide>) => Promise<unknown>;
 }
 
-export function Requests({ requests, answer, decide }: Props) {
+export function Requests({ id, requests, answer, decide }: Props) {
   const words = useWords();
   const [request] = requests;
   const region = useRef<HTMLDivElement>(null);
@@ -21,7 +23,12 @@ export function Requests({ requests, answer, decide }: Props) {
   return (
     <div ref={region} className="requests" role="region" aria-label={words.waitsForYou} tabIndex={-1}>
       {request.kind === "question" ? (
-        <QuestionForm key={request.request_id} request={request} answer={(given) => answer(request, given)} />
+        <QuestionForm
+          key={request.request_id}
+          conversation={id}
+          request={request}
+          answer={(given) => answer(request, given)}
+        />
       ) : (
         <Permission
           key={request.request_id}

@@ -1,6 +1,6 @@
 // How what the agent wants to run is written down, so that a person can change it.
 import { escapedUnseen, hasUnseen } from "../markdown/Unseen";
-import { textIn } from "../tools/reading";
+import { isObject, textIn } from "../tools/reading";
 
 export interface Written {
   text: string;
@@ -18,4 +18,9 @@ export function written(input: unknown): Written {
 /** What it means by now. Throws if it is no JSON, and should be. */
 export function meant({ text, isCommand }: Written, input: unknown): unknown {
   return isCommand ? { ...(input as object), command: text } : JSON.parse(text);
+}
+
+/** Whether it has a command, in which there is nothing to run. */
+export function isCommandless(input: unknown): boolean {
+  return isObject(input) && typeof input.command === "string" && !input.command.trim();
 }

@@ -51,7 +51,7 @@ export interface Offered {
   close: () => void;
 }
 
-/** The list below a slash; `complete` writes what was chosen. Whoever cannot have it just types on. */
+/** The list below a slash; `complete` writes what was chosen. A person who cannot have it just types on. */
 export function useCommands(
   conversation: Conversation,
   capabilities: Capabilities | undefined,
@@ -87,7 +87,7 @@ export function useCommands(
   };
   const typed = (to: string) => {
     setAt(0);
-    setWritten(offered && mayBeCommand(to) ? to : undefined);
+    setWritten(mayBeCommand(to) ? to : undefined); // what the agent offers may be known a moment later
   };
   const pressed = (event: KeyboardEvent): boolean => {
     if (!isOpen || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return false;

@@ -1,6 +1,6 @@
 // What was begun to be written, and not sent: kept in the browser, for each conversation.
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
-import { keep, kept, useKept } from "../app/kept";
+import { keep, kept, namesOf, useKept } from "../app/kept";
 
 /** Milliseconds after the last letter. */
 const SAVED_AFTER = 200;
@@ -8,6 +8,37 @@ const SAVED_AFTER = 200;
 /** Under which name it is kept; without a conversation: what shall begin one. */
 export function draftOf(id = ""): string {
   return `draft:${id}`;
+}
+
+/** Under which name an answer is kept that was begun, or an edit of a waiting message. */
+export function begunOf(kind: "answer" | "edit", conversation: string, id: string): string {
+  return `${kind}:${encodeURIComponent(conversation)}:${id}`;
+}
+
+/** What was kept under this name as JSON; undefined if there is nothing, or nothing that can be read. */
+export function begun<T>(name: string): T | undefined {
+  try {
+    return (JSON.parse(kept(name) ?? "null") as T | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Forgets what was begun of this kind for all but these ids: they are answered, or do not wait any more. */
+export function forgetOthers(kind: "answer" | "edit", conversation: string, ids: readonly string[]): void {
+  const names = new Set(ids.map((id) => begunOf(kind, conversation, id)));
+  for (const name of namesOf(begunOf(kind, conversation, ""))) if (!names.has(name)) keep(name, null);
+}
+
+/** Conversations that were deleted while this page was open: what is written for them is not kept. */
+const deleted = new Set<string>();
+
+/** Forgets all that was begun to be written in a conversation that was deleted. All tabs see it. */
+export function forgetDrafts(conversation: string): void {
+  deleted.add(draftOf(conversation));
+  keep(draftOf(conversation), null);
+  forgetOthers("answer", conversation, []);
+  forgetOthers("edit", conversation, []);
 }
 
 interface Draft {
@@ -25,7 +56,7 @@ export function useDraft(name: string): Draft {
   const save = useCallback(() => {
     if (latest.current === known.current) return;
     known.current = latest.current;
-    keep(name, latest.current || null);
+    if (!deleted.has(name)) keep(name, latest.current || null);
   }, [name]);
   const write = (to: string, when?: "now") => {
     latest.current = to;
@@ -70,7 +101,7 @@ const fields = new Map<string, (text: string) => void>();
 export function giveBack(id: string, text: string): void {
   const field = fields.get(id);
   if (field) field(text);
-  else keep(draftOf(id), joined(text, kept(draftOf(id)) ?? "") || null);
+  else if (!deleted.has(draftOf(id))) keep(draftOf(id), joined(text, kept(draftOf(id)) ?? "") || null);
 }
 
 /** As long as this field is there, what is given back comes to it. */

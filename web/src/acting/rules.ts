@@ -1,5 +1,6 @@
 // What "always" means: the rules that an agent offers to remember, in words.
 import { known } from "../app/lookup";
+import { toolTitle } from "../tools/kinds";
 import { isObject, listIn, textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
@@ -27,5 +28,6 @@ function ofTool(rule: unknown, words: Words): string {
   const tool = textIn(rule, "toolName");
   if (!tool) return JSON.stringify(rule);
   const content = textIn(rule, "ruleContent");
-  return content ? words.rules.toolWith(tool, content) : words.rules.tool(tool);
+  const name = toolTitle(tool);
+  return content ? words.rules.toolWith(name, content) : words.rules.tool(name);
 }

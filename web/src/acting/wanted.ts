@@ -1,13 +1,45 @@
 // What a permission is asked for: what a special view shows of it, and all the rest.
 import { type Change, changesIn } from "../tools/fileChanges";
 import { kindOf } from "../tools/kinds";
-import { fieldOf, isObject, without } from "../tools/reading";
+import { fieldOf, isObject, textIn, without } from "../tools/reading";
 
 export interface Wanted {
   command?: string | undefined;
   changes: Change[];
   /** Every argument that neither shows, as it came; undefined: there is none. */
   rest: unknown;
+}
+
+/** A request in which each thing is shown once, wherever the agent repeats it. */
+export interface Once extends Wanted {
+  description?: string | undefined;
+  blockedPath?: string | undefined;
+}
+
+interface Asked {
+  tool_name: string;
+  input?: unknown;
+  description?: string | undefined;
+  blocked_path?: string | undefined;
+}
+
+/** Leaves out what the title, the command, the changes or the other arguments show already. */
+export function onceOf(request: Asked, title: string): Once {
+  const wanted = wantedOf(request.tool_name, request.input);
+  const words = textIn(wanted.rest, "description");
+  // The same words as a sentence are read more easily than as an argument.
+  const isSaid = words !== undefined && [request.description, title].includes(words);
+  const left = isSaid && isObject(wanted.rest) ? without(wanted.rest, "description") : wanted.rest;
+  const rest = isObject(left) && !Object.keys(left).length ? undefined : left;
+  const shown = new Set<unknown>([title, wanted.command, ...wanted.changes.map(({ path }) => path)]);
+  if (isObject(rest)) for (const value of Object.values(rest)) shown.add(value);
+  const unlessShown = (text: string | undefined) => (shown.has(text) ? undefined : text);
+  return {
+    ...wanted,
+    rest,
+    description: unlessShown(request.description),
+    blockedPath: unlessShown(request.blocked_path),
+  };
 }
 
 export function wantedOf(toolName: string, input: unknown): Wanted {

@@ -2,6 +2,7 @@ import { type Client, Refused } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { useConversations } from "../conversations/store";
 import { Empty } from "../talk/Empty";
+import { isOfApplication } from "./guests";
 import { go } from "./places";
 import { useWords } from "./words";
 
@@ -26,7 +27,8 @@ export function Enter({ client, link }: { client: Client; link: string }) {
       .catch((error) => {
         entering.delete(link);
         const isUsed = error instanceof Refused && error.code === "FORBIDDEN";
-        setProblem(isUsed ? words.linkUsedHint : String(error.message));
+        const hint = isOfApplication() ? words.linkUsedByGuest : words.linkUsedHint;
+        setProblem(isUsed ? hint : String(error.message));
       });
   }, [client, link, refresh, words]);
   const isInAlready = problem !== undefined && isKnown === true;
@@ -37,7 +39,7 @@ export function Enter({ client, link }: { client: Client; link: string }) {
   return (
     <main className="entry-page" id="main">
       <Empty isAll title={words.linkUsed} text={problem}>
-        <pre>turnwire token link</pre>
+        {!isOfApplication() && <pre>turnwire token link</pre>}
       </Empty>
     </main>
   );

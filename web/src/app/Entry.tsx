@@ -1,13 +1,19 @@
 import { Empty } from "../talk/Empty";
+import { isOfApplication } from "./guests";
 import { useWords } from "./words";
 
-/** Whoever is not known is told how to come in. */
+/** Tells a person whom the server does not know how to come in. */
 export function Entry({ retry }: { retry: () => void }) {
   const words = useWords();
+  const isGuest = isOfApplication();
   return (
     <main className="entry-page" id="main">
-      <Empty isAll title={words.notKnown} text={words.notKnownHint}>
-        <pre>turnwire token link</pre>
+      <Empty
+        isAll
+        title={isGuest ? words.notSignedIn : words.notKnown}
+        text={isGuest ? words.notSignedInHint : words.notKnownHint}
+      >
+        {!isGuest && <pre>turnwire token link</pre>}
         <button type="button" onClick={retry}>
           {words.tryAgain}
         </button>

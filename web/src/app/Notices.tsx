@@ -9,14 +9,21 @@ import { useWords } from "./words";
 
 type Tone = "calm" | "bad";
 
+/** What can be done about a notice. */
+interface Action {
+  label: string;
+  run: () => void;
+}
+
 interface Notice {
   key: number;
   text: string;
   tone: Tone;
+  action?: Action | undefined;
 }
 
 interface Notices {
-  say: (text: string, tone?: Tone) => void;
+  say: (text: string, tone?: Tone, action?: Action) => void;
   /** Why something was refused, in words: for where it can be said beside what was tried. */
   reasonOf: (problem: unknown) => string;
   /** Says why something was refused. */
@@ -31,7 +38,8 @@ const Context = createContext<Notices>({
   explain: () => {},
   trying: (work) => work,
 });
-const LASTS = { calm: 4_000, bad: 10_000 };
+/** Milliseconds. What can be done needs time to be read and reached. */
+const LASTS = { calm: 4_000, bad: 10_000, action: 20_000 };
 let keys = 0;
 
 export function NoticesProvider({ children }: { children: ReactNode }) {
@@ -39,11 +47,11 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
   const [all, setAll] = useState<Notice[]>([]);
   const drop = useCallback((key: number) => setAll((now) => now.filter((each) => each.key !== key)), []);
   const say = useCallback(
-    (text: string, tone: Tone = "bad") => {
+    (text: string, tone: Tone = "bad", action?: Action) => {
       keys += 1;
       const key = keys;
-      setAll((now) => [...now.slice(-3), { key, text, tone }]);
-      setTimeout(() => drop(key), LASTS[tone]);
+      setAll((now) => [...now.slice(-3), { key, text, tone, action }]);
+      setTimeout(() => drop(key), action ? LASTS.action : LASTS[tone]);
     },
     [drop],
   );
@@ -85,6 +93,18 @@ export function NoticesProvider({ children }: { children: ReactNode }) {
         {all.map((each) => (
           <div key={each.key} className={`notice ${each.tone}`}>
             <span>{each.text}</span>
+            {each.action && (
+              <button
+                type="button"
+                className="small"
+                onClick={() => {
+                  drop(each.key);
+                  each.action?.run();
+                }}
+              >
+                {each.action.label}
+              </button>
+            )}
             <button
               type="button"
               className="quiet small"

@@ -39,6 +39,24 @@ export function keep(name: string, value: string | null): void {
   for (const listener of [...listeners]) listener();
 }
 
+/** Remembers that this tab, and no other, works on what is kept under this name: one at a time. */
+export function markTab(name: string): void {
+  try {
+    sessionStorage.setItem(`${PREFIX}tab`, name);
+  } catch {
+    // Then another page of this tab does not know it.
+  }
+}
+
+/** Whether this tab works on what is kept under this name, after a reload too. */
+export function isOfTab(name: string): boolean {
+  try {
+    return sessionStorage.getItem(`${PREFIX}tab`) === name;
+  } catch {
+    return false;
+  }
+}
+
 /** The same in all tabs. */
 export function useKept(name: string): [string | null, (value: string | null) => void] {
   const value = useSyncExternalStore(

@@ -13,6 +13,7 @@ import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { go, usePlace } from "../app/places";
 import { useWords } from "../app/words";
+import { useCareful } from "../talk/Bypass";
 import { useConversations } from "./store";
 
 interface Agent {
@@ -33,6 +34,7 @@ export function New() {
   const [name, setName] = useState(kept("agent") ?? "");
   const [model, setModel] = useState("");
   const [mode, setMode] = useState("");
+  const careful = useCareful(setMode);
   const [cwd, setCwd] = useState("");
   const { text: first, latest, write } = useDraft(draftOf());
   const [isBusy, setBusy] = useState(false);
@@ -150,7 +152,7 @@ export function New() {
           {permission_modes.length > 0 && (
             <label>
               <span>{words.permissionMode}</span>
-              <select value={mode} onChange={(event) => setMode(event.target.value)}>
+              <select value={mode} onChange={(event) => careful.choose(event.target.value)}>
                 <option value="">{words.usualMode}</option>
                 {permission_modes.map((each) => (
                   <option key={each}>{each}</option>
@@ -182,6 +184,7 @@ export function New() {
           {mayAttach && <AttachButton take={take} />}
         </div>
       </form>
+      {careful.dialog}
     </main>
   );
 }

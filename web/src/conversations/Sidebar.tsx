@@ -1,8 +1,10 @@
 // The list of conversations, and the ways to everything else.
+import type { ConversationInfo } from "@turnwire/client";
 import { useInbox } from "@turnwire/client/react";
 import { useRef } from "react";
 import { Icon } from "../app/Icon";
 import { Mark } from "../app/Mark";
+import { useOnline } from "../app/online";
 import { Preferences } from "../app/Preferences";
 import { go, linkTo, usePlace } from "../app/places";
 import { closeSidebar, useOver, useSidebar } from "../app/sidebar";
@@ -11,6 +13,8 @@ import { Unseen } from "../markdown/Unseen";
 import { stateOf } from "../talk/status";
 import { shortPath } from "../words/paths";
 import { ago } from "../words/times";
+import { useArchive } from "./archive";
+import { nameOf, Original, useOriginal } from "./forks";
 import { useConversations } from "./store";
 
 export function Sidebar({ help }: { help: () => void }) {
@@ -92,41 +96,14 @@ function List() {
   const words = useWords();
   const place = usePlace();
   const { all, isLoaded, showsArchived, setShowsArchived, hasMore, more } = useConversations();
+  const isOnline = useOnline();
   const here = place.name === "talk" ? place.id : undefined;
   return (
     <>
       <ul className="list">
-        {all.map((each) => {
-          const { tone, text } = stateOf(each.status, words);
-          return (
-            <li key={each.id}>
-              <a
-                className={`entry${each.id === here ? " here" : ""}`}
-                aria-current={each.id === here ? "page" : undefined}
-                {...linkTo({ name: "talk", id: each.id })}
-              >
-                <span className={`dot ${tone}`} title={text}>
-                  <span className="hidden">{text}</span>
-                </span>
-                <span className="what">
-                  <span className="name">
-                    <Unseen text={each.title ?? words.untitled(each.created_at)} />
-                  </span>
-                  <small>
-                    {each.agent}
-                    {each.status.model && each.status.model !== each.agent ? ` · ${each.status.model}` : ""} ·{" "}
-                    {ago(each.updated_at, words)}
-                  </small>
-                  {each.cwd && (
-                    <small className="path" title={each.cwd}>
-                      <Unseen text={shortPath(each.cwd)} />
-                    </small>
-                  )}
-                </span>
-              </a>
-            </li>
-          );
-        })}
+        {all.map((each) => (
+          <Entry key={each.id} info={each} isHere={each.id === here} isOnline={isOnline} />
+        ))}
         {isLoaded && !all.length && (
           <li className="muted nothing">{showsArchived ? words.noArchived : words.noTalks}</li>
         )}
@@ -147,5 +124,58 @@ function List() {
         </button>
       </footer>
     </>
+  );
+}
+
+interface EntryProps {
+  info: ConversationInfo;
+  isHere: boolean;
+  isOnline: boolean;
+}
+
+function Entry({ info, isHere, isOnline }: EntryProps) {
+  const words = useWords();
+  const archive = useArchive();
+  const { tone, text } = stateOf(info.status, words, isOnline ? undefined : "offline");
+  const name = nameOf(info.title, info, useOriginal(info), words);
+  return (
+    <li>
+      <a
+        className={`entry${isHere ? " here" : ""}`}
+        aria-current={isHere ? "page" : undefined}
+        {...linkTo({ name: "talk", id: info.id })}
+      >
+        <span className={`dot ${tone}`} title={text}>
+          <span className="hidden">{text}</span>
+        </span>
+        <span className="what">
+          <span className="name">
+            <Unseen text={name} />
+          </span>
+          <small>
+            {info.agent}
+            {info.status.model && info.status.model !== info.agent ? ` · ${info.status.model}` : ""} ·{" "}
+            {ago(info.updated_at, words)}
+          </small>
+          {info.cwd && (
+            <small className="path" title={info.cwd}>
+              <Unseen text={shortPath(info.cwd)} />
+            </small>
+          )}
+        </span>
+      </a>
+      <Original info={info} />
+      {info.archived && (
+        <button
+          type="button"
+          className="quiet small reopen"
+          aria-label={words.reopenIt(name)}
+          title={words.reopenIt(name)}
+          onClick={() => void archive(info.id, false)}
+        >
+          <Icon name="rewind" />
+        </button>
+      )}
+    </li>
   );
 }

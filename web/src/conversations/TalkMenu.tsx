@@ -1,11 +1,13 @@
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
+import { forgetDrafts } from "../acting/drafts";
 import { tellChange } from "../app/changes";
 import { save } from "../app/files";
 import { MenuItem } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
+import { useArchive } from "./archive";
 import { useConversations } from "./store";
 
 /** What can be done with a conversation as a whole. */
@@ -24,21 +26,19 @@ export function TalkMenu({
   const client = useTurnwire();
   const { trying, say } = useNotices();
   const { refresh } = useConversations();
+  const setArchived = useArchive();
   const [isSure, setSure] = useState(false);
   const path = `/api/conversations/${encodeURIComponent(id)}`;
 
   const archive = async () => {
     close();
-    if ((await trying(client.request("PATCH", path, { archived: !archived }))) === undefined) return;
-    say(archived ? words.reopened : words.archivedIt, "calm");
-    tellChange();
-    await refresh();
-    if (!archived) go({ name: "home" });
+    if ((await setArchived(id, !archived)) && !archived) go({ name: "home" });
   };
   const remove = async () => {
     close();
     const done = await trying(client.request("DELETE", path).then(() => true));
     if (!done) return;
+    forgetDrafts(id);
     say(words.deletedIt(title ?? words.untitled()), "calm");
     go({ name: "home" });
     tellChange();

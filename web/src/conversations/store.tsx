@@ -92,15 +92,15 @@ export function useConversations(): Conversations {
   return found;
 }
 
-/** What the server knows of a conversation, whether it is in the list or not. */
-export function useInfo(id: string): ConversationInfo | undefined {
+/** What the server knows of a conversation, whether it is in the list or not. Undefined if there is none to ask for. */
+export function useInfo(id: string | undefined): ConversationInfo | undefined {
   const client = useTurnwire();
   const { all, isLoaded } = useConversations();
   const listed = all.find((each) => each.id === id);
   const [asked, setAsked] = useState<ConversationInfo>();
   const isMissing = isLoaded && listed === undefined;
   useEffect(() => {
-    if (!isMissing) return;
+    if (!isMissing || id === undefined) return;
     let isGone = false;
     client.request<ConversationInfo>("GET", `/api/conversations/${encodeURIComponent(id)}`).then(
       (told) => {

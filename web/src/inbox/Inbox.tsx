@@ -64,7 +64,12 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
         )}
       </p>
       {request.kind === "question" ? (
-        <QuestionForm request={request} role="group" answer={(answer) => done(inbox.answer(item, answer))} />
+        <QuestionForm
+          conversation={item.conversation_id}
+          request={request}
+          role="group"
+          answer={(answer) => done(inbox.answer(item, answer))}
+        />
       ) : (
         <Permission
           request={request}

@@ -1,4 +1,5 @@
 import type { InboxItem } from "@turnwire/client";
+import { permissionTitle } from "../acting/titles";
 import { textIn } from "../tools/reading";
 import type { Words } from "../words/en";
 
@@ -7,5 +8,6 @@ export function titleOf(item: InboxItem, words: Words): string {
   const { request } = item;
   if (request.kind === "question")
     return request.questions?.[0]?.question ?? textIn(request.input, "question") ?? words.asks;
-  return request.title ?? textIn(request.input, "command") ?? words.mayRun(request.tool_name);
+  const isNamed = request.title && request.title !== request.tool_name;
+  return (!isNamed && textIn(request.input, "command")) || permissionTitle(request, words);
 }

@@ -3,6 +3,7 @@ import type { MessageView } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useEffect, useState } from "react";
 import { Dialog } from "../app/Dialog";
+import { Icon, type IconName } from "../app/Icon";
 import { useNotices } from "../app/Notices";
 import { useWords } from "../app/words";
 import { Raw } from "../tools/parts";
@@ -22,15 +23,18 @@ interface Layers {
 
 interface Props {
   id: string;
+  /** The number of the last entry. */
+  head: number;
   subject: Subject;
   close: () => void;
 }
 
-export function Inspector({ id, subject, close }: Props) {
+export function Inspector({ id, head, subject, close }: Props) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
   const [number, setNumber] = useState(subject.message.sequence);
+  const [isOther, setOther] = useState(false); // the person has gone on to another entry
   const [layers, setLayers] = useState<Layers>();
   useEffect(() => {
     setLayers(undefined);
@@ -39,22 +43,35 @@ export function Inspector({ id, subject, close }: Props) {
     const path = `/api/conversations/${encodeURIComponent(id)}/messages/${number}`;
     void trying(client.request<Layers>("GET", path)).then((told) => {
       if (isGone || !told) return;
+      if (isOther) return setLayers(told);
       // A message is several entries: go on to the one that this block is.
       const { block_id, message_id, tool_use_id, question_id } = told.frame.payload;
-      const isOther = subject.blockId && ![block_id, tool_use_id, question_id].includes(subject.blockId);
-      if (isOther && message_id === subject.message.id && block_id) setNumber(number + 1);
+      const isBefore = subject.blockId && ![block_id, tool_use_id, question_id].includes(subject.blockId);
+      if (isBefore && message_id === subject.message.id && block_id) setNumber(number + 1);
       else setLayers(told);
     });
     return () => {
       isGone = true;
     };
-  }, [client, id, number, subject, trying]);
+  }, [client, id, number, subject, isOther, trying]);
+  const step = (by: number) => {
+    setOther(true);
+    setNumber((now) => (now === undefined ? now : Math.max(1, now + by)));
+  };
   const shown = subject.message.blocks.find((block) => block.id === subject.blockId) ?? subject.message;
   return (
     <Dialog
       label={words.inspect}
       title={number === undefined ? words.inspect : words.layers.title(number)}
       className="inspector"
+      actions={
+        number !== undefined && (
+          <>
+            <Step label={words.layers.before} icon="up" isOff={number <= 1} go={() => step(-1)} />
+            <Step label={words.layers.after} icon="down" isOff={number >= head} go={() => step(1)} />
+          </>
+        )
+      }
       close={close}
     >
       {() => (
@@ -70,12 +87,39 @@ export function Inspector({ id, subject, close }: Props) {
                 none={words.layers.none}
               />
               <Layer title={words.layers.frame} value={layers.frame} none={words.layers.none} />
-              <Layer title={words.layers.shown} value={shown} none={words.layers.none} />
+              <Layer
+                title={words.layers.shown}
+                value={isOther ? undefined : shown}
+                none={isOther ? words.layers.unseen : words.layers.none}
+              />
             </div>
           )}
         </>
       )}
     </Dialog>
+  );
+}
+
+interface StepProps {
+  label: string;
+  icon: IconName;
+  isOff: boolean;
+  go: () => void;
+}
+
+/** To the entry beside this one: also to those that have no row in the talk. */
+function Step({ label, icon, isOff, go }: StepProps) {
+  return (
+    <button
+      type="button"
+      className="quiet"
+      aria-label={label}
+      title={label}
+      aria-disabled={isOff}
+      onClick={() => isOff || go()}
+    >
+      <Icon name={icon} />
+    </button>
   );
 }
 

@@ -86,6 +86,7 @@ const Block = memo(function Block({ token, isWhole, level = FIRST }: BlockProps)
     case "hr":
       return <hr />;
     case "text":
+    case "checkbox": // of a task, before its words
       return inline([token]);
     default:
       // HTML too: as it was written.

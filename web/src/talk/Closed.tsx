@@ -2,12 +2,14 @@
 import { type ConversationInfo, Refused } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useCallback, useEffect, useState } from "react";
+import { forgetDrafts } from "../acting/drafts";
 import { tellChange, useChanges } from "../app/changes";
 import { Icon } from "../app/Icon";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
 import { PageHeader } from "../app/PageHeader";
 import { useWords } from "../app/words";
+import { nameOf, useOriginal } from "../conversations/forks";
 import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Inspector, type Subject } from "../inspect/Inspector";
@@ -53,6 +55,11 @@ export function Closed({ id, at, wasHere }: Props) {
     return () => clearTimeout(timer);
   }, [client, id, isOpen]);
 
+  const isDeleted = info === "gone" && wasHere;
+  useEffect(() => {
+    if (isDeleted) forgetDrafts(id);
+  }, [id, isDeleted]);
+
   if (info === "gone")
     return (
       <main className="page" id="main">
@@ -80,7 +87,7 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
   const { refresh } = useConversations();
   const { view, loadOlder } = useLog(info.id);
   const [subject, setSubject] = useState<Subject>();
-  const name = info.title ?? words.untitled(info.created_at);
+  const name = nameOf(info.title, info, useOriginal(info), words);
   useTitle(name, undefined);
   const reopen = async () => {
     const path = `/api/conversations/${encodeURIComponent(info.id)}`;
@@ -118,7 +125,9 @@ function Archived({ info, at, look }: { info: ConversationInfo; at?: number | un
           </button>
         </div>
       </div>
-      {subject && <Inspector id={info.id} subject={subject} close={() => setSubject(undefined)} />}
+      {subject && (
+        <Inspector id={info.id} head={info.head} subject={subject} close={() => setSubject(undefined)} />
+      )}
     </main>
   );
 }

@@ -1,24 +1,30 @@
 // Whose conversation this is, in which state, and what it has cost.
-import type { Capabilities, ConversationInfo, View } from "@turnwire/client";
+import type { Capabilities, ConversationInfo, Snapshot, View } from "@turnwire/client";
 import { useTurnwire } from "@turnwire/client/react";
 import { useState } from "react";
 import { Icon } from "../app/Icon";
 import { MenuButton } from "../app/Menu";
 import { useNotices } from "../app/Notices";
+import { useOnline } from "../app/online";
 import { openSidebar } from "../app/sidebar";
 import { useWords } from "../app/words";
+import { Original } from "../conversations/forks";
 import { useConversations } from "../conversations/store";
 import { TalkMenu } from "../conversations/TalkMenu";
 import { Unseen } from "../markdown/Unseen";
 import { count, money } from "../words/numbers";
 import { may } from "./able";
+import { useCareful } from "./Bypass";
 import { stateOf } from "./status";
 
 interface Props {
   id: string;
   view: View;
+  connection: Snapshot["connection"];
   info: ConversationInfo | undefined;
   title: string | undefined;
+  /** The title as it is shown. */
+  name: string;
   capabilities: Capabilities | undefined;
   setModel: (model: string | null) => void;
   setMode: (mode: string) => void;
@@ -26,10 +32,24 @@ interface Props {
   showAgent: (() => void) | undefined;
 }
 
-export function Header({ id, view, info, title, capabilities, setModel, setMode, showAgent }: Props) {
+export function Header({
+  id,
+  view,
+  connection,
+  info,
+  title,
+  name,
+  capabilities,
+  setModel,
+  setMode,
+  showAgent,
+}: Props) {
   const words = useWords();
   const { status, totals } = view;
-  const { tone, text } = stateOf(status, words);
+  const isOnline = useOnline();
+  const line = !isOnline ? "offline" : connection === "connected" ? undefined : "unknown";
+  const { tone, text } = stateOf(status, words, line);
+  const careful = useCareful(setMode);
   const read =
     (totals?.input_tokens ?? 0) +
     (totals?.cache_read_input_tokens ?? 0) +
@@ -40,7 +60,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
         <Icon name="menu" />
       </button>
       <div className="titles">
-        <Title id={id} title={title} since={info?.created_at} />
+        <Title id={id} title={title} name={name} />
         <p className="facts">
           <span className={`dot ${tone}`} aria-hidden="true" />
           <span className="state-words">{text}</span>
@@ -60,6 +80,11 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
           )}
           {totals?.cost_usd ? <span>{money(totals.cost_usd)}</span> : null}
         </p>
+        {info?.forked_from && (
+          <p className="facts">
+            <Original info={info} />
+          </p>
+        )}
       </div>
       <div className="chosen">
         {may(capabilities, "session.set_model") && capabilities?.models?.length ? (
@@ -78,7 +103,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
           <select
             aria-label={words.permissionMode}
             value={status?.permission_mode ?? ""}
-            onChange={(event) => setMode(event.target.value)}
+            onChange={(event) => careful.choose(event.target.value)}
           >
             {!status?.permission_mode && <option value="">{words.usualMode}</option>}
             {[
@@ -103,6 +128,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
           <Icon name="agent" />
         </button>
       )}
+      {careful.dialog}
       <MenuButton label={words.more}>
         {(close) => <TalkMenu id={id} archived={info?.archived === true} title={title} close={close} />}
       </MenuButton>
@@ -111,7 +137,7 @@ export function Header({ id, view, info, title, capabilities, setModel, setMode,
 }
 
 /** The title; whoever clicks it may write another. */
-function Title({ id, title, since }: { id: string; title?: string | undefined; since?: string | undefined }) {
+function Title({ id, title, name }: { id: string; title?: string | undefined; name: string }) {
   const words = useWords();
   const client = useTurnwire();
   const { trying } = useNotices();
@@ -121,7 +147,7 @@ function Title({ id, title, since }: { id: string; title?: string | undefined; s
     return (
       <h1>
         <button type="button" className="title" title={words.rename} onClick={() => setEdited(title ?? "")}>
-          <Unseen text={title ?? words.untitled(since)} />
+          <Unseen text={name} />
         </button>
       </h1>
     );

@@ -1,21 +1,8 @@
 import type { Snapshot } from "@turnwire/client";
-import { useEffect, useState, useSyncExternalStore } from "react";
+import { useEffect, useState } from "react";
+import { useOnline } from "../app/online";
 import { useWords } from "../app/words";
 import { lineOf } from "./status";
-
-function useOnline(): boolean {
-  return useSyncExternalStore(
-    (listener) => {
-      addEventListener("online", listener);
-      addEventListener("offline", listener);
-      return () => {
-        removeEventListener("online", listener);
-        removeEventListener("offline", listener);
-      };
-    },
-    () => navigator.onLine,
-  );
-}
 
 /** Milliseconds until it is said, and until nobody believes any more that it only takes a moment. */
 const SOON = 300;

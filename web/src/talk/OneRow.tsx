@@ -4,6 +4,7 @@ import type { MessageView, TextView, ThinkingView, TurnView } from "@turnwire/cl
 import { memo, useCallback, useContext, useState } from "react";
 import { Copy } from "../app/Copy";
 import { Download } from "../app/Download";
+import { isTouch } from "../app/focus";
 import { Icon } from "../app/Icon";
 import { known } from "../app/lookup";
 import { useWords } from "../app/words";
@@ -42,7 +43,8 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
   const text = textOf(row);
   const isTheirs = row.kind === "said" && !row.message.origin && row.message.sequence !== undefined;
   const actions = inspect && row.kind !== "turn" && (
-    <div className="actions">
+    // What is pressed does not take the focus from the row: on a touch screen the buttons would be gone with it.
+    <div className="actions" onMouseDown={(event) => isTouch() && event.preventDefault()}>
       {text && <Copy text={text} />}
       {putBack && isTheirs && (
         <button
@@ -77,10 +79,15 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
       </button>
     </div>
   );
+  const tapped = isTouch() ? -1 : undefined; // a tap focuses the row, which shows its buttons
   switch (row.kind) {
     case "said":
       return (
-        <article className={`row said${row.message.origin ? " by-agent" : ""}`} aria-label={words.you}>
+        <article
+          className={`row said${row.message.origin ? " by-agent" : ""}`}
+          aria-label={words.you}
+          tabIndex={tapped}
+        >
           <Said message={row.message} />
           {actions}
         </article>
@@ -89,7 +96,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
       return <TurnEnding turn={row.turn} />;
     case "event":
       return (
-        <div className="row happened">
+        <div className="row happened" tabIndex={tapped}>
           <Happened row={row} />
           {actions}
         </div>
@@ -99,6 +106,7 @@ export const OneRow = memo(function OneRow({ row, inspect, edit, putBack }: Prop
         <article
           className={`row ${row.block.type}${row.isFirst ? " first" : ""}`}
           aria-label={labelOf(row, words)}
+          tabIndex={tapped}
         >
           {row.message.error && row.isFirst ? <p className="bad">{words.apiFailed}</p> : null}
           <OneBlock row={row} inspect={inspect} />

@@ -12,10 +12,12 @@ interface Props {
   /** The number of the message. */
   sequence: number;
   status: Status | undefined;
+  /** The files that were created after it, as far as that is known. */
+  created: readonly string[];
   close: () => void;
 }
 
-export function Rewind({ conversation, sequence, status, close }: Props) {
+export function Rewind({ conversation, sequence, status, created, close }: Props) {
   const words = useWords();
   const { say, reasonOf } = useNotices();
   const [files, setFiles] = useState<readonly string[]>();
@@ -31,6 +33,8 @@ export function Rewind({ conversation, sequence, status, close }: Props) {
       isGone = true;
     };
   }, [conversation, sequence]);
+  const gone = files?.filter((file) => created.includes(file)) ?? [];
+  const changed = files?.filter((file) => !created.includes(file)) ?? [];
   const isBusy = status?.turn_id !== undefined;
   const putBack = async (leave: () => void) => {
     if (isBusy || isDoing) return;
@@ -55,9 +59,19 @@ export function Rewind({ conversation, sequence, status, close }: Props) {
                 <span className="spinner" aria-hidden="true" /> {words.rewind.asking}
               </p>
             )}
-            {files && <p>{files.length ? words.rewind.would(files.length) : words.rewind.nothing}</p>}
+            {files && !files.length && <p>{words.rewind.nothing}</p>}
+            {changed.length > 0 && <p>{words.rewind.would(changed.length)}</p>}
           </div>
-          {files && files.length > 0 && <Files files={files} />}
+          {changed.length > 0 && <Files files={changed} />}
+          {gone.length > 0 && (
+            <>
+              <p className="bad">
+                <Icon name="warning" /> {words.rewind.deletes(gone.length)}
+              </p>
+              <Files files={gone} label={words.rewind.deleted} />
+            </>
+          )}
+          {changed.length > 0 && <p>{words.rewind.mayDelete}</p>}
           {files && <p className="muted">{words.rewind.stays}</p>}
           {files && files.length > 0 && isBusy && <p role="status">{words.rewind.busy}</p>}
           {problem !== undefined && (
@@ -89,10 +103,10 @@ export function Rewind({ conversation, sequence, status, close }: Props) {
 }
 
 /** By their names, as the agent calls them. */
-export function Files({ files }: { files: readonly string[] }) {
+export function Files({ files, label }: { files: readonly string[]; label?: string }) {
   const words = useWords();
   return (
-    <ul className="files" aria-label={words.rewind.files} tabIndex={0}>
+    <ul className="files" aria-label={label ?? words.rewind.files} tabIndex={0}>
       {files.map((file) => (
         <li key={file}>
           <code dir="ltr">

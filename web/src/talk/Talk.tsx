@@ -1,9 +1,9 @@
 // One conversation: what was said, and all that a person can do in it.
 import type { View } from "@turnwire/client";
 import { useConversation, useTurnwire } from "@turnwire/client/react";
-import { useCallback, useState } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { Composer } from "../acting/Composer";
-import { giveBack } from "../acting/drafts";
+import { forgetOthers, giveBack } from "../acting/drafts";
 import { post } from "../acting/outbox";
 import { Queue } from "../acting/Queue";
 import { Requests } from "../acting/Requests";
@@ -13,12 +13,14 @@ import { isTyping, useKeys } from "../app/keys";
 import { useNotices } from "../app/Notices";
 import { go } from "../app/places";
 import { useWords } from "../app/words";
+import { nameOf, useOriginal } from "../conversations/forks";
 import { useInfo } from "../conversations/store";
 import { Inspector, type Subject } from "../inspect/Inspector";
 import { Announcer } from "./Announcer";
 import { may, mayAsk } from "./able";
 import { Background } from "./Background";
 import { Closed } from "./Closed";
+import { createdAfter } from "./created";
 import { Empty } from "./Empty";
 import { Header } from "./Header";
 import { LineBanner } from "./LineBanner";
@@ -45,7 +47,8 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   const conversation = client.conversation(id, OPTIONS);
   const info = useInfo(id);
   const title = view.title ?? info?.title ?? undefined; // the list may know it before the line is there
-  useTitle(title ?? words.untitled(), status);
+  const name = nameOf(title, info, useOriginal(info), words);
+  useTitle(name, status);
 
   const stop = useCallback(async () => {
     const turn = conversation.view().status?.turn_id;
@@ -90,6 +93,12 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
   );
   const history = useCallback(() => saidIn(conversation.view()), [conversation]);
 
+  // An answer that was begun is forgotten once the question is answered, by any person.
+  const open = status?.requests.map(({ request_id }) => request_id).join(" ");
+  useEffect(() => {
+    if (connection === "connected" && open !== undefined) forgetOthers("answer", id, open.split(" "));
+  }, [connection, id, open]);
+
   if (connection === "closed")
     return (
       <Closed id={id} at={at} wasHere={status !== undefined || talk.error?.code === "CONVERSATION_CLOSED"} />
@@ -101,8 +110,10 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
       <Header
         id={id}
         view={view}
+        connection={connection}
         info={info}
         title={title}
+        name={name}
         capabilities={capabilities}
         setModel={(model) => void trying(talk.setModel(model))}
         setMode={(mode) => void trying(talk.setPermissionMode(mode))}
@@ -137,6 +148,7 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
         <Plan items={view.plan} />
         {status && <Queue id={id} status={status} change={(change) => trying(talk.changeQueue(change))} />}
         <Requests
+          id={id}
           requests={status?.requests ?? []}
           answer={(request, answer) => trying(talk.answer(request.request_id, answer))}
           decide={(request, decision, more) => trying(talk.decide(request.request_id, decision, more))}
@@ -158,9 +170,17 @@ export function Talk({ id, at }: { id: string; at?: number | undefined }) {
           explain={explain}
         />
       </div>
-      {over?.name === "layers" && <Inspector id={id} subject={over.subject} close={closeOver} />}
+      {over?.name === "layers" && (
+        <Inspector id={id} head={view.cursor ?? 0} subject={over.subject} close={closeOver} />
+      )}
       {over?.name === "rewind" && (
-        <Rewind conversation={conversation} sequence={over.sequence} status={status} close={closeOver} />
+        <Rewind
+          conversation={conversation}
+          sequence={over.sequence}
+          status={status}
+          created={createdAfter(view, over.sequence)}
+          close={closeOver}
+        />
       )}
       {over?.name === "agent" && (
         <AgentPanel id={id} status={status} capabilities={capabilities} close={closeOver} />

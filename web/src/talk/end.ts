@@ -21,19 +21,21 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
   const isStuck = useRef(isStuckFirst);
   const isPressed = useRef(false); // somebody holds the scroll bar
   const isOpened = useRef(false); // somebody has opened or closed something, and not scrolled since
-  const seen = useRef({ top: 0, height: 0 });
+  const seen = useRef({ top: 0, height: 0, room: 0 });
   const [isAway, setAway] = useState(false);
   const look = useCallback(() => {
     const scroller = scrollerIn(section);
     if (!scroller) return;
-    const { scrollTop: top, scrollHeight: height } = scroller;
+    const { scrollTop: top, scrollHeight: height, clientHeight: room } = scroller;
     const went = top - seen.current.top;
     const left = leftIn(scroller);
-    // A list that measures its rows goes up by itself, but then its height is another.
-    const isByHand = isPressed.current || height === seen.current.height;
+    // A list that measures its rows goes up by itself, and one that gets more room is moved up by the browser. But then
+    // its height, or its room, is another.
+    const isSame = height === seen.current.height && room === seen.current.room;
+    const isByHand = isPressed.current || isSame;
     if (went > 0 && left < NEAR) isStuck.current = true;
     else if (went < -2 && left > 2 && isByHand) isStuck.current = false;
-    seen.current = { top, height };
+    seen.current = { top, height, room };
     setAway(!isStuck.current && left >= NEAR);
   }, [section]);
   const letGo = useCallback(() => {
@@ -47,7 +49,8 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     if (!scroller) return;
     scroller.scrollTop = scroller.scrollHeight;
     // So that nobody is taken to have scrolled.
-    seen.current = { top: scroller.scrollTop, height: scroller.scrollHeight };
+    const { scrollTop: top, scrollHeight: height, clientHeight: room } = scroller;
+    seen.current = { top, height, room };
     setAway(false);
   }, [section]);
 
@@ -64,6 +67,20 @@ export function useEnd(section: RefObject<HTMLElement | null>, isStuckFirst: boo
     for (const each of [scroller, ...scroller.children]) observer.observe(each);
     return () => observer.disconnect();
   }, [section, stick, look]);
+
+  // A form below opens and closes, or a phone shows its keyboard: each changes the room, and two of them can come before
+  // the browser tells that it has scrolled. So the end is kept at each of them.
+  useEffect(() => {
+    const keep = () => isStuck.current && stick();
+    const observer = new MutationObserver(keep);
+    const dock = section.current?.parentElement?.querySelector(".dock");
+    if (dock) observer.observe(dock, { childList: true, subtree: true, attributes: true });
+    window.addEventListener("resize", keep);
+    return () => {
+      observer.disconnect();
+      window.removeEventListener("resize", keep);
+    };
+  }, [section, stick]);
 
   // Who begins to scroll has not come far yet when the answer grows: the hand counts, not the place.
   useEffect(() => {

@@ -9,8 +9,6 @@ export function happened({ subtype = "", name, text, data }: EventView, words: W
   const told = isObject(data) ? data : {};
   const about = textIn(told, "description");
   switch (subtype) {
-    case "init":
-      return words.started(textIn(told, "model"), textIn(told, "cwd"));
     case "task_started":
       return told.is_backgrounded === true ? words.task.behind(about) : words.task.begun(about);
     case "task_notification":

@@ -16,6 +16,9 @@ export type Row =
   | { kind: "event"; key: string; message: MessageView; block: BlockView & { type: "event" } }
   | { kind: "turn"; key: string; turn: TurnView };
 
+/** Events that say nothing to a person: they are in the log and in the inspector, and have no row. */
+const UNSEEN = new Set(["init", "task_updated"]);
+
 const made = new WeakMap<MessageView | TurnView, Row[]>();
 
 /** The same row objects for the same messages: what has not changed is not drawn again. */
@@ -32,18 +35,13 @@ function makeRows(message: MessageView, before: MessageView | undefined): Row[] 
   const { id, role, blocks } = message;
   const whose = message.parent_tool_use_id ? `${message.parent_tool_use_id}/` : "";
   if (role === "user") return [{ kind: "said", key: whose + id, message }];
-  return blocks.map((block, at): Row => {
+  return blocks.flatMap((block, at): Row[] => {
     const key = `${whose}${id}/${block.id}`;
-    if (block.type === "event") return { kind: "event", key, message, block };
+    if (block.type === "event")
+      return UNSEEN.has(block.subtype ?? "") ? [] : [{ kind: "event", key, message, block }];
     const isFirst = at === 0;
-    return {
-      kind: "block",
-      key,
-      message,
-      block,
-      isFirst,
-      took: isFirst ? between(before, message) : undefined,
-    };
+    const took = isFirst ? between(before, message) : undefined;
+    return [{ kind: "block", key, message, block, isFirst, took }];
   });
 }
 

@@ -5,7 +5,13 @@ import type { Words } from "../words/en";
 /** For a dot beside the words. */
 export type Tone = "calm" | "busy" | "asks" | "stopped" | "failed";
 
-export function stateOf(status: Status | undefined, words: Words): { tone: Tone; text: string } {
+/** `line`: why the state is not known now; absent: there is a line to the server. */
+export function stateOf(
+  status: Status | undefined,
+  words: Words,
+  line?: "offline" | "unknown",
+): { tone: Tone; text: string } {
+  if (line) return { tone: "calm", text: words.state[line] };
   if (!status) return { tone: "calm", text: words.state.unknown };
   switch (status.state) {
     case "waiting_input":

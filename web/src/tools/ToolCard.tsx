@@ -2,6 +2,7 @@
 
 import type { MessageView, ToolView } from "@turnwire/client";
 import { createContext, Fragment, memo, type ReactNode, useContext, useState } from "react";
+import { wantedOf } from "../acting/wanted";
 import { Download } from "../app/Download";
 import { Icon } from "../app/Icon";
 import { known } from "../app/lookup";
@@ -11,7 +12,7 @@ import { Unseen } from "../markdown/Unseen";
 import type { Words } from "../words/en";
 import { duration } from "../words/numbers";
 import { changesOf } from "./fileChanges";
-import { ICONS, type Kind, kindOf } from "./kinds";
+import { ICONS, type Kind, kindOf, mcpOf } from "./kinds";
 import { Pictures } from "./Pictures";
 import { CommandLine, Diff, Output, Raw, Todos } from "./parts";
 import {
@@ -67,7 +68,8 @@ export const ToolCard = memo(function ToolCard({ tool, nested, isSought }: Props
           <Unseen text={name} />
         </span>
         <span className="about">
-          <Unseen text={about.slice(0, 300)} />
+          {/* A command that stands below is not said twice. */}
+          <Unseen text={open && about === textIn(tool.input, "command") ? "" : about.slice(0, 300)} />
         </span>
         <State tool={tool} kind={kind} />
       </summary>
@@ -98,8 +100,8 @@ export function titleOf(tool: ToolView, kind: Kind, words: Words): { name: strin
     case "web":
       return { name: tool_name, about: textIn(input, "pattern", "query", "url", "path") ?? "" };
     case "mcp": {
-      const [, server, ...rest] = tool_name.split("__");
-      return { name: rest.join("__") || tool_name, about: server ?? "" };
+      const mcp = mcpOf(tool_name);
+      return { name: mcp?.tool ?? tool_name, about: mcp?.server ?? "" };
     }
     case "agent":
       return { name: textIn(input, "subagent_type") ?? name, about: textIn(input, "description") ?? "" };
@@ -328,6 +330,25 @@ function isSaidAlready(tool: ToolView, kind: Kind): boolean {
   return kind === "todo" || kind === "question" || kind === "change";
 }
 
+/** What ran instead of what was asked for: only what is another. */
+function Instead({ tool, updated }: { tool: ToolView; updated: unknown }) {
+  const words = useWords();
+  const { command, changes, rest } = wantedOf(tool.tool_name, updated);
+  const before = isObject(tool.input) ? tool.input : {};
+  const isOther = ([name, value]: [string, unknown]) => pretty(value) !== pretty(before[name]);
+  const others = isObject(rest) ? Object.fromEntries(Object.entries(rest).filter(isOther)) : rest;
+  return (
+    <>
+      <p className="label">{words.ranInstead}</p>
+      {command !== undefined && <CommandLine command={command} />}
+      {changes.map((change, at) => (
+        <Diff key={at} change={change} />
+      ))}
+      {isObject(others) && !Object.keys(others).length ? null : <Raw value={others} />}
+    </>
+  );
+}
+
 /** What came of it. */
 function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
   const words = useWords();
@@ -347,7 +368,7 @@ function Ending({ tool, kind }: { tool: ToolView; kind: Kind }) {
         </p>
       )}
       {decided?.updated_input !== undefined && decided?.updated_input !== null && (
-        <Raw value={decided.updated_input} label={words.ranInstead} />
+        <Instead tool={tool} updated={decided.updated_input} />
       )}
       {output && <Output text={outputText(output)} isLive />}
       {result && !isDenied(tool) && (result.is_error || !isSaidAlready(tool, kind)) && (

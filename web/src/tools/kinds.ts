@@ -56,6 +56,18 @@ export function kindOf(toolName: string, toolType?: string): Kind {
   return known(BY_NAME, name) ?? "raw";
 }
 
+/** The server and the tool in the name of a tool of an MCP server. */
+export function mcpOf(toolName: string): { server: string; tool: string } | undefined {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(toolName) ?? [];
+  return server && tool ? { server, tool } : undefined;
+}
+
+/** What a person calls a tool: of an MCP server "server: tool". */
+export function toolTitle(toolName: string): string {
+  const mcp = mcpOf(toolName);
+  return mcp ? `${mcp.server}: ${mcp.tool}` : toolName;
+}
+
 export const ICONS: Record<Kind, IconName> = {
   command: "terminal",
   change: "pencil",

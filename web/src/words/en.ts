@@ -46,8 +46,13 @@ export const en = {
   notKnown: "Who is there?",
   notKnownHint:
     "Open the link that the server shows at its start. It is good once; in a terminal you get another:",
+  notSignedIn: "You are not signed in",
+  notSignedInHint:
+    "This page is part of an application. Sign in to the application, then try again. If you are signed in, ask the people who run it for access.",
   linkUsed: "A link is good once",
   linkUsedHint: "This link was used, or its time is over. In a terminal you get another:",
+  linkUsedByGuest:
+    "This link was used, or its time is over. Sign in to the application that this page is part of, or ask the people who run it for another link.",
   tryAgain: "Try again",
   broken: "This page could not be shown",
   brokenHint:
@@ -68,6 +73,12 @@ export const en = {
   usualModel: "Usual model",
   permissionMode: "Permissions",
   usualMode: "Usual permissions",
+  bypass: {
+    title: "Allow everything without asking?",
+    text: "With bypassPermissions the agent asks for no permission any more. It can run every command, change and delete every file that it can reach, and use the network, before you see it.",
+    hint: "Choose it only where nothing can be lost, for example in a container without secrets.",
+    yes: "Allow everything",
+  },
   directory: "Working directory",
   usualDirectory: "Where the server was started",
   notReady: "not ready",
@@ -141,8 +152,6 @@ export const en = {
     compact_boundary: "Earlier messages were summed up for the model",
     model: "Another model",
   } as Record<string, string>,
-  started: (model: string | undefined, cwd: string | undefined) =>
-    `Session started${model ? `: ${model}` : ""}${cwd ? ` in ${cwd}` : ""}`,
   task: {
     begun: (about: string | undefined) => `A helper begins${about ? `: ${about}` : ""}`,
     behind: (about: string | undefined) => `It goes on in the background${about ? `: ${about}` : ""}`,
@@ -187,6 +196,7 @@ export const en = {
   tokens: (read: string, written: string) => `${read} in · ${written} out`,
   tokensTitle: "Tokens read and written",
   state: {
+    offline: "Offline",
     unknown: "Connecting",
     active: "Ready",
     asleep: "Sleeping",
@@ -225,6 +235,12 @@ export const en = {
         ? "This file would be as it was before your message:"
         : `These ${n} files would be as they were before your message:`,
     nothing: "There is nothing to put back: the files are as they were before your message.",
+    deletes: (n: number) =>
+      n === 1
+        ? "This file was created after your message, and would be deleted:"
+        : `These ${n} files were created after your message, and would be deleted:`,
+    mayDelete: "Files that were created after your message are deleted.",
+    deleted: "Files to be deleted",
     stays: "What was said here stays as it is.",
     busy: "The agent works, and may change the same files. Stop it, or wait until it is done.",
     now: (n: number) => (n === 1 ? "Put 1 file back" : `Put ${n} files back`),
@@ -236,6 +252,9 @@ export const en = {
     },
     failed: "Could not be put back",
   },
+  forkOf: (title: string) => `Fork of ${title}`,
+  fork: "Fork",
+  original: (title: string) => `Original: ${title}`,
   isFork: "This is a new conversation with the same beginning. The other one stays as it is.",
   announce: {
     answered: "The agent has answered",
@@ -333,6 +352,7 @@ export const en = {
   allowChanged: "Allow as changed",
   whyNot: "Why not? The agent is told.",
   notJson: (why: string) => `This is no JSON: ${why}`,
+  emptyCommand: "There is no command to run. Write one, or go back and deny it.",
   question: "Question",
   asks: "The agent asks",
   several: "several may be chosen",
@@ -363,6 +383,8 @@ export const en = {
   archive: "Archive",
   reopen: "Take out of the archive",
   archivedIt: "Archived",
+  undo: "Undo",
+  reopenIt: (title: string) => `Take “${title}” out of the archive`,
   reopened: "Taken out of the archive",
   delete: "Delete",
   sure: "It is gone for good then.",
@@ -381,6 +403,9 @@ export const en = {
     shown: "Shown",
     loading: "Loading",
     growing: "It still grows: it is not in the log yet.",
+    before: "Previous entry",
+    after: "Next entry",
+    unseen: "The talk does not show this entry by itself.",
   },
 
   keys: {

@@ -44,8 +44,12 @@ export const zh: Words = {
   skipToMain: "跳到对话",
   notKnown: "您是谁？",
   notKnownHint: "请打开服务器启动时显示的链接。链接只能使用一次；在终端中可以再取一个：",
+  notSignedIn: "您还没有登录",
+  notSignedInHint:
+    "此页面是某个应用的一部分。请先登录该应用，然后重试。如果已经登录，请向应用的管理者申请访问权限。",
   linkUsed: "链接只能使用一次",
   linkUsedHint: "此链接已被使用或已过期。在终端中可以再取一个：",
+  linkUsedByGuest: "此链接已被使用或已过期。请登录此页面所属的应用，或向应用的管理者索取新的链接。",
   tryAgain: "重试",
   broken: "此页面无法显示",
   brokenHint: "对话内容没有丢失。请重新加载页面；如果再次出现，下面的信息有助于修复问题。",
@@ -59,6 +63,12 @@ export const zh: Words = {
   usualModel: "默认模型",
   permissionMode: "权限",
   usualMode: "默认权限",
+  bypass: {
+    title: "不再询问，允许一切？",
+    text: "选择 bypassPermissions 后，智能体不再请求许可。它可以运行任何命令，修改和删除它能访问的任何文件，并使用网络，而您事后才能看到。",
+    hint: "只在不会丢失任何东西的地方选择它，例如没有机密信息的容器。",
+    yes: "允许一切",
+  },
   directory: "工作目录",
   usualDirectory: "服务器启动时的目录",
   notReady: "不可用",
@@ -119,7 +129,6 @@ export const zh: Words = {
   },
   todo: { pending: "待办", in_progress: "进行中", completed: "已完成" },
   event: { compact_boundary: "较早的消息已为模型做了摘要", model: "更换了模型" },
-  started: (model, cwd) => `会话已开始${model ? `：${model}` : ""}${cwd ? `，目录 ${cwd}` : ""}`,
   task: {
     begun: (about) => `助手开始工作${about ? `：${about}` : ""}`,
     behind: (about) => `转入后台${about ? `：${about}` : ""}`,
@@ -158,6 +167,7 @@ export const zh: Words = {
   tokens: (read, written) => `输入 ${read} · 输出 ${written}`,
   tokensTitle: "读取和写出的 token 数",
   state: {
+    offline: "离线",
     unknown: "连接中",
     active: "就绪",
     asleep: "休眠",
@@ -194,6 +204,12 @@ export const zh: Words = {
     would: (n) =>
       n === 1 ? "这个文件将恢复到您这条消息之前的样子：" : `这 ${n} 个文件将恢复到您这条消息之前的样子：`,
     nothing: "没有需要恢复的文件：它们与您这条消息之前一样。",
+    deletes: (n) =>
+      n === 1
+        ? "这个文件是在您这条消息之后创建的，将被删除："
+        : `这 ${n} 个文件是在您这条消息之后创建的，将被删除：`,
+    mayDelete: "在您这条消息之后创建的文件会被删除。",
+    deleted: "将被删除的文件",
     stays: "对话内容保持不变。",
     busy: "智能体正在工作，可能会修改相同的文件。请先停止它，或等它完成。",
     now: (n) => `恢复 ${n} 个文件`,
@@ -204,6 +220,9 @@ export const zh: Words = {
     },
     failed: "无法恢复",
   },
+  forkOf: (title) => `“${title}”的分支`,
+  fork: "分支",
+  original: (title) => `原对话：${title}`,
   isFork: "这是一个开头相同的新对话，原来的对话保持不变。",
   announce: { answered: "智能体已回答", asks: "智能体提出了问题", wants: "智能体请求许可" },
 
@@ -295,6 +314,7 @@ export const zh: Words = {
   allowChanged: "按修改后的允许",
   whyNot: "为什么不行？会告诉智能体。",
   notJson: (why) => `这不是 JSON：${why}`,
+  emptyCommand: "没有要运行的命令。请写一个命令，或返回并拒绝。",
   question: "提问",
   asks: "智能体提问",
   several: "可多选",
@@ -323,6 +343,8 @@ export const zh: Words = {
   archive: "归档",
   reopen: "取消归档",
   archivedIt: "已归档",
+  undo: "撤销",
+  reopenIt: (title) => `将“${title}”取消归档`,
   reopened: "已取消归档",
   delete: "删除",
   sure: "删除后无法恢复。",
@@ -340,6 +362,9 @@ export const zh: Words = {
     shown: "显示",
     loading: "加载中",
     growing: "内容仍在增长：尚未写入日志。",
+    before: "上一个条目",
+    after: "下一个条目",
+    unseen: "对话中不单独显示此条目。",
   },
 
   keys: {

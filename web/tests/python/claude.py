@@ -72,7 +72,22 @@ def beside(place: Path) -> list[Reply]:
     ]
 
 
-SCRIPTS = {"talk": talk, "beside": beside}
+def permissions(place: Path) -> list[Reply]:
+    """It asks for a command, a change and a tool of an MCP server, then creates and changes files."""
+    name = str(place / "new.txt")
+    return [
+        Say(
+            [ToolUse("Bash", {"command": "touch made", "description": "Make a file"}, id="bash_1")]
+        ),
+        Say([ToolUse("Bash", {"command": "touch more"}, id="bash_2")]),
+        Say([ToolUse("Write", {"file_path": name, "content": "one"}, id="write_1", cuts=None)]),
+        Say([ToolUse("mcp__colours__pick", {}, id="pick_1", cuts=None)]),
+        "All is done.",
+        "Once more.",
+    ]
+
+
+SCRIPTS = {"talk": talk, "beside": beside, "permissions": permissions}
 SERVERS = {
     "colours": {"command": sys.executable, "args": [str(MCP_SERVER)]},
     "broken": {"command": "/nowhere/at/all"},
@@ -84,7 +99,7 @@ async def main() -> None:
     (place / "home").mkdir()
     async with ModelApi(*SCRIPTS[script](place)) as api:
         environment = claude_environment(api.url, place / "home")
-        if script == "beside":
+        if script != "talk":
             options = {"claude": {"mcp_servers": SERVERS}}
             environment["TURNWIRE_AGENT_OPTIONS"] = json.dumps(options)
         for name, value in environment.items():

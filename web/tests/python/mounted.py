@@ -1,11 +1,17 @@
-"""Turnwire in somebody else's application, below /team/chat: mounted.py DIR"""
+"""Serves Turnwire in another application, below /team/chat: mounted.py DIR
+
+With SIGN_IN=1 in the environment the application knows its users by a header.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,9 +22,17 @@ from turnwire.agents.demo import DemoAgent
 PATH = "/team/chat"
 
 
+async def user_of(scope: Mapping[str, Any]) -> str | None:
+    """The name in the header `X-User`; no guest has one."""
+    return dict(scope["headers"]).get(b"x-user", b"").decode() or None
+
+
 async def main() -> None:
     settings = Settings(
-        data_dir=sys.argv[1], protocol_v2=True, made_agents={"demo": DemoAgent(delay=0.002)}
+        data_dir=sys.argv[1],
+        protocol_v2=True,
+        made_agents={"demo": DemoAgent(delay=0.002)},
+        authenticate=user_of if os.environ.get("SIGN_IN") else None,
     )
     chat = create_app(settings)
     app = FastAPI(lifespan=chat.lifespan)

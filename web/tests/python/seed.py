@@ -1,4 +1,4 @@
-"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes."""
+"""Writes a long or a hostile conversation into a data directory: seed.py DIR long 10000 | many 600 | hostile | classes | tasks."""
 
 from __future__ import annotations
 
@@ -101,6 +101,8 @@ async def main() -> None:
             await seed_many(store, int(rest[0]))
         elif kind == "classes":
             await seed_classes(store)
+        elif kind == "tasks":
+            await seed_tasks(store)
         else:
             await (seed_long(store, int(rest[0])) if kind == "long" else seed_hostile(store))
     finally:
@@ -172,6 +174,32 @@ async def seed_classes(store: SqliteStore) -> None:
         log.add("assistant", ToolCallPart(call), message="a", index=2 + number)
     for name in ["plan", *(f"t{number}" for number, _ in enumerate(CLASSES))]:
         log.add("tool", ToolResultPart(ToolResultPayload(name, False, "done")))
+    log.end()
+    await log.write()
+    await store.release(log.talk.claim)
+
+
+TASKS = """What is left to do:
+
+- [x] Read the **notes**
+- [ ] Write the answer, which is long enough to need more than one line where a page is narrow
+  - [ ] Ask for `help`
+- a plain item
+
+1. [x] First
+
+   With a paragraph of its own.
+
+2. [ ] Second
+"""
+
+
+async def seed_tasks(store: SqliteStore) -> None:
+    """A message with lists of tasks: tight, nested, and with paragraphs."""
+    log = Log(await begin(store, "tasks", "Lists of tasks"))
+    log.turn = 1
+    log.add("user", TextPart(TextPayload("What is left?")))
+    log.add("assistant", TextPart(TextPayload(TASKS)), message="a")
     log.end()
     await log.write()
     await store.release(log.talk.claim)

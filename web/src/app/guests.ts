@@ -1,0 +1,7 @@
+// Where people sign in: with a link of this server, or to the application that the page is a part of.
+
+/** Whether the application knows its users: then no command of this server lets a guest in. */
+export function isOfApplication(): boolean {
+  const told = document.querySelector<HTMLMetaElement>('meta[name="turnwire-sign-in"]');
+  return told?.content === "application";
+}

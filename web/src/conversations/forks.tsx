@@ -1,0 +1,36 @@
+// Forks: conversations that have their beginning from another one.
+import type { ConversationInfo } from "@turnwire/client";
+import { linkTo } from "../app/places";
+import { useWords } from "../app/words";
+import { Unseen } from "../markdown/Unseen";
+import type { Words } from "../words/en";
+import { useInfo } from "./store";
+
+/** The conversation that this one is a fork of; undefined: it is no fork, or its original is gone. */
+export function useOriginal(info: ConversationInfo | undefined): ConversationInfo | undefined {
+  return useInfo(info?.forked_from?.id);
+}
+
+/** The name of a conversation. A fork begins with the title of its original, and says that it is a fork. */
+export function nameOf(
+  title: string | undefined,
+  info: ConversationInfo | undefined,
+  original: ConversationInfo | undefined,
+  words: Words,
+): string {
+  if (title === undefined) return words.untitled(info?.created_at);
+  return original !== undefined && original.title === title ? words.forkOf(title) : title;
+}
+
+/** A link to the original of a fork. Nothing for a conversation that is no fork. */
+export function Original({ info }: { info: ConversationInfo | undefined }) {
+  const words = useWords();
+  const original = useOriginal(info);
+  if (!info?.forked_from) return null;
+  if (!original) return <span className="original">{words.fork}</span>;
+  return (
+    <a className="original" {...linkTo({ name: "talk", id: original.id })}>
+      <Unseen text={words.original(original.title ?? words.untitled(original.created_at))} />
+    </a>
+  );
+}

@@ -1,0 +1,46 @@
+// The permission mode in which an agent asks for nothing: a person confirms it first.
+import { type ReactNode, useState } from "react";
+import { Dialog } from "../app/Dialog";
+import { Icon } from "../app/Icon";
+import { useWords } from "../app/words";
+
+const BYPASS = "bypassPermissions";
+
+interface Careful {
+  /** Chooses a mode, at once or after the person has confirmed it. */
+  choose: (mode: string) => void;
+  /** The question, while it is asked. */
+  dialog: ReactNode;
+}
+
+/** Asks before the mode that allows everything is chosen. */
+export function useCareful(choose: (mode: string) => void): Careful {
+  const words = useWords();
+  const [isAsked, setAsked] = useState(false);
+  const dialog = isAsked && (
+    <Dialog label={words.bypass.title} className="bypass" close={() => setAsked(false)}>
+      {(leave) => (
+        <>
+          <p>{words.bypass.text}</p>
+          <p className="muted">{words.bypass.hint}</p>
+          <div className="choices">
+            <button
+              type="button"
+              className="danger"
+              onClick={() => {
+                choose(BYPASS);
+                leave();
+              }}
+            >
+              <Icon name="warning" /> {words.bypass.yes}
+            </button>
+            <button type="button" onClick={leave}>
+              {words.cancel}
+            </button>
+          </div>
+        </>
+      )}
+    </Dialog>
+  );
+  return { choose: (mode) => (mode === BYPASS ? setAsked(true) : choose(mode)), dialog };
+}

@@ -1,0 +1,18 @@
+// The files that an agent has created: to put the files back deletes them.
+import type { MessageView, View } from "@turnwire/client";
+import { textIn } from "../tools/reading";
+
+/** The files that tools have created after this entry, as far as the agent tells it; its helpers' too. */
+export function createdAfter({ messages }: Pick<View, "messages">, sequence: number): string[] {
+  const after = messages.filter((message) => (message.sequence ?? 0) > sequence);
+  return [...new Set(after.flatMap(createdIn))];
+}
+
+function createdIn(message: MessageView): string[] {
+  return message.blocks.flatMap((block) => {
+    if (block.type !== "tool") return [];
+    const { details, is_error } = block.result ?? {};
+    const path = textIn(details, "type") === "create" && !is_error ? textIn(details, "filePath") : undefined;
+    return [...(path ? [path] : []), ...(block.messages?.flatMap(createdIn) ?? [])];
+  });
+}

@@ -1,0 +1,133 @@
+// What was begun to be written outlives the page, and nothing of it outlives what it was for.
+import type { Page } from "playwright-core";
+import { say, state } from "./browser";
+import { stage } from "./stage";
+
+const { here, test } = stage();
+
+/** What the browser keeps that was begun to be written for this conversation. */
+const keptOf = (page: Page, id: string) => () =>
+  page.evaluate(
+    (id) =>
+      Object.keys(localStorage).filter((name) => /:(draft|answer|edit):/.test(name) && name.includes(id)),
+    id,
+  );
+
+test("an answer that was begun outlives a reload, and is forgotten once any tab has answered", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("a form");
+  await page.getByLabel("Green").check();
+  await page.getByLabel("Large").check();
+  await page.locator(".request .own").last().fill("and huge");
+  await page.reload();
+  await expect.poll(() => page.getByLabel("Green").isChecked()).toBe(true);
+  expect(await page.getByLabel("Large").isChecked()).toBe(true);
+  expect(await page.getByLabel("Small").isChecked()).toBe(false);
+  expect(await page.locator(".request .own").last().inputValue()).toBe("and huge");
+
+  const inbox = await person.tab("/inbox");
+  const card = inbox.locator(".cards > li", { has: inbox.locator(`a[href$="${id}"]`) });
+  await expect.poll(() => card.getByLabel("Green").isChecked()).toBe(true);
+  await card.getByRole("button", { name: "Answer" }).click();
+  await state(page, "Ready");
+  await page.locator(".answered", { hasText: "Green" }).waitFor();
+  await expect.poll(keptOf(page, id)).toEqual([]);
+});
+
+test("an answer that another program gives makes the browser forget the one that was begun", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("ask me a question");
+  await page.locator(".request .own").fill("pink");
+  await expect.poll(keptOf(page, id)).toHaveLength(1);
+  const { items } = await here.server.ask<{ items: { inbox_item_id: string; conversation_id: string }[] }>(
+    "GET",
+    "/api/inbox",
+  );
+  const item = items.find((each) => each.conversation_id === id)?.inbox_item_id ?? "";
+  await here.server.ask("POST", `/api/inbox/${encodeURIComponent(item)}/answer`, { answer: "Blue" });
+  await page.getByText("Blue it is").waitFor();
+  await expect.poll(keptOf(page, id)).toEqual([]);
+});
+
+test("the edit of a waiting message is kept for who goes elsewhere, and is not lost with the message", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("ask me a question");
+  await state(page, "Waits for you");
+  for (const words of ["first", "second"]) await say(page, words);
+  const queue = page.getByRole("region", { name: "Waiting messages" });
+  const edit = (words: string) =>
+    queue.locator("li", { hasText: words }).getByRole("button", { name: "Edit this message" }).click();
+  await edit("second");
+  await queue.getByRole("textbox").fill("second, but better");
+  await page.getByRole("link", { name: "Inbox" }).click();
+  await page.getByRole("heading", { name: "Inbox" }).waitFor();
+  await page.goBack();
+  await expect.poll(() => queue.getByRole("textbox").inputValue()).toBe("second, but better");
+  await page.reload();
+  await expect.poll(() => queue.getByRole("textbox").inputValue()).toBe("second, but better");
+  await queue.getByRole("textbox").press("Enter");
+  await expect.poll(() => queue.locator(".text").allTextContents()).toEqual(["first", "second, but better"]);
+  await expect.poll(keptOf(page, id)).toEqual([]);
+
+  // What is left by Escape is forgotten; what is removed meanwhile comes back to where one writes, once.
+  await edit("first");
+  await queue.getByRole("textbox").fill("never");
+  await queue.getByRole("textbox").press("Escape");
+  await expect.poll(keptOf(page, id)).toEqual([]);
+  await edit("first");
+  await queue.getByRole("textbox").fill("first, changed");
+  await page.goto(`${here.server.url}/inbox`);
+  const other = await person.tab(`/c/${id}`);
+  await other.locator(".queue li", { hasText: "first" }).getByRole("button", { name: "Edit" }).click();
+  expect(await other.locator(".queue textarea").inputValue()).toBe("first, changed");
+  await other.locator(".queue textarea").fill("first, changed again");
+  await other.goto("about:blank");
+  await page.goto(`${here.server.url}/c/${id}`);
+  await expect.poll(() => queue.getByRole("textbox").inputValue()).toBe("first, changed again");
+  const second = await person.tab(`/c/${id}`);
+  await second.locator(".queue li", { hasText: "first" }).waitFor(); // another tab shows it as it waits
+  await page.getByRole("button", { name: "Stop" }).click();
+  await queue.getByText("held").waitFor();
+  await queue.getByRole("button", { name: "Continue" }).click();
+  await expect
+    .poll(() => page.getByLabel("Message", { exact: true }).inputValue())
+    .toBe("first, changed again");
+  await expect
+    .poll(() => second.getByLabel("Message", { exact: true }).inputValue())
+    .toBe("first, changed again");
+});
+
+test("with a conversation goes all that was begun to be written in it, in every tab", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("ask me a question");
+  await state(page, "Waits for you");
+  await page.locator(".request .own").fill("pink");
+  const field = page.getByLabel("Message", { exact: true });
+  await field.fill("a secret");
+  await expect.poll(keptOf(page, id)).toHaveLength(2);
+  const second = await person.tab(`/c/${id}`);
+  const other = second.getByLabel("Message", { exact: true });
+  await expect.poll(() => other.inputValue()).toBe("a secret");
+  await page.getByRole("main").getByRole("button", { name: "More" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await other.pressSequentially(", and more"); // it is written while the conversation is deleted
+  await page.getByRole("menuitem", { name: "Delete for good" }).click();
+  await second.getByRole("heading", { name: "This conversation was deleted" }).waitFor();
+  await page.getByText("is deleted").waitFor();
+  for (const tab of [page, second]) await expect.poll(keptOf(tab, id)).toEqual([]);
+  await second.goto(`${here.server.url}/inbox`);
+  await second.getByRole("heading", { name: "Inbox" }).waitFor();
+  await expect.poll(keptOf(page, id)).toEqual([]);
+});
