@@ -31,7 +31,7 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
 from turnwire.engine.runner import AgentRunner
 from turnwire.ports import Claim, Commit
-from turnwire.stores.sqlite import SqliteStore, commit
+from turnwire.stores.sqlite import SqliteStore
 from turnwire.stores.sqlite.commit import CommitJob
 
 # These days hang where something never happens: nobody has to wait for it for long.
@@ -136,8 +136,8 @@ def forgets_the_fence() -> None:
         head: Any = db.execute(
             "SELECT head FROM conversations WHERE conversation_id = ?", (name,)
         ).get
-        for number, (row, _) in enumerate(self._entries, head + 1):
-            db.execute(commit.ADD_ENTRY, (row[0], number, *row[2:]))
+        for number, (add, row, _) in enumerate(self._entries, head + 1):
+            db.execute(add, (row[0], number, *row[2:]))
         db.execute(
             "UPDATE conversations SET head = ?, state_json = ?, unsettled = ?"
             " WHERE conversation_id = ?",
