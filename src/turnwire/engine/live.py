@@ -21,6 +21,7 @@ from turnwire.core.conversation.budget import check_budgets, left_to_spend, shar
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
@@ -29,6 +30,7 @@ from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
+from turnwire.engine.saving import Saving
 from turnwire.engine.slots import Slot, Slots
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
@@ -74,7 +76,13 @@ class Live:
         purses: Purses,
         slots: Slots,
         roots: Sequence[str] | None = None,
+        partials: list[Partial],
+        save_every: int,
     ) -> None:
+        """`partials`: what the last owner had saved of blocks, when it died.
+
+        `save_every`: milliseconds between two saves of what grows; 0: it is not saved.
+        """
         self.row = row
         self.claim = claim
         self.state: Conversation = row.state
@@ -111,6 +119,15 @@ class Live:
             self._controlled,
             Slot(slots, row.user, row.agent, self._make_room),
             roots,
+        )
+        self._left = partials
+        self._saving = Saving(
+            channel.partials,
+            claim,
+            store=store,
+            clock=clock,
+            period=save_every,
+            lost=self.lose,
         )
         self._controls = Controls()
         self._stopping = asyncio.Event()
@@ -153,8 +170,10 @@ class Live:
         for request in self.state.requests:
             if request.deadline_at is not None:
                 self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
-        if needs_recovery(self.state):
-            self.post(i.Recovered(at=self._clock.now()))
+        if self._left or needs_recovery(self.state):
+            left, self._left = self._left, []
+            self._saving.found(left)
+            self.post(i.Recovered(at=self._clock.now(), partials=left))
 
     def lose(self) -> None:
         """Another owner has taken over."""
@@ -174,6 +193,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        await self._saving.stop()
         if not self.dead:
             self.post(i.Recovered(at=self._clock.now(), reason=reason, stopping=True))
             await self.settle()
@@ -359,7 +379,8 @@ class Live:
         changed = native if native != self._native_session_id else None
         kept = [write for write in writes if not isinstance(write, e.Tell)]
         settles = self._holds and not _works(after)
-        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened, settles)
+        ended = self._saving.ended() if happened else []
+        return Commit(self.claim, after, kept, iso(now), receipt, changed, happened, settles, ended)
 
     async def _write(
         self,
@@ -369,13 +390,14 @@ class Live:
         receipt: Receipt | None = None,
     ) -> None:
         """What has happened cannot be refused: try until it is written."""
-        if not writes and receipt is None and after == self.state:
+        if not writes and receipt is None and after == self.state and not self._saving.ended():
             return
         attempt = 0
         while True:
+            commit = self._commit(after, writes, now, receipt, happened=True)
             try:
                 reach(CrashPoint.STEP_MADE)
-                await self._store.commit(self._commit(after, writes, now, receipt, happened=True))
+                await self._store.commit(commit)
                 reach(CrashPoint.STEP_WRITTEN)
                 break
             except StorageUnavailable as down:
@@ -385,6 +407,7 @@ class Live:
                     raise  # the next start finds the log as it is, and makes it true
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
                 attempt += 1
+        self._saving.forget(commit.ended_blocks)
         self._native_session_id = self._runner.native_session_id or self._native_session_id
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
@@ -411,6 +434,7 @@ class Live:
         reach(CrashPoint.PUBLISHES)
         self.channel.publish(after, frames)
         reach(CrashPoint.PUBLISHED)
+        self._saving.look()
 
     def _do(self, effects: e.Effects) -> None:
         for command in effects.commands:
@@ -543,6 +567,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        await self._saving.stop()
         self.channel.drop()  # what was not told yet is the new owner's to tell
         self.channel.finish(await self._why_lost())
         await self._runner.close()

@@ -9,6 +9,7 @@ from msgspec import Struct
 from turnwire.core.conversation.effects import Write
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message
+from turnwire.core.partials import BlockName
 from turnwire.core.status import OpenRequest, Outcome, TurnEnd
 from turnwire.ports.agent import NativeFork
 
@@ -121,6 +122,8 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     native_session_id: str | None = None  # absent: as it was
     happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
     settles: bool = False  # what was reserved for its turn is given back
+    # Blocks that are finished or discarded: what was saved of them is deleted.
+    ended_blocks: list[BlockName] = []
 
 
 class Reserved(Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.agent import agent_said
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.state import Reply, Turn
@@ -17,6 +18,8 @@ from turnwire.core.conversation.turns import (
     suspend_turn,
     wake,
 )
+from turnwire.core.entries import EntryStream
+from turnwire.core.partials import Partial, cut_short
 from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_lost", "recovered"]
@@ -90,6 +93,7 @@ def _wait_for_a_person(d: Draft, gone: i.AgentLost) -> None:
 
 def recovered(d: Draft, back: i.Recovered) -> None:
     """The server starts again. What the agent never knew of waits; the rest is ended."""
+    _keep(d, back.partials)
     agent_gone(d, back.reason)
     turn = d.turn
     held = d.held
@@ -111,6 +115,20 @@ def recovered(d: Draft, back: i.Recovered) -> None:
     d.held = held and bool(d.queue)
     if not back.stopping:  # a person has answered: that must not be lost
         wake(d, anyway=unheard and not stays)
+
+
+def _keep(d: Draft, partials: list[Partial]) -> None:
+    """Adds the blocks that were growing to the log, as if the agent had been stopped there."""
+    entries = EntryStream()
+    for partial in partials:
+        event = cut_short(partial)
+        said = i.AgentSaid(
+            at=d.at,
+            event=event,
+            entries=entries.feed(event, run_id="", now=d.now),
+            last=False,
+        )
+        agent_said(d, said)
 
 
 def _goes_on(turn: Turn) -> bool:
