@@ -24,6 +24,7 @@ from turnwire.core.conversation import step, turns
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation, Waiting
+from turnwire.core.partials import Partial
 from turnwire.dialects.v2.opening import Start
 from turnwire.engine import follow, live
 from turnwire.engine.channel import Sent, Subscriber
@@ -185,6 +186,15 @@ def recovers_nothing() -> None:
     live.Live.recover = lambda self: None  # type: ignore[method-assign]
 
 
+def saves_nothing() -> None:
+    """What grows is only in memory."""
+
+    async def save(self: SqliteStore, claim: Claim, partials: Sequence[Partial]) -> None:
+        pass
+
+    SqliteStore.save_partials = save  # type: ignore[method-assign, assignment]
+
+
 def never_stops() -> None:
     """A stop is taken, and that is all."""
     AgentRunner._stop = lambda self, command: None  # type: ignore[method-assign]
@@ -226,6 +236,7 @@ PARTS: dict[str, Callable[[], None]] = {
         forgets_what_was_asked,
         recovers_nothing,
         never_stops,
+        saves_nothing,
     ]
 }
 

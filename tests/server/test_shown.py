@@ -7,12 +7,15 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.server.clients import PATIENCE
 from tests.server.serving import free_port, process
-from tests.server.test_crashes import begin
+from tests.server.test_crashes import SAVING, begin
 from turnwire.client import Client
 from turnwire.client.conversation import ClientConversation
 from turnwire.core.view import TextView, View
+from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2 import frames as f
 
 DELAY = 0.005  # seconds between two words
@@ -79,5 +82,48 @@ def test_a_client_that_comes_back_has_what_it_had_read(tmp_path: Path) -> None:
                     assert newcomer.view().turns == talk.view().turns
                     await talk.send("hello", "m-2")
         assert not saved_in(tmp_path)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", SAVING)
+def test_a_server_that_dies_while_it_saves_has_saved_it_or_not(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path, DELAY), free_port()
+        with process(tmp_path, port=port, **{VARIABLE: point}) as first:
+            client = Client(first.url, first.token)
+            async with client.conversation(name) as talk:
+                followed = asyncio.create_task(follow(talk))
+                await talk.send("long", "m-1")
+                assert await asyncio.to_thread(first.popen.wait, PATIENCE) == EXIT_CODE
+                before, saved = talk.view(), saved_in(tmp_path)
+                assert len(saved) == (1 if point.startswith("saves") else 2)
+                with process(tmp_path, port=port):
+                    async with asyncio.timeout(PATIENCE):
+                        await followed
+                await check_kept(talk, before, "".join(saved))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("point", ["claimed:1", "step_made:1", "step_written:1", "publishes:1"])
+def test_a_recovery_that_is_killed_keeps_it_once(tmp_path: Path, point: str) -> None:
+    async def run() -> None:
+        name, port = await begin(tmp_path, DELAY), free_port()
+        with process(tmp_path, port=port) as first:
+            client = Client(first.url, first.token)
+            async with client.conversation(name) as talk:
+                followed = asyncio.create_task(follow(talk))
+                await talk.send("long", "m-1")
+                saved = await until_saved(tmp_path, 1)
+                before = talk.view()
+                first.kill()
+                dies = process(tmp_path, port=port, **{VARIABLE: point})
+                with pytest.raises(AssertionError, match="the server has ended"), dies:
+                    pass
+                with process(tmp_path, port=port):
+                    async with asyncio.timeout(PATIENCE):
+                        await followed
+                await check_kept(talk, before, saved)
 
     asyncio.run(run())

@@ -229,10 +229,11 @@ class Live:
                 pass  # somebody came back in the last moment
             elif isinstance(item, list):
                 await self._listen(self._ready(item))
+            elif isinstance(item, i.Recovered):
+                await self._make_true(item)
             else:
-                if isinstance(item, i.AgentLost | i.Recovered):
-                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
                 if isinstance(item, i.AgentLost):
+                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
                     item = structs.replace(item, unsent=self._runner.begin_again())
                 await self._carry_out(item)
         except Fenced:
@@ -345,6 +346,17 @@ class Live:
         await self._write(after, effects.writes, happened.at)
         self._publish(after, frames)
         self._do(effects)
+
+    async def _make_true(self, back: i.Recovered) -> None:
+        """No agent works on it. What it was saying, and the end of its turn, are one commit."""
+        heard = self._hearing.silence(self.state, back.at)
+        before = heard.state
+        heard.state, effects = step(before, back)
+        heard.writes += effects.writes
+        heard.effects.append(effects)
+        now = iso(back.at)
+        heard.frames += self.channel.step(before, heard.state, effects.writes, now)
+        await self._hear(heard, back.at)
 
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
         """What the agent says. On its way out it knows nothing of the turn that waits for the next
