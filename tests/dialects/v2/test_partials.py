@@ -292,6 +292,20 @@ def test_only_what_is_new_is_taken_to_be_saved() -> None:
     assert partials.take_unsaved(100) == [Partial("msg_1", 1, "text", "bc", 1, 1, *who)]
 
 
+def test_no_more_is_taken_than_is_wanted_at_once() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), *pieces("Once ", "upon ", "a time"), begins(1, TEXT))
+    growing.feed(*pieces("the end", index=1))
+    taken = [growing.partials.take_unsaved(7) for _ in range(4)]
+    found = [[(each.index, each.start, each.text) for each in some] for some in taken]
+    assert found == [
+        [(0, 0, "Once up")],
+        [(0, 7, "on a ti")],
+        [(0, 14, "me"), (1, 0, "the e")],
+        [(1, 5, "nd")],
+    ]
+
+
 def test_what_could_not_be_saved_is_taken_again() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi "))
@@ -310,6 +324,9 @@ def test_half_a_tool_call_is_not_saved() -> None:
     assert growing.partials.take_unsaved(100) == []
     [left] = growing.partials.open_blocks()
     assert left.partial is None
+    growing.feed(begins(1, TEXT), *pieces("Hi", index=1))
+    _, text = growing.partials.open_blocks()
+    assert text.partial == Partial("msg_1", 1, "text", "Hi")
 
 
 def test_a_block_is_open_until_it_is_finished_or_its_message_ends() -> None:

@@ -97,12 +97,13 @@ class _Growing:
         """Returns the text from a character on, at most so many. Pieces before it are not read."""
         texts: list[str] = []
         begin, stop = self.length, start + most
-        for piece in reversed(self.pieces):
+        number = len(self.pieces)
+        while begin > start:
+            number -= 1
+            piece = self.pieces[number]
             begin -= len(piece)
             if begin < stop:
                 texts.append(piece[max(start - begin, 0) : stop - begin])
-            if begin <= start:
-                break
         return "".join(reversed(texts))
 
 
