@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,7 @@ class Scene:
         """Pieces of a text, until a follower has them."""
         for text in texts:
             self.session._say(ev.ContentDelta(*whose(), message, index, "text", text))
-            await self.seen.until(
-                f.AssistantChunk, lambda frame, text=text: frame.payload.text == text
-            )
+            await self.seen.until(f.AssistantChunk, partial(_says, text))
 
     async def say(self, *events: ev.NormalizedStreamEvent) -> None:
         self.session._say(*events)
@@ -104,6 +103,10 @@ def play(path: Path, scene: Callable[[Scene], object], *, period: float = SECOND
                 await scene(begun)  # type: ignore[misc]
 
     asyncio.run(run())
+
+
+def _says(text: str, frame: f.AssistantChunk) -> bool:
+    return frame.payload.text == text
 
 
 def finished(text: str) -> list[ev.NormalizedStreamEvent]:
@@ -235,7 +238,7 @@ def test_the_entry_and_the_end_of_what_was_saved_are_one_commit(path: Path) -> N
             said = any(known_meta(each.entry).message_id == "m-1" for each in entries)
             commits.append((said, await s.saved()))
 
-        s.engine.store.commit = commit  # type: ignore[method-assign, assignment]
+        s.engine.store.commit = commit  # type: ignore[method-assign]
         await s.say(*finished("Once upon"))
         await s.seen.until(f.AssistantChunk, lambda frame: not frame.payload.partial)
         assert commits[0] == (True, [])
