@@ -2,6 +2,7 @@
 
 idle     conversations that have talked and rest: bytes and tasks that each of them keeps
 delta    processor time of one piece of a text, from the agent's event to a follower's frame
+saving   processor time of turns whose text is saved while it grows, against turns without that
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 from benchmarks.measuring import Measures, judged, run
@@ -31,6 +32,10 @@ from turnwire.stores.sqlite import SqliteStore
 CONVERSATIONS = 300
 DELTAS = 5000
 ROUNDS = 5
+SAVED_PIECES = 320
+PIECE_SECONDS = 0.01  # between two of them
+TALKS = 4  # at once
+PAIRS = 12
 KIB = 1024
 WHOSE = ("bench", "session-1", None, None)
 
@@ -155,7 +160,39 @@ async def delta(folder: Path) -> bool:
     return True
 
 
-MEASURES: Measures = {"idle": idle, "delta": delta}
+async def saving(folder: Path) -> bool:
+    """The same turns with and without saving, by turns: what else the machine does hits both."""
+    talker = Talker(1, SAVED_PIECES, PIECE_SECONDS)
+    engines: dict[bool, Engine] = {}
+    async with AsyncExitStack() as stack:
+        for is_saved in (True, False):
+            store = await SqliteStore.open(folder / f"saving-{is_saved}.db")
+            stack.push_async_callback(store.close)
+            settings = EngineSettings(save_every=1.0 if is_saved else 0.0)
+            engine = Engine(store, {"talker": talker}, settings=settings)
+            engines[is_saved] = await stack.enter_async_context(engine)
+
+        async def took(is_saved: bool) -> float:
+            talks = [await engines[is_saved].create("talker") for _ in range(TALKS)]
+            began = time.process_time()
+            await asyncio.gather(*(turn_of(talk, "go") for talk in talks))
+            return (time.process_time() - began) / TALKS
+
+        await took(True)
+        times: dict[bool, list[float]] = {True: [], False: []}
+        for number in range(PAIRS):
+            first = number % 2 == 0  # in the next pair the other one goes first
+            for is_saved in (first, not first):
+                times[is_saved].append(await took(is_saved))
+    saved, not_saved = sum(times[True]), sum(times[False])
+    ratios = [one / other for one, other in zip(times[True], times[False], strict=True)]
+    each = f"{not_saved / PAIRS * 1e3:.1f} ms without saving, {saved / PAIRS * 1e3:.1f} ms with"
+    print(f"  a turn of {SAVED_PIECES} pieces in {SAVED_PIECES * PIECE_SECONDS:.1f} s: {each}")
+    print(f"  all turns together                {saved / not_saved:7.3f}   (for orientation)")
+    return judged("processor time, median of pairs", statistics.median(ratios), 1.03)
+
+
+MEASURES: Measures = {"idle": idle, "delta": delta, "saving": saving}
 
 
 if __name__ == "__main__":

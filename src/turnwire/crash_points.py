@@ -44,6 +44,9 @@ class CrashPoint(Enum):
     # What has happened by itself: what the agent said, a timer, a recovery.
     STEP_MADE = "What happened is a step; nothing of it is written."
     STEP_WRITTEN = "It is written; nobody has seen it, and the agent knows of nothing."
+    # What grows.
+    SAVES = "Words that people read are not saved."
+    SAVED = "They are; nothing in the log is about them yet."
     # Telling it.
     PUBLISHES = "A step is written; this process's followers have not seen it."
     PUBLISHED = "They have; the agent was not told what the step wants of it."

@@ -6,6 +6,7 @@ Each breaks one invariant; the check has to find it under its name.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,8 @@ from turnwire.core.conversation import step, turns
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation, Waiting
+from turnwire.core.partials import BlockName, Partial
+from turnwire.crash_points import EXIT_CODE, VARIABLE
 from turnwire.dialects.v2.opening import Start
 from turnwire.engine import follow, live
 from turnwire.engine.channel import Sent, Subscriber
@@ -36,6 +39,7 @@ from turnwire.stores.sqlite.commit import CommitJob
 
 # These days hang where something never happens: nobody has to wait for it for long.
 PATIENCE = 7.0
+LONG = 1.3  # seconds: longer than anything may take to be saved
 
 
 def nothing() -> None:
@@ -185,6 +189,19 @@ def recovers_nothing() -> None:
     live.Live.recover = lambda self: None  # type: ignore[method-assign]
 
 
+def saves_nothing() -> None:
+    """What grows is only in memory. A day that is to die does so when a text was seen for long."""
+    began: dict[BlockName, float] = {}
+
+    async def save(self: SqliteStore, claim: Claim, partials: Sequence[Partial]) -> None:
+        now = time.monotonic()
+        longest = max(now - began.setdefault(partial.block, now) for partial in partials)
+        if longest > LONG and os.environ.get(VARIABLE):
+            os._exit(EXIT_CODE)
+
+    SqliteStore.save_partials = save  # type: ignore[method-assign, assignment]
+
+
 def never_stops() -> None:
     """A stop is taken, and that is all."""
     AgentRunner._stop = lambda self, command: None  # type: ignore[method-assign]
@@ -226,6 +243,7 @@ PARTS: dict[str, Callable[[], None]] = {
         forgets_what_was_asked,
         recovers_nothing,
         never_stops,
+        saves_nothing,
     ]
 }
 

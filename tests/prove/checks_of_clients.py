@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from tests.engine.clients import number_of
 from tests.prove import journal as j
 from tests.prove.history import Connection, History
+from turnwire.core.partials import BlockName
 from turnwire.core.view import View
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.check import SessionCheck
-from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.codec import decode, encode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.project import frame_of
 
+# A timer that is late, and a write to the disk; on a machine that has more to do than it can, longer.
+SAVE_SECONDS = 0.25
 # Who follows what another process writes looks at the log now and then: of what has come and gone in
 # between the log tells the entries, but not every state.
 NOT_SEEN_ELSEWHERE = {
@@ -106,6 +109,52 @@ def _view(connections: list[Connection]) -> View:
         for frame in connection.frames:
             reducer.apply(frame)  # type: ignore[arg-type]  # a server's frame is one
     return reducer.view()
+
+
+def shown_stays(history: History) -> Iterator[str]:
+    """What was on a screen for the time between two saves is there after a crash, once."""
+    texts = {name: log.texts() for name, log in history.logs.items()}
+    void = {name for line in history.of(j.Said) for name in line.discarded}
+    for client, block, talk, shown in _shown_for_long(history):
+        kept = texts[talk].get(block, [])
+        if block[0] not in void and not any(text.startswith(shown) for text in kept):
+            yield f"{client} has read {len(shown)} characters of {block} of {talk}: {kept[:1]}"
+    for log in history.logs.values():
+        for block, kept in texts[log.name].items():
+            if len(kept) > 1:
+                yield f"{log.name} has {block} {len(kept)} times"
+        if history.is_over and log.partials:
+            yield f"{log.name} is at rest, and has {log.partials} saved"
+
+
+def _shown_for_long(history: History) -> Iterator[tuple[str, BlockName, str, str]]:
+    """Client, block, conversation, and the text that the client had seen long enough before a kill."""
+    servers: list[tuple[j.Began, list[j.Got]]] = []
+    talks: dict[str, str] = {}
+    for line in history.lines:
+        if isinstance(line, j.Began):
+            servers.append((line, []))
+        elif isinstance(line, j.Came):
+            talks[line.client] = line.talk
+        elif isinstance(line, j.Got):
+            servers[-1][1].append(line)
+    killed = {line.pid for line in history.of(j.Killed)}
+    for began, got in servers:
+        if began.pid not in killed or not got:
+            continue
+        # The clients are in its process: it lived when the last of these lines was written.
+        until = got[-1].at - began.save_every - SAVE_SECONDS * began.load
+        seen: dict[tuple[str, BlockName], str] = {}
+        for line in got:
+            if line.at > until:
+                break
+            frame = decode(bytes(line.frame))
+            if isinstance(frame, f.AssistantChunk | f.AssistantThinking) and frame.payload.partial:
+                said = frame.payload
+                key = (line.client, (said.message_id, said.index))
+                seen[key] = ("" if said.snapshot else seen.get(key, "")) + said.text
+        for (client, block), shown in seen.items():
+            yield client, block, talks[client], shown
 
 
 def the_bus_is_a_hint(history: History) -> Iterator[str]:

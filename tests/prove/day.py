@@ -2,8 +2,8 @@
 
     python -m tests.prove.day FOLDER
 
-Three conversations at once: one with everything that an agent can do, one with a queue and stops,
-one with an agent in a process of its own. It ends when nothing is left to do, whatever came between.
+Four conversations at once: one with everything that an agent can do, one with a queue and stops, one
+with an agent in a process of its own, one with answers that grow for seconds. It ends when nothing is left to do, whatever came between.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ from turnwire.stores.sqlite import SqliteStore
 ROOT = Path(__file__).parent.parent.parent
 LEASE = 0.6  # seconds
 STANDSTILL = 3.0  # seconds that a server may stand still before its agents are ended
-SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2)
+SAVE_EVERY = 0.05  # seconds
+SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2, save_every=SAVE_EVERY)
 COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
 RULES = {
     "work": Options(on_disconnect="continue"),
     "queue": Options(max_queue=4, interrupt_grace=0.2, disconnect_grace=0.1),
     "child": Options(on_disconnect="continue", interrupt_grace=0.2),
+    "words": Options(on_disconnect="continue"),
 }
 
 
@@ -74,6 +76,7 @@ class Day:
         witness = "tests.prove.witness:WitnessAgent"
         return {
             "local": WitnessAgent(journal, delay=0.0),
+            "slow": WitnessAgent(journal, delay=0.01),
             "deaf": WitnessAgent(journal, delay=0.001, obey_interrupt=False),
             "child": ChildAgent(
                 witness, env=env, grace=0.2, lease=STANDSTILL, journal=journal, delay=0.001
@@ -82,15 +85,13 @@ class Day:
 
     async def run(self) -> None:
         store = await SqliteStore.open(self.path)
-        began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE)
+        began = Began(pid=os.getpid(), epoch=store.epoch, lease=LEASE, save_every=SAVE_EVERY)
         self.journal.write(began)
         elsewhere = Engine(store, {}, settings=SETTINGS, bus=DeafBus())
         async with Engine(store, self.agents(), settings=SETTINGS) as engine:
             recovering = asyncio.create_task(self.recover(engine))
-            talks = {
-                name: await self.open(engine, agent, name)
-                for name, agent in [("work", "local"), ("queue", "deaf"), ("child", "child")]
-            }
+            agents = {"work": "local", "queue": "deaf", "child": "child", "words": "slow"}
+            talks = {name: await self.open(engine, agent, name) for name, agent in agents.items()}
             eves = {name: self.screen(f"eve {name}", await elsewhere.open(name)) for name in talks}
             for eve in eves.values():
                 await eve.come()
@@ -98,6 +99,7 @@ class Day:
                 group.create_task(self.work(talks["work"]))
                 group.create_task(self.queue(talks["queue"], eves["queue"]))
                 group.create_task(self.child(talks["child"]))
+                group.create_task(self.words(talks["words"]))
             await recovering
             for eve in eves.values():
                 await eve.has_everything()
@@ -201,6 +203,16 @@ class Day:
         await person.rest()
         await person.too_late()
         await dan.has_everything()
+
+    async def words(self, talk: Talk) -> None:
+        """Answers that grow for longer than it takes to save them; the first one is taken back."""
+        fay = self.screen("fay", talk)
+        await fay.come()
+        person = Person(talk, fay, self.journal)
+        for number, words in enumerate(["error", "think", "hello"], 1):
+            await person.say(f"l-{number}", words)
+            await person.rest()
+        await fay.has_everything()
 
     async def newcomers(self, talk: Talk) -> None:
         """Somebody new, and those whose copy is of another log, or longer than this one."""

@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from tests.prove import journal as j
 from turnwire.core.conversation.state import Conversation
-from turnwire.core.message import Message, known_meta
+from turnwire.core.message import Message, TextPart, ThinkingPart, known_meta
 from turnwire.core.message_codec import decode_message
+from turnwire.core.partials import BlockName
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode
@@ -62,6 +63,18 @@ class TalkLog(Struct):
     requests: list[Request]
     receipts: dict[str, dict[str, Any]]  # by client_message_id: the ack
     removed: set[str]  # queue_ids
+    partials: list[BlockName] = []  # blocks of which something is saved
+
+    def texts(self) -> dict[BlockName, list[str]]:
+        """The texts and the thinking of the agent, by block; more than one: it is there twice."""
+        found: dict[BlockName, list[str]] = defaultdict(list)
+        for entry in self.entries:
+            meta = known_meta(entry.message)
+            if entry.message.role == "assistant" and meta.message_id and meta.index is not None:
+                for part in entry.message.parts:
+                    if isinstance(part, TextPart | ThinkingPart):
+                        found[meta.message_id, meta.index].append(part.payload.text)
+        return found
 
     def events(self, name: str) -> list[dict[str, Any]]:
         """The particulars of every event of a name."""
@@ -207,6 +220,11 @@ def read_file(path: Path) -> tuple[dict[str, TalkLog], str]:
                         (name,),
                     )
                 },
+                db.execute(
+                    "SELECT DISTINCT message_id, block_index FROM partials"
+                    " WHERE conversation_id = ?",
+                    (name,),
+                ).fetchall(),
             )
         return logs, epoch
     finally:

@@ -1,4 +1,4 @@
-"""Invariants 1 to 14 of docs/guarantees.md, each as a check of a history. Each tells what is wrong."""
+"""Invariants 1 to 14 and 17 of docs/guarantees.md, each as a check of a history that tells what is wrong."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ INVARIANTS: dict[str, Check] = {
     "asked once": logs.asked_once,
     "truthful state": logs.truthful_state,
     "interrupt ends": logs.interrupt_ends,
+    "what was shown stays": clients.shown_stays,
 }
 
 

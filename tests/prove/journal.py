@@ -35,6 +35,7 @@ class Began(Line, frozen=True):
     pid: int
     epoch: str
     lease: float
+    save_every: float  # seconds between two saves of a block that grows
     load: float = msgspec.field(default_factory=load)
 
 
@@ -158,6 +159,7 @@ class Said(Line, frozen=True):
     session: str
     messages: list[str]
     results: list[tuple[str, bool]]  # of which call, and whether it is an error
+    discarded: list[str] = []  # messages that it took back
 
 
 Lines: TypeAlias = (

@@ -54,6 +54,7 @@ READS = {
         "turns",
         "receipt",
         "request",
+        "partials",
     ),
     *("inbox", "inbox_item", "raw_event", "fork_place", "spent", "stored", "users_of_session"),
     *("audit", "search", "get_blob", "blob", "token", "tokens", "connections"),

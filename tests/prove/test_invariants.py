@@ -22,6 +22,7 @@ BROKEN = {
     "asked once": Plan("12", part="forgets_what_was_asked"),
     "truthful state": Plan("13", ("delivers:1",), "recovers_nothing"),
     "interrupt ends": Plan("14", part="never_stops"),
+    "what was shown stays": Plan("17", ("saved:1000000",), "saves_nothing"),
 }
 
 

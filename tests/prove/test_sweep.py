@@ -22,6 +22,8 @@ PLACES = {
     "ask_acknowledged": 17,
     "step_made": 25,
     "step_written": 20,
+    "saves": 15,
+    "saved": 22,
     "publishes": 150,
     "published": 90,
     "hints": 40,

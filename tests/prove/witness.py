@@ -94,9 +94,16 @@ class WitnessSession:
             for block in event.content
             if isinstance(block, ToolResultBlock)
         ]
-        if messages or results:
+        discarded = [event.message_id for event in batch if isinstance(event, ev.MessageDiscarded)]
+        if messages or results or discarded:
             self._journal.write(
-                Said(talk=self._talk, session=self._name, messages=messages, results=results)
+                Said(
+                    talk=self._talk,
+                    session=self._name,
+                    messages=messages,
+                    results=results,
+                    discarded=discarded,
+                )
             )
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:

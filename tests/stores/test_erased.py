@@ -33,6 +33,7 @@ from turnwire.core.message import (
     ToolResultPayload,
     meta_of,
 )
+from turnwire.core.partials import Partial
 from turnwire.core.status import QueueItem, TurnEnd, TurnError
 from turnwire.ports import Connection, Receipt
 from turnwire.stores.sqlite import SqliteStore
@@ -51,6 +52,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 # These may have been erased when something else was written in their place.
 _OVERWRITTEN = {"first title", "queue item", "replaced queue item", "removed queue item"}
+_OVERWRITTEN |= {"partial of a finished block"}
 
 
 class Planted:
@@ -126,6 +128,10 @@ async def _plant(talk: Writing, word: Planted) -> None:
         await store.put_blob(blob_id, data, "image/png", at=at(), conversation_id="c")
     ref = BlobRef("b-used", "image/png", 40_000)
     await write(entry(ImagePart(ImagePayload("image/png", None, None, ref))))
+    for place, kind in enumerate(("partial of a finished block", "partial", "long partial")):
+        text = f"{word(kind)} " * (3000 if kind.startswith("long") else 1)
+        await store.save_partials(talk.claim, [Partial("m", place, "text", text, 0, place)])
+    await talk.commit(structs.replace(talk.prepare(), ended_blocks=[("m", 0)]))
     await store.connected([Connection("k", "c", "one", word("client"), at(), at(), "ada")])
 
 

@@ -283,6 +283,13 @@ DAMAGE: dict[str, tuple[list[str], set[str]]] = {
         ],
         {"turn_wrong", "unsettled_wrong", "stale_owner"},
     ),
+    "saved text of a turn that is over": (
+        [
+            "INSERT INTO partials (conversation_id, place, start, message_id, block_index, kind, text)"
+            " VALUES ('talk', 0, 0, 'm', 0, 'text', 'left over')"
+        ],
+        {"partials_left"},
+    ),
     "a conversation that nobody would look after": (
         ["UPDATE conversations SET unsettled = 0 WHERE conversation_id = 'asks'"],
         {"unsettled_wrong"},

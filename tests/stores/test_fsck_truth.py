@@ -378,10 +378,15 @@ def test_a_turn_whose_process_was_killed_is_ended_as_an_engine_would(path: Path)
         " owner = 'gone', lease_until = 1 WHERE conversation_id = 'talk'",
         "INSERT INTO turns (conversation_id, turn_id, trace_id, origin) VALUES"
         " ('talk', 5, '0af7651916cd43dd8448eb211c80319c', 'agent')",
+        "INSERT INTO partials (conversation_id, place, start, message_id, block_index, kind, text)"
+        " VALUES ('talk', 0, 0, 'm', 0, 'text', 'Once '), ('talk', 0, 5, 'm', 0, 'text', 'upon')",
     )
     assert kinds(look(path)) == {"stale_owner"}
     repair(path)
-    last = entries_of(path)[-1]
+    *_, shown, last = entries_of(path)
+    assert shown.entry.parts == [TextPart(TextPayload("Once upon"))]
+    assert known_meta(shown.entry).aborted
+    assert rows_of(path, "SELECT * FROM partials") == []
     assert known_meta(last.entry).message_type == "interrupted"
     assert last.turn_id == 5
 

@@ -398,6 +398,11 @@ class Channel:
         state = self.state
         return f.SessionState(state.conversation_id, None, None, now, None, status_of(state))
 
+    @property
+    def partials(self) -> Partials:
+        """The blocks that grow, for those who save them."""
+        return self._partials
+
     def open_blocks(self) -> list[OpenBlock]:
         """The blocks that would be left half said if nothing more came."""
         return self._partials.open_blocks()

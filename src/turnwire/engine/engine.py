@@ -18,6 +18,7 @@ from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.error_codes import Refused
+from turnwire.core.partials import Partial
 from turnwire.core.status import Outcome, Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
@@ -142,7 +143,12 @@ class Engine:
         await self._errands.done()
 
     def _revive(
-        self, row: ConversationRow, claim: Claim, channel: Channel, ended: Callable[[Live], None]
+        self,
+        row: ConversationRow,
+        claim: Claim,
+        channel: Channel,
+        ended: Callable[[Live], None],
+        partials: list[Partial],
     ) -> Live:
         return Live(
             row,
@@ -158,6 +164,8 @@ class Engine:
             budgets=self._budgets,
             slots=self._slots,
             roots=self.settings.roots,
+            partials=partials,
+            save_every=round(self.settings.save_every * 1000),
         )
 
     def _committed(self, conversation_id: str, user: str | None, head: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from msgspec import Struct, structs
 
 from turnwire.core import events as ev
-from turnwire.core.blocks import ContentBlock, TextBlock, ThinkingBlock
+from turnwire.core.blocks import ContentBlock, TextBlock
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation import step
@@ -16,9 +16,9 @@ from turnwire.core.conversation.rules import offered_rules
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.partials import cut_short
 from turnwire.core.text import writable
 from turnwire.core.times import iso
-from turnwire.dialects.v2.partials import OpenBlock
 from turnwire.engine.channel import Channel, Told
 
 __all__ = ["Heard", "Hearing"]
@@ -116,6 +116,10 @@ class Hearing:
         heard = Heard(state, [], [], [])
         for last in self._last_words(None):
             self._step(heard, last, at, iso(at))
+        for left in self._channel.open_blocks():  # of a turn that waits, which has heard nothing
+            who = ("", "", left.parent_tool_use_id, left.agent_id)
+            void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
+            heard.frames += self._channel.stream([void], heard.state, iso(at))
         self._entries = EntryStream()  # the next process tells its own messages
         heard.frames += self._channel.hush(heard.state, helpers=True)
         return heard
@@ -160,13 +164,12 @@ class Hearing:
             if end is not None and left.parent_tool_use_id is not None:
                 continue
             provider, session = (end.provider, end.session_id) if end else ("", "")
-            who = (provider, session, left.parent_tool_use_id, left.agent_id)
-            whole = _cut_short(left)
-            if whole is None:  # half a tool call is none
-                out.append(ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended"))
+            partial = left.partial
+            if partial is not None:
+                out.append(cut_short(partial, provider, session))
             else:
-                said = ev.AssistantMessage(*who, left.message_id, left.index, [whole], aborted=True)
-                out.append(said)
+                who = (provider, session, left.parent_tool_use_id, left.agent_id)
+                out.append(ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended"))
         return out
 
 
@@ -190,16 +193,6 @@ def _is_plain(block: ContentBlock) -> bool:
             return text.isascii()
         case _:
             return False
-
-
-def _cut_short(left: OpenBlock) -> ContentBlock | None:
-    match left.block:
-        case TextBlock():
-            return TextBlock(left.text, "completed")
-        case ThinkingBlock():
-            return ThinkingBlock(left.text, "completed")
-        case _:
-            return None
 
 
 def _is_under_way(state: Conversation, voice: str | None) -> bool:

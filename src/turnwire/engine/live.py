@@ -21,6 +21,7 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
@@ -29,6 +30,7 @@ from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
 from turnwire.engine.channel import Channel, FollowAgain, Told
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
+from turnwire.engine.saving import Saving
 from turnwire.engine.slots import Slot, Slots
 from turnwire.errors import TurnwireError
 from turnwire.ports import (
@@ -74,7 +76,13 @@ class Live:
         budgets: UserBudgets,
         slots: Slots,
         roots: Sequence[str] | None = None,
+        partials: list[Partial],
+        save_every: int,
     ) -> None:
+        """`partials`: what the last owner had saved of blocks, when it died.
+
+        `save_every`: milliseconds between two saves of what grows; 0: it is not saved.
+        """
         self.row = row
         self.claim = claim
         self.state: Conversation = row.state
@@ -112,6 +120,15 @@ class Live:
             Slot(slots, row.user, row.agent, self._make_room),
             self.settle,
             roots,
+        )
+        self._left = partials
+        self._saving = Saving(
+            channel.partials,
+            claim,
+            store=store,
+            clock=clock,
+            period=save_every,
+            lost=self.lose,
         )
         self._controls = Controls()
         self._stopping = asyncio.Event()
@@ -155,8 +172,10 @@ class Live:
         for request in self.state.requests:
             if request.deadline_at is not None and not is_archived:
                 self._set_timer(f"deadline:{request.request_id}", ms_of(request.deadline_at))
-        if needs_recovery(self.state):
-            self.post(i.Recovered(at=self._clock.now(), archived=is_archived))
+        if self._left or needs_recovery(self.state):
+            left, self._left = self._left, []
+            self._saving.found(left)
+            self.post(i.Recovered(at=self._clock.now(), archived=is_archived, partials=left))
 
     def lose(self) -> None:
         """Another owner has taken over."""
@@ -176,6 +195,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        await self._saving.stop()
         if not self.dead:
             is_archived = reason == "archived"
             now = self._clock.now()
@@ -213,10 +233,11 @@ class Live:
                 pass  # somebody came back in the last moment
             elif isinstance(item, list):
                 await self._listen(self._ready(item))
+            elif isinstance(item, i.Recovered):
+                await self._make_true(item)
             else:
-                if isinstance(item, i.AgentLost | i.Recovered):
-                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
                 if isinstance(item, i.AgentLost):
+                    await self._hear(self._hearing.silence(self.state, item.at), item.at)
                     item = structs.replace(item, unsent=self._runner.begin_again())
                 await self._carry_out(item)
         except Fenced:
@@ -332,6 +353,17 @@ class Live:
         self._publish(after, frames)
         self._do(effects)
 
+    async def _make_true(self, back: i.Recovered) -> None:
+        """No agent works on it. What it was saying, and the end of its turn, are one commit."""
+        heard = self._hearing.silence(self.state, back.at)
+        before = heard.state
+        heard.state, effects = step(before, back)
+        heard.writes += effects.writes
+        heard.effects.append(effects)
+        now = iso(back.at)
+        heard.frames += self.channel.step(before, heard.state, effects.writes, now)
+        await self._hear(heard, back.at)
+
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
         """What the agent says. On its way out it knows nothing of the turn that waits for the next
         one: then it is not heard any more, but it is paid for.
@@ -367,8 +399,11 @@ class Live:
         changed = native if native != self._native_session_id else None
         kept = [write for write in writes if not isinstance(write, e.Tell)]
         settles = self._holds and not _works(after)
+        ended = self._saving.ended() if happened else []
         return Commit(
-            self.claim, after, kept, iso(now), receipt, changed, happened, settles, is_news
+            *(self.claim, after, kept, iso(now), receipt, changed, happened, settles),
+            is_news=is_news,
+            ended_blocks=ended,
         )
 
     async def _write(
@@ -381,13 +416,13 @@ class Live:
         is_news: bool,
     ) -> None:
         """What has happened cannot be refused: try until it is written."""
-        if not writes and receipt is None and after == self.state:
+        if not writes and receipt is None and after == self.state and not self._saving.ended():
             return
         attempt = 0
         while True:
+            commit = self._commit(after, writes, now, receipt, is_news=is_news, happened=True)
             try:
                 reach(CrashPoint.STEP_MADE)
-                commit = self._commit(after, writes, now, receipt, is_news=is_news, happened=True)
                 await self._store.commit(commit)
                 reach(CrashPoint.STEP_WRITTEN)
                 break
@@ -398,6 +433,7 @@ class Live:
                     raise  # the next start finds the log as it is, and makes it true
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
                 attempt += 1
+        self._saving.forget(commit.ended_blocks)
         self._native_session_id = self._runner.native_session_id or self._native_session_id
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
@@ -424,6 +460,7 @@ class Live:
         reach(CrashPoint.PUBLISHES)
         self.channel.publish(after, frames)
         reach(CrashPoint.PUBLISHED)
+        self._saving.look()
 
     def _do(self, effects: e.Effects) -> None:
         for command in effects.commands:
@@ -564,6 +601,7 @@ class Live:
         for cancel in self._timers.values():
             cancel()
         self._timers.clear()
+        await self._saving.stop()
         self.channel.drop()  # what was not told yet is the new owner's to tell
         self.channel.finish(await self._why_lost())
         await self._runner.close()

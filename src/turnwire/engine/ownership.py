@@ -13,6 +13,7 @@ from turnwire.core.conversation.effects import Tell
 from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.error_codes import Refused
+from turnwire.core.partials import Partial
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.channel import Channel, FollowAgain
@@ -42,7 +43,12 @@ class Revive(Protocol):
     """Makes a conversation out of its row. Raises Refused where its agent cannot be used."""
 
     def __call__(
-        self, row: ConversationRow, claim: Claim, channel: Channel, ended: Callable[[Live], None]
+        self,
+        row: ConversationRow,
+        claim: Claim,
+        channel: Channel,
+        ended: Callable[[Live], None],
+        partials: list[Partial],
     ) -> Live: ...
 
 
@@ -152,6 +158,7 @@ class Ownership:
             raise
         if row is None:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
+        partials = await self._saved_partials(row)
         if conversation_id in self.alive:  # we had lost it: what its followers knew is void
             self._channels.forget(conversation_id)
         channel = self._channels.of(row)
@@ -159,12 +166,12 @@ class Ownership:
             await catch_up(channel, self._store, row, iso(self._clock.now()))
         try:
             self.check_running()
-            live = self._revive(row, claim, channel, self.rest)
+            live = self._revive(row, claim, channel, self.rest, partials)
         except Refused:
             if not self._stopping:
                 # Where it fails, whoever has it now, or comes next, does it.
                 with suppress(Fenced, StorageUnavailable):
-                    await self._make_true(row, claim)
+                    await self._make_true(row, claim, partials)
             await self._claims.release(claim)  # whoever has the agent need not wait
             raise
         self.alive[conversation_id] = live
@@ -173,15 +180,27 @@ class Ownership:
         live.recover()
         return live
 
-    async def _make_true(self, row: ConversationRow, claim: Claim) -> None:
+    async def _saved_partials(self, row: ConversationRow) -> list[Partial]:
+        """What was growing when the last owner died. At rest nothing grows."""
+        if needs_recovery(row.state) or row.state.voices:
+            return await self._store.partials(row.conversation_id)
+        return []
+
+    async def _make_true(self, row: ConversationRow, claim: Claim, partials: list[Partial]) -> None:
         """Nobody works on it, and its agent cannot be used here: nothing may seem to run."""
         now = self._clock.now()
-        back = Recovered(at=now, stopping=True, archived=row.archived)
+        back = Recovered(at=now, stopping=True, archived=row.archived, partials=partials)
         state, effects = step(row.state, back)
         if needs_recovery(row.state) and state != row.state:
             writes = [write for write in effects.writes if not isinstance(write, Tell)]
+            ended = [partial.block for partial in partials]
             reach(CrashPoint.STEP_MADE)
-            commit = Commit(claim, state, writes, iso(now), happened=True, is_news=effects.is_news)
+            commit = Commit(
+                *(claim, state, writes, iso(now)),
+                happened=True,
+                is_news=effects.is_news,
+                ended_blocks=ended,
+            )
             await self._store.commit(commit)
             reach(CrashPoint.STEP_WRITTEN)
 

@@ -17,6 +17,7 @@ class EngineSettings(Struct, frozen=True):
     agent_idle: float = 120.0  # seconds without a turn, until the agent's process is closed
     lease: float = 10.0  # seconds until another process may take a conversation over
     recheck: float = 2.0  # seconds between looks at what another process may have written
+    save_every: float = 1.0  # seconds between two saves of a block that grows; 0: it is not saved
     buffer: int = 10_000  # frames that may wait for a slow follower
     buffer_bytes: int = 16 << 20  # about how many bytes they may have
     max_frame_bytes: int = 1 << 20

@@ -9,6 +9,7 @@ from msgspec import Struct
 from turnwire.core.conversation.effects import Write
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import Message
+from turnwire.core.partials import BlockName
 from turnwire.core.status import OpenRequest, Outcome, TurnEnd
 from turnwire.ports.agent import NativeFork
 
@@ -122,6 +123,8 @@ class Commit(Struct, frozen=True, omit_defaults=True):
     happened: bool = False  # it cannot be refused: written if there is any way, on a full disk, too
     settles: bool = False  # what was reserved for its turn is given back
     is_news: bool = True  # it moves `updated_at` to `at`; else that stays
+    # Blocks that are finished or discarded: what was saved of them is deleted.
+    ended_blocks: list[BlockName] = []
 
 
 class Reserved(Struct, frozen=True):

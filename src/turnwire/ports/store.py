@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from turnwire.core.partials import Partial
 from turnwire.ports.rows import (
     AuditRow,
     BlobRow,
@@ -102,6 +103,18 @@ class Store(Protocol):
         """Let go of it, so that the next owner need not wait."""
 
     async def commit(self, commit: Commit) -> None: ...
+
+    async def save_partials(self, claim: Claim, partials: Sequence[Partial]) -> None:
+        """Save what has grown of blocks since it was last saved. Raises Fenced.
+
+        The pieces are on disk when it returns, and outlive the process. They have no number in the
+        log. A piece with the place and start of an earlier one replaces that. Saves and commits of
+        a conversation are written in the order in which they were called. A commit deletes what was
+        saved of its `ended_blocks`. A save may be refused on a full disk; nothing depends on it.
+        """
+
+    async def partials(self, conversation_id: str) -> list[Partial]:
+        """Returns each block that is not finished with all that was saved of it, in their order."""
 
     async def entries(
         self,

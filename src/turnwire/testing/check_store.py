@@ -11,6 +11,7 @@ from turnwire.testing.store_checks import LOG_CHECKS
 from turnwire.testing.store_checks_access import ACCESS_CHECKS
 from turnwire.testing.store_checks_beside import OTHER_CHECKS, a_backup_is_a_log_of_its_own
 from turnwire.testing.store_checks_fork import FORK_CHECKS
+from turnwire.testing.store_checks_partials import PARTIAL_CHECKS
 
 __all__ = ["STORE_CHECKS", "MakeStore", "OpenCopy", "StoreBroken", "StoreCheck", "check_store"]
 
@@ -22,6 +23,7 @@ STORE_CHECKS: tuple[StoreCheck, ...] = (
     *LOG_CHECKS,
     *OTHER_CHECKS,
     *FORK_CHECKS,
+    *PARTIAL_CHECKS,
     *ACCESS_CHECKS,
 )
 

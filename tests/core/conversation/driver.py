@@ -373,6 +373,8 @@ def _entry_line(write: e.AddEntry) -> str:
             return f"user: {words(said.content)}"
         case f.AssistantChunk(payload=chunk):
             return f"agent: {chunk.text}"
+        case f.AssistantThinking(payload=thought):
+            return f"thinks: {thought.text}"
         case f.AssistantToolCall(payload=call):
             return f"call {call.tool_use_id}"
         case f.AssistantRequestInput(payload=asked):

@@ -12,6 +12,8 @@ from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.state import OpenTool, needs_recovery
+from turnwire.core.message import known_meta
+from turnwire.core.partials import Partial, cut_short
 from turnwire.core.status import BackgroundTask, TurnError
 from turnwire.dialects.v2 import frames as f
 
@@ -27,6 +29,44 @@ def test_a_turn_that_was_dispatched_ends_as_interrupted() -> None:
     ]
     assert talk.last_end().interrupted
     assert talk.status.state == "interrupted"
+
+
+def added_after(talk: Talk, before: int) -> list[e.AddEntry]:
+    return [write for write in talk.writes[before:] if isinstance(write, e.AddEntry)]
+
+
+def test_what_was_growing_is_in_the_log_before_the_end_of_its_turn() -> None:
+    partials = [Partial("m-8", 0, "thinking", "Hmm"), Partial("m-9", 1, "text", "Once upon a")]
+    talk = running().forget()
+    before = len(talk.writes)
+    assert talk.restart(partials=partials).told == [
+        "thinks: Hmm",
+        "agent: Once upon a",
+        "stopped: server_restart",
+        "turn 1 failed: server_restart",
+    ]
+    added = added_after(talk, before)
+    assert [write.turn_id for write in added] == [1, 1, 1]
+    thinking, text = (known_meta(write.entry) for write in added[:2])
+    assert (thinking.message_id, thinking.index, thinking.aborted) == ("m-8", 0, True)
+    assert (text.message_id, text.index, text.aborted) == ("m-9", 1, True)
+    assert talk.last_end().after_sequence == added[-1].sequence
+
+
+def test_what_was_growing_is_kept_as_if_the_agent_had_been_lost_then() -> None:
+    partial = Partial("m-9", 1, "text", "Once upon a", parent_tool_use_id="t1", agent_id="a1")
+    killed, lost = running().calls("t1"), running().calls("t1")
+    before = len(killed.writes)
+    killed.restart(partials=[partial])
+    lost.hear(cut_short(partial))
+    assert added_after(killed, before)[0] == added_after(lost, before)[0]
+
+
+def test_a_turn_that_waits_hears_nothing_more() -> None:
+    talk = suspended()
+    before = len(talk.writes)
+    talk.restart(partials=[Partial("m-9", 0, "text", "late")])
+    assert added_after(talk, before) == []
 
 
 def test_a_turn_that_was_not_dispatched_waits_and_is_in_the_log_once() -> None:

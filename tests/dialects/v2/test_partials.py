@@ -20,6 +20,7 @@ from turnwire.core.blocks import (
     ToolUseBlock,
 )
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.partials import Partial
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.frames import Frame
 from turnwire.dialects.v2.partials import Partials
@@ -267,6 +268,102 @@ def test_only_so_many_messages_are_remembered() -> None:
         partials.closed(f"msg_{number}", 0)
         partials.feed(ev.MessageCompleted(*WHO, f"other_{number}"), 3, TRACE, NOW)
     assert len(partials._messages) == 256
+
+
+# --- saving -----------------------------------------------------------------------------------
+
+
+def test_only_what_is_new_is_taken_to_be_saved() -> None:
+    growing = Growing()
+    partials = growing.partials
+    growing.feed(
+        begins(0, THINKING), piece(0, "Hm", "thinking"), begins(1, TEXT), *pieces("a", index=1)
+    )
+    assert partials.has_grown
+    assert partials.unsaved_length() == 3
+    assert not partials.has_grown
+    who = (WHO[2], WHO[3])
+    assert partials.take_unsaved(100) == [
+        Partial("msg_1", 0, "thinking", "Hm", 0, 0, *who),
+        Partial("msg_1", 1, "text", "a", 0, 1, *who),
+    ]
+    assert partials.take_unsaved(100) == []
+    growing.feed(*pieces("b", "c", index=1))
+    assert partials.take_unsaved(100) == [Partial("msg_1", 1, "text", "bc", 1, 1, *who)]
+
+
+def test_no_more_is_taken_than_is_wanted_at_once() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), *pieces("Once ", "upon ", "a time"), begins(1, TEXT))
+    growing.feed(*pieces("the end", index=1))
+    taken = [growing.partials.take_unsaved(7) for _ in range(4)]
+    found = [[(each.index, each.start, each.text) for each in some] for some in taken]
+    assert found == [
+        [(0, 0, "Once up")],
+        [(0, 7, "on a ti")],
+        [(0, 14, "me"), (1, 0, "the e")],
+        [(1, 5, "nd")],
+    ]
+
+
+def test_what_could_not_be_saved_is_taken_again() -> None:
+    growing = Growing()
+    growing.feed(begins(0, TEXT), *pieces("Hi "))
+    first = growing.partials.take_unsaved(100)
+    growing.feed(begins(1, TEXT), *pieces("there"))
+    growing.partials.not_saved(first)
+    assert growing.partials.has_grown
+    [again] = growing.partials.take_unsaved(100)
+    assert (again.start, again.text) == (0, "Hi there")
+
+
+def test_half_a_tool_call_is_not_saved() -> None:
+    growing = Growing()
+    growing.feed(begins(0, call("toolu_1")), *pieces('{"a"', kind="tool_input"))
+    assert growing.partials.unsaved_length() == 0
+    assert growing.partials.take_unsaved(100) == []
+    [left] = growing.partials.open_blocks()
+    assert left.partial is None
+    growing.feed(begins(1, TEXT), *pieces("Hi", index=1))
+    _, text = growing.partials.open_blocks()
+    assert text.partial == Partial("msg_1", 1, "text", "Hi")
+
+
+def test_a_block_is_open_until_it_is_finished_or_its_message_ends() -> None:
+    growing = Growing()
+    partials = growing.partials
+    growing.feed(begins(0, TEXT), begins(1, TEXT), *pieces("a"), *pieces("b", index=1))
+    assert partials.is_open(("msg_1", 0))
+    assert not partials.is_open(("msg_1", 2))
+    assert not partials.is_open(("msg_2", 0))
+    partials.closed("msg_1", 0)
+    assert not partials.is_open(("msg_1", 0))
+    assert [each.text for each in partials.take_unsaved(100)] == ["b"], "it is in the log"
+    growing.feed(completed())
+    assert not partials.is_open(("msg_1", 1))
+
+
+@given(
+    st.lists(st.text(max_size=3), min_size=1, max_size=1500),
+    st.integers(min_value=1, max_value=700),
+    st.integers(min_value=1, max_value=40),
+)
+def test_the_pieces_that_are_saved_are_the_whole_text(
+    texts: list[str], often: int, most: int
+) -> None:
+    growing = Growing()
+    growing.partials.feed(begins(0, TEXT), 1, TRACE, NOW)
+    saved = ""
+    for number, text in enumerate(texts):
+        growing.partials.feed(piece(0, text, "text"), 1, TRACE, NOW)
+        if number % often == 0:
+            for partial in growing.partials.take_unsaved(most):
+                assert partial.start == len(saved)
+                assert len(partial.text) <= most
+                saved += partial.text
+    while some := growing.partials.take_unsaved(10_000):
+        saved += "".join(partial.text for partial in some)
+    assert saved == "".join(texts)
 
 
 # --- tools and news ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.error_codes import ErrorCode
 from turnwire.core.events import EndedProcess, NormalizedStreamEvent
 from turnwire.core.message import Message
+from turnwire.core.partials import Partial
 from turnwire.core.status import Outcome
 
 __all__ = [
@@ -180,6 +181,7 @@ class Recovered(_Input, frozen=True, kw_only=True):
     reason: str = "server_restart"  # or server_stopped, archived, deleted
     stopping: bool = False  # it is the end, not the beginning: nothing is started now
     archived: bool = False  # it is in the archive: nothing goes on until a person asks for it
+    partials: list[Partial] = []  # what was saved of blocks that will not be finished
 
 
 Asked: TypeAlias = (

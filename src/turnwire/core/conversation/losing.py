@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.agent import agent_said
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.state import Reply, Turn
@@ -17,6 +18,8 @@ from turnwire.core.conversation.turns import (
     suspend_turn,
     wake,
 )
+from turnwire.core.entries import EntryStream
+from turnwire.core.partials import Partial, cut_short
 from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_lost", "recovered"]
@@ -101,6 +104,7 @@ def recovered(d: Draft, back: i.Recovered) -> None:
     In the archive no turn may begin, neither now nor when the conversation is taken back: a turn that
     the agent never knew of is ended as well, the queue is held, and an answer waits for a person.
     """
+    _keep(d, back.partials)
     agent_gone(d, back.reason)
     turn = d.turn
     held = d.held
@@ -132,6 +136,20 @@ def recovered(d: Draft, back: i.Recovered) -> None:
 def _end_here(d: Draft, turn: Turn, back: i.Recovered) -> None:
     said = _CLOSED.get(back.reason, "The server stopped.")
     finish_turn(d, _end(turn, back.reason, said), gone=back.reason)
+
+
+def _keep(d: Draft, partials: list[Partial]) -> None:
+    """Adds the blocks that were growing to the log, as if the agent had been stopped there."""
+    entries = EntryStream()
+    for partial in partials:
+        event = cut_short(partial)
+        said = i.AgentSaid(
+            at=d.at,
+            event=event,
+            entries=entries.feed(event, run_id="", now=d.now),
+            last=False,
+        )
+        agent_said(d, said)
 
 
 def _goes_on(turn: Turn) -> bool:

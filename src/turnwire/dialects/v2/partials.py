@@ -11,6 +11,7 @@ from msgspec import UNSET, Struct
 from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.partials import BlockName, Partial, PartialKind
 from turnwire.core.questions import asks_a_person
 from turnwire.core.recent import MAX_ENDED
 from turnwire.dialects.v2 import frames as f
@@ -34,6 +35,15 @@ class OpenBlock(Struct, frozen=True, gc=False):
     parent_tool_use_id: str | None
     agent_id: str | None
 
+    @property
+    def partial(self) -> Partial | None:
+        """All that has come of it, if that is worth keeping. None: half a tool call is no call."""
+        kind = _KEPT.get(type(self.block))
+        if kind is None:
+            return None
+        who = (self.parent_tool_use_id, self.agent_id)
+        return Partial(self.message_id, self.index, kind, self.text, 0, 0, *who)
+
 
 class _Growing:
     """A block that has begun and is not finished: what of it has gone out."""
@@ -46,16 +56,24 @@ class _Growing:
         "index",
         "joined",
         "kind",
+        "length",
         "message_id",
         "parent",
         "piece",
         "pieces",
+        "place",
+        "saved",
         "trace_id",
         "turn_id",
     )
 
     def __init__(
-        self, e: ev.ContentStarted, block_id: str, turn_id: int | None, trace_id: str | None
+        self,
+        e: ev.ContentStarted,
+        block_id: str,
+        turn_id: int | None,
+        trace_id: str | None,
+        place: int,
     ) -> None:
         block = e.block
         self.block = block  # as it began
@@ -69,8 +87,24 @@ class _Growing:
         self.chunk_seq = 0
         self.pieces: list[str] = []
         self.joined = 0  # of them at the beginning are many pieces each
+        self.length = 0  # characters of all pieces
+        self.saved = 0  # how many of them are saved, or are being saved
+        self.place = place
         # How it grows: by which pieces, if by any, and what they look like.
         self.kind, self.piece = _GROWS.get(type(block), _AT_ONCE)
+
+    def after(self, start: int, most: int) -> str:
+        """Returns the text from a character on, at most so many. Pieces before it are not read."""
+        texts: list[str] = []
+        begin, stop = self.length, start + most
+        number = len(self.pieces)
+        while begin > start:
+            number -= 1
+            piece = self.pieces[number]
+            begin -= len(piece)
+            if begin < stop:
+                texts.append(piece[max(start - begin, 0) : stop - begin])
+        return "".join(reversed(texts))
 
 
 class _Message:
@@ -99,6 +133,8 @@ class Partials:
     def __init__(self, conversation_id: str) -> None:
         self._conversation_id = conversation_id
         self._messages: dict[str, _Message] = {}
+        self._begun = 0  # blocks
+        self.has_grown = False  # since `unsaved_length` was last asked
         # Those of them in which nothing grows, the first to be forgotten first. A plain dict is slow
         # to say which is its oldest, once many have gone.
         self._resting: OrderedDict[str, None] = OrderedDict()
@@ -209,6 +245,53 @@ class Partials:
             if g is not None
         ]
 
+    # --- saving -------------------------------------------------------------------------------
+
+    def is_open(self, block: BlockName) -> bool:
+        """Whether a block is not finished."""
+        message_id, index = block
+        message = self._messages.get(message_id)
+        return message is not None and message.blocks.get(index) is not None
+
+    def unsaved_length(self) -> int:
+        """How many characters of blocks that are not finished are not saved."""
+        self.has_grown = False
+        return sum(growing.length - growing.saved for _, growing in self._unsaved())
+
+    def take_unsaved(self, most: int) -> list[Partial]:
+        """Returns what is new since it was last taken, at most so many characters of it."""
+        out: list[Partial] = []
+        for kind, growing in self._unsaved():
+            if most <= 0:
+                break
+            start = growing.saved
+            text = growing.after(start, most)
+            block = (growing.message_id, growing.index, kind, text, start, growing.place)
+            out.append(Partial(*block, growing.parent, growing.agent_id))
+            growing.saved += len(text)
+            most -= len(text)
+        return out
+
+    def not_saved(self, partials: Iterable[Partial]) -> None:
+        """What was taken could not be saved: it is returned again."""
+        starts = {partial.place: partial.start for partial in partials}
+        for message in self._messages.values():
+            for growing in message.blocks.values():
+                if growing is not None and growing.place in starts:
+                    growing.saved = starts[growing.place]
+                    self.has_grown = True
+
+    def _unsaved(self) -> list[tuple[PartialKind, _Growing]]:
+        return [
+            (kind, growing)
+            for message in self._messages.values()
+            if message.growing
+            for growing in message.blocks.values()
+            if growing is not None
+            and growing.length > growing.saved
+            and (kind := _KEPT.get(type(growing.block))) is not None
+        ]
+
     # --- blocks -------------------------------------------------------------------------------
 
     def _on_block(
@@ -238,8 +321,9 @@ class Partials:
         elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
             message.blocks[index] = None
             return
-        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id)
+        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id, self._begun)
         message.growing += 1
+        self._begun += 1
         self._resting.pop(message_id, None)
         if shown:
             self._grow(growing, text, now, out)
@@ -281,6 +365,8 @@ class Partials:
             pieces[growing.joined :] = ["".join(pieces[growing.joined :])]
             growing.joined += 1
         growing.chunk_seq += 1
+        growing.length += len(text)
+        self.has_grown = True
         out.append(growing.piece(self._conversation_id, growing, text, now, False))
 
     # --- messages -----------------------------------------------------------------------------
@@ -439,3 +525,8 @@ _GROWS: dict[type, tuple[ev.DeltaKind | None, _Piece]] = {
     blocks.ToolUseBlock: ("tool_input", _tool_call),
 }
 _AT_ONCE: tuple[ev.DeltaKind | None, _Piece] = (None, _other)
+# What is kept of a block that is cut short.
+_KEPT: dict[type, PartialKind] = {
+    blocks.TextBlock: "text",
+    blocks.ThinkingBlock: "thinking",
+}

@@ -23,6 +23,7 @@ from turnwire.core.text import clean, json_text
 from turnwire.ports import Claim, Commit, Conflict, Fenced, Receipt
 from turnwire.stores.blob_refs import blobs_of_content, refs_of
 from turnwire.stores.entry_row import LongEntry, json_of_entry, message_type, metadata_json
+from turnwire.stores.sqlite.partials import DELETE_PARTIALS
 from turnwire.stores.sqlite.shares import SETTLE
 from turnwire.stores.sqlite.writer import Job
 from turnwire.stores.words import indexed, text_of
@@ -146,6 +147,9 @@ class CommitJob(Job[None]):
             self._others.append((_ADD_RECEIPT, self._receipt(commit.receipt)))
         if commit.settles:
             self._others.append((SETTLE, (self._conversation_id,)))
+        for message_id, index in commit.ended_blocks:
+            named = (self._conversation_id, clean(message_id), index)
+            self._others.append((DELETE_PARTIALS, named))
         before = state.head - len(self._entries)
         for number, (_, row, _) in enumerate(self._entries, before + 1):
             if row[1] != number:

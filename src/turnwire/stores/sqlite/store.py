@@ -10,6 +10,7 @@ from typing import Any
 
 import apsw
 
+from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso
 from turnwire.ports import (
@@ -19,6 +20,7 @@ from turnwire.ports import (
     Commit,
     Connection,
     ConversationRow,
+    Fenced,
     ForkPlace,
     Hit,
     InboxItem,
@@ -34,7 +36,7 @@ from turnwire.ports import (
 )
 from turnwire.stores.query import Query
 from turnwire.stores.redact import RAW_LIMIT
-from turnwire.stores.sqlite import access, changes, connections, forking, rows, shares
+from turnwire.stores.sqlite import access, changes, connections, forking, partials, rows, shares
 from turnwire.stores.sqlite.backup import copy_to
 from turnwire.stores.sqlite.ballast import BALLAST, Ballast
 from turnwire.stores.sqlite.commit import ADD_AUDIT, CommitJob, audit_row
@@ -192,6 +194,13 @@ class SqliteStore:
 
     async def commit(self, commit: Commit) -> None:
         await self._writer.write(CommitJob(commit, raw_limit=self._raw_limit))
+
+    async def save_partials(self, claim: Claim, some: Sequence[Partial]) -> None:
+        if not await self._writer.call(lambda db: partials.save_partials(db, claim, some)):
+            raise Fenced("Another owner has taken the conversation over, or it was deleted.")
+
+    async def partials(self, conversation_id: str) -> list[Partial]:
+        return await self._reader.read(lambda db: partials.find_partials(db, conversation_id))
 
     async def entries(
         self,

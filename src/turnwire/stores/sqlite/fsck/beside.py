@@ -13,7 +13,15 @@ from turnwire.stores.sqlite.commit import is_unsettled
 from turnwire.stores.sqlite.fsck.case import Case, Entry, Receipt
 from turnwire.stores.sqlite.fsck.mending import Mending
 
-__all__ = ["is_cut_off", "is_held", "mend_blobs", "mend_owner", "mend_queue", "mend_receipts"]
+__all__ = [
+    "is_cut_off",
+    "is_held",
+    "mend_blobs",
+    "mend_owner",
+    "mend_partials",
+    "mend_queue",
+    "mend_receipts",
+]
 
 # --- the queue ----------------------------------------------------------------------------------
 
@@ -123,6 +131,20 @@ def mend_blobs(m: Mending) -> None:
 
 def _place(entry: Entry) -> str:
     return f"entry {entry.sequence}"
+
+
+# --- what was growing -----------------------------------------------------------------------------
+
+
+def mend_partials(m: Mending) -> None:
+    """What is saved of a block belongs to a turn that runs, or to work that goes on."""
+    if needs_recovery(m.state) or m.state.voices:
+        return
+    for partial in m.case.partials:
+        place = f"block {partial.message_id}:{partial.index}"
+        m.say("partials_left", "It is saved, and nothing runs that it belongs to.", place)
+        m.set_aside(place, partial.text)
+        m.dropped_partials.append(partial.block)
 
 
 # --- the owner ----------------------------------------------------------------------------------

@@ -12,9 +12,11 @@ from turnwire.core.conversation.effects import Ack
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.message import BlobRef, Message
 from turnwire.core.message_codec import decode_message
+from turnwire.core.partials import Partial
 from turnwire.core.status import OpenRequest, TurnEnd
 from turnwire.errors import TurnwireError
 from turnwire.stores.blob_refs import with_true_refs
+from turnwire.stores.sqlite.partials import find_partials
 
 __all__ = ["Case", "Entry", "Item", "Receipt", "Request", "TurnRow", "read_case"]
 
@@ -116,6 +118,7 @@ class Case(Struct):
     said: set[str]  # every message that was taken, as the audit trail has it, by its queue_id
     removed: set[str]  # those that were taken out of the queue
     blob_uses: set[str]
+    partials: list[Partial]
     unreadable: str | None = None  # what the file has instead of a state
     is_other_fork: bool = False  # its beginning is not its parent's
 
@@ -171,6 +174,7 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
                 "SELECT blob_id FROM blob_uses WHERE conversation_id = ?", name
             )
         },
+        partials=find_partials(db, conversation_id),
         unreadable=state_json if state is None else None,
         is_other_fork=bool(db.execute(_OTHER_FORK, (conversation_id, *fork)).get),
     )

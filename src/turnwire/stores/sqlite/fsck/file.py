@@ -25,7 +25,7 @@ __all__ = [
 _MOST = 100  # of SQLite's own complaints
 _TABLES = (
     *("turns", "requests", "inbox_items", "receipts", "connection_sessions", "blob_uses"),
-    "set_aside",
+    *("set_aside", "partials"),
 )
 
 

@@ -104,6 +104,10 @@ KINDS: dict[str, Kind] = {
         "A conversation would not be looked after when an engine starts, or for nothing.",
         "It is marked as it is.",
     ),
+    "partials_left": Kind(
+        "Text of unfinished blocks is saved, and no turn runs that it belongs to.",
+        "It is set aside. Where a turn runs, it goes into the log when that is ended.",
+    ),
     "queue_wrong": Kind(
         "Something waits that has run already, or waits twice.",
         "It is taken out of the queue, and set aside.",

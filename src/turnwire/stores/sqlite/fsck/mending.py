@@ -14,6 +14,7 @@ from msgspec import structs
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import event_entry
 from turnwire.core.message import Message, run_id
+from turnwire.core.partials import BlockName
 from turnwire.core.status import TurnEnd
 from turnwire.stores.blob_refs import FindRef
 from turnwire.stores.sqlite.fsck.case import Case, Entry, TurnRow
@@ -41,6 +42,7 @@ class Mending:
         self.dropped_receipts: list[tuple[str, str]] = []
         self.blob_uses = case.blob_uses
         self.aside: list[tuple[str, str]] = []
+        self.dropped_partials: list[BlockName] = []
 
     def say(self, kind: str, what: str, place: str | None = None) -> None:
         """Something is wrong."""

@@ -18,6 +18,7 @@ from turnwire.stores.sqlite.fsck.beside import (
     is_held,
     mend_blobs,
     mend_owner,
+    mend_partials,
     mend_queue,
     mend_receipts,
 )
@@ -291,6 +292,7 @@ class _Check:
         mend_results(m)
         mend_queue(m)
         mend_receipts(m)
+        mend_partials(m)
         mend_owner(m, self._now, held)
         place_ends(m)
         place_requests(m)

@@ -25,6 +25,7 @@ from turnwire.stores.sqlite.commit import (
 from turnwire.stores.sqlite.fsck.beside import is_cut_off
 from turnwire.stores.sqlite.fsck.mending import Mending
 from turnwire.stores.sqlite.fsck.search import index_again
+from turnwire.stores.sqlite.partials import DELETE_PARTIALS
 from turnwire.stores.sqlite.schema import new_epoch
 
 __all__ = ["write_mended"]
@@ -43,6 +44,8 @@ def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
             "DELETE FROM receipts WHERE conversation_id = ? AND user = ? AND client_message_id = ?",
             (name, user, client_message_id),
         )
+    for message_id, index in m.dropped_partials:
+        db.execute(DELETE_PARTIALS, (name, message_id, index))
     for place, content in m.aside:
         db.execute("INSERT INTO set_aside VALUES (?, ?, ?, ?)", (name, place, m.now, content))
     for blob_id in sorted(m.blob_uses):
@@ -69,10 +72,12 @@ def write_mended(db: apsw.Cursor, m: Mending, now: int) -> None:
 
 def _recover(db: apsw.Cursor, m: Mending, now: int) -> None:
     """What a process left is ended as an engine would end it. Nothing is started here."""
-    after, effects = step(m.state, Recovered(at=now, stopping=True))
+    partials = m.case.partials
+    after, effects = step(m.state, Recovered(at=now, stopping=True, partials=partials))
     claim = Claim(m.case.conversation_id, _OWNER, m.case.fence + 1)
     writes = [write for write in effects.writes if not isinstance(write, Tell)]
-    job = CommitJob(Commit(claim, after, writes, m.now), raw_limit=0)
+    ended = [partial.block for partial in partials]
+    job = CommitJob(Commit(claim, after, writes, m.now, ended_blocks=ended), raw_limit=0)
     job.run(db)
     job.settle(db)
 

@@ -1,0 +1,82 @@
+"""Rows of partials: the text of blocks that are not finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+from msgspec import structs
+
+from turnwire.core.partials import Partial
+from turnwire.core.text import clean
+from turnwire.ports import Claim
+
+__all__ = ["DELETE_PARTIALS", "find_partials", "save_partials"]
+
+# The fence is checked by the statement itself, so that a stale owner is refused without an error:
+# an error would roll back the commits of other conversations that are written with it.
+_SAVE = """
+INSERT INTO partials (
+    conversation_id, place, start, message_id, block_index, kind, text, parent_tool_use_id, agent_id
+)
+SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+FROM conversations WHERE conversation_id = ?1 AND fence = ?2
+ON CONFLICT DO UPDATE SET
+    message_id = excluded.message_id, block_index = excluded.block_index, kind = excluded.kind,
+    text = excluded.text, parent_tool_use_id = excluded.parent_tool_use_id,
+    agent_id = excluded.agent_id
+"""
+_FIND = """
+SELECT message_id, block_index, kind, text, start, place, parent_tool_use_id, agent_id
+FROM partials WHERE conversation_id = ? ORDER BY place, start
+"""
+DELETE_PARTIALS = """
+DELETE FROM partials WHERE conversation_id = ? AND message_id = ? AND block_index = ?
+"""
+
+
+def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) -> bool:
+    """Saves pieces in the transaction that is open. False: the claim is not the newest one."""
+    name = clean(claim.conversation_id)
+    for partial in partials:
+        db.execute(
+            _SAVE,
+            (
+                name,
+                claim.fence,
+                partial.place,
+                partial.start,
+                clean(partial.message_id),
+                partial.index,
+                partial.kind,
+                clean(partial.text),
+                clean(partial.parent_tool_use_id),
+                clean(partial.agent_id),
+            ),
+        )
+        if not db.connection.changes():
+            return False
+    return True
+
+
+def find_partials(db: apsw.Connection, conversation_id: str) -> list[Partial]:
+    """Returns each block with all that was saved of it, in the order in which the blocks began."""
+    rows: list[Any] = db.execute(_FIND, (clean(conversation_id),)).fetchall()
+    pieces: dict[tuple[int, str, int], list[Partial]] = {}
+    for row in rows:
+        piece = Partial(*row)
+        pieces.setdefault((piece.place, *piece.block), []).append(piece)
+    return [_joined(each) for each in pieces.values()]
+
+
+def _joined(pieces: list[Partial]) -> Partial:
+    """Returns the whole of a block, as far as no piece is missing."""
+    texts: list[str] = []
+    length = 0
+    for piece in pieces:
+        if piece.start != length:
+            break
+        texts.append(piece.text)
+        length += len(piece.text)
+    return structs.replace(pieces[0], text="".join(texts), start=0)

@@ -1,0 +1,23 @@
+"""What is kept of a block that is cut short."""
+
+from __future__ import annotations
+
+from turnwire.core.blocks import TextBlock, ThinkingBlock
+from turnwire.core.events import AssistantMessage
+from turnwire.core.partials import Partial, cut_short
+
+
+def test_a_text_that_is_cut_short_is_a_finished_block_that_says_so() -> None:
+    partial = Partial("m-1", 2, "text", "Once upon", 0, 7, "t-1", "a-1")
+    block = TextBlock("Once upon", "completed")
+    said = AssistantMessage("demo", "s-1", "t-1", "a-1", "m-1", 2, [block], aborted=True)
+    assert cut_short(partial, "demo", "s-1") == said
+
+
+def test_so_is_thinking() -> None:
+    [block] = cut_short(Partial("m-1", 0, "thinking", "Hmm")).content
+    assert block == ThinkingBlock("Hmm", "completed")
+
+
+def test_a_partial_names_its_block() -> None:
+    assert Partial("m-1", 2, "text", "").block == ("m-1", 2)
