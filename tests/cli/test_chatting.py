@@ -141,7 +141,10 @@ class TestTheCommandToType:
         monkeypatch.setenv("PATH", "")
         monkeypatch.chdir(tmp_path)
         assert program() == "bin/turnwire"
-        assert Home(Path("x")).command("token link") == "bin/turnwire token link --data-dir x"
+        assert (
+            Home(Path("x")).command("token link")
+            == f"bin/turnwire token link --data-dir {tmp_path / 'x'}"
+        )
         monkeypatch.chdir(here.parent.parent.parent)
         monkeypatch.chdir("/")
         assert program() == str(here).removeprefix("/")

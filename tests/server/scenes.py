@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from tests.server.clients import Client
 from tests.server.serving import Serving, serving
 from turnwire.agents.demo import DemoAgent
@@ -47,6 +49,12 @@ class Away(DemoAgent):
 
     def unavailable(self) -> str | None:
         return "It has gone fishing. Wait for it." if self.away else None
+
+
+class Costly(DemoAgent):
+    """An agent whose turns may cost something."""
+
+    capabilities = structs.replace(DemoAgent.capabilities, is_free=False)
 
 
 class Broken(DemoAgent):

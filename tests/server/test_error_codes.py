@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.raw import upgrade
-from tests.server.scenes import Away, Broken, check_error, play
+from tests.server.scenes import Away, Broken, Costly, check_error, play
 from tests.server.serving import ROOT, Serving
 from tests.server.stalled import stalled
 from turnwire.core.error_codes import ERRORS
@@ -223,7 +223,10 @@ PROVOKED: dict[str, tuple[Provoke, dict[str, Any]]] = {
     "IDEMPOTENCY_CONFLICT": (frames(MESSAGE, ("user.message", {"content": "other"})), {}),
     "NOT_SUPPORTED": (frames(("user.rewind", {"message_sequence": 1})), {}),
     "NOT_A_FORK_POINT": (fork_in_the_middle, {}),
-    "BUDGET_EXCEEDED": (frames(MESSAGE), {"budget_usd_per_user": 0}),
+    "BUDGET_EXCEEDED": (
+        frames(MESSAGE),
+        {"budget_usd_per_user": 0, "agents": {"demo": Costly()}},
+    ),
     "TURN_QUEUE_FULL": (full_queue, {"max_queue": 1}),
     "QUEUE_ITEM_NOT_FOUND": (frames(("user.queue", {"action": "remove", "queue_id": "q"})), {}),
     "INVALID_QUESTION_ID": (frames(ANSWER, after="question"), {}),

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from tests.server.scenes import Broken
+from tests.server.scenes import Broken, Costly
 from tests.server.serving import Serving, serving
 from tests.stores.test_full_disk import no_file_may_grow_beyond
 from turnwire.agents.demo import DemoAgent
@@ -80,12 +80,6 @@ def test_a_conversation_is_forked(tmp_path: Path) -> None:
         assert (shown["title"], shown["head"]) == ("From the beginning", 0)
 
     play(tmp_path, scene)
-
-
-class Costly(DemoAgent):
-    """An agent whose turns may cost something."""
-
-    capabilities = structs.replace(DemoAgent.capabilities, is_free=False)
 
 
 def test_what_may_be_spent_is_told(tmp_path: Path) -> None:
@@ -411,7 +405,9 @@ def test_blobs(tmp_path: Path) -> None:
             assert theirs.status_code == 404
             more = await his.post("/api/blobs", content=bytes(950), headers=png)
             assert (more.status_code, more.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
-            assert "more than 1,000. Delete" in more.json()["error"]["message"]
+            assert (
+                "more than 1,000 (max_user_blob_bytes). Delete" in more.json()["error"]["message"]
+            )
             assert more.json()["error"]["data"] == {"kept": len(PNG), "quota": 1000}
             assert (await http.post("/api/blobs", content=bytes(950), headers=png)).is_success
         large = await http.post("/api/blobs", content=bytes(2000), headers=png)
@@ -827,7 +823,7 @@ def test_an_error_says_whether_to_try_again_and_what_to_do(tmp_path: Path) -> No
             assert error["what_to_do"]
         unknown = answers[400, "INVALID_PAYLOAD"].json()["error"]["message"]
         assert unknown == "There is no agent 'nobody'; there is: demo."
-        assert "blob" not in answers[413, "PAYLOAD_TOO_LARGE"].text
+        assert "POST /api/blobs" not in answers[413, "PAYLOAD_TOO_LARGE"].text
         long = await http.post(new, json={"title": "x" * 2000})
         assert "POST /api/blobs" in long.json()["error"]["message"]
 

@@ -130,7 +130,8 @@ async def put_blob(service: Service, request: Request, who: Who) -> Response:
             blob_id, data, mime_type, at=at, user=who.user, conversation_id=about, quota=quota
         )
     except OverQuota as over:
-        said = f"{over.message} (max_user_blob_bytes) Delete conversations with pictures that you do not need."
+        room = f"{over.message.removesuffix('.')} (max_user_blob_bytes)."
+        said = f"{room} Delete conversations with pictures that you do not need."
         raise Refused("PAYLOAD_TOO_LARGE", said, **over.data) from None
     return json_answer(Blob(blob_id, mime_type, len(data)), 201)
 

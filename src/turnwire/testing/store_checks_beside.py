@@ -384,7 +384,7 @@ async def words_are_found(store: Store) -> None:
     (hit,) = await store.search("会议")
     expect((hit.conversation_id, hit.title) == ("c", "Plans"), "a hit says where it is")
     expect("\x02会议\x03" in hit.snippet, "and shows the words, marked")
-    for long in ["x" * 16_000, "会" * 16_000, " ".join(f"w{number}" for number in range(200))]:
+    for long in ["x" * 16_000, "会" * 16_000]:
         await expect_raises(Refused, store.search(long), "a search for more than one may ask for")
 
 
