@@ -18,6 +18,7 @@ from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolU
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import Options
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.entries import EntryStream
 
 T = TypeVar("T")
@@ -221,7 +222,10 @@ class World:
         self.take(i.AgentLost(at=0, forced=self.maybe()))
 
     def server_falls(self) -> None:
-        self.take(i.Recovered(at=0, stopping=self.maybe()))
+        stopping = self.maybe()
+        self.take(i.Recovered(at=0, stopping=stopping))
+        if stopping and needs_recovery(self.model.state):  # so the next server begins
+            self.take(i.Recovered(at=0))
 
     def a_deadline_passes(self) -> None:
         self.take(i.DeadlinePassed(at=60_000, request_id=self.pick_request()))
