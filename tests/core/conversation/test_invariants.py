@@ -10,7 +10,7 @@ from hypothesis import currently_in_test_context, given, note, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tests.core.conversation.driver import whose
+from tests.core.conversation.driver import command_line, whose
 from tests.core.conversation.model import Model
 from tests.core.conversation.watcher import Watcher
 from turnwire.core import events as ev
@@ -18,6 +18,7 @@ from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolU
 from turnwire.core.content import TextContent
 from turnwire.core.conversation import Options
 from turnwire.core.conversation import inputs as i
+from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.entries import EntryStream
 
 T = TypeVar("T")
@@ -203,9 +204,10 @@ class World:
         self.take(i.AgentSaid(at=0, event=event, last=self.maybe()))
 
     def agent_has_news(self) -> None:
+        known = [*self.model.state.tools, *self.model.state.closed]
         data = {
             "task_id": self.choose(["task1", "task2"]),
-            "tool_use_id": self.choose([None, *self.model.state.tools]),
+            "tool_use_id": self.choose([None, *known]),
             "is_backgrounded": True,
             "tasks": [{"task_id": "task2"}],
             "state": "idle",
@@ -220,7 +222,10 @@ class World:
         self.take(i.AgentLost(at=0, forced=self.maybe()))
 
     def server_falls(self) -> None:
-        self.take(i.Recovered(at=0, stopping=self.maybe()))
+        stopping = self.maybe()
+        self.take(i.Recovered(at=0, stopping=stopping))
+        if stopping and needs_recovery(self.model.state):  # so the next server begins
+            self.take(i.Recovered(at=0))
 
     def a_deadline_passes(self) -> None:
         self.take(i.DeadlinePassed(at=60_000, request_id=self.pick_request()))
@@ -331,6 +336,62 @@ def test_who_comes_later_knows_from_the_state_what_was_asked_before() -> None:
     for _ in range(2):
         world.agent_speaks()  # while the permission is still open
     assert watcher.broken_rules() == []
+
+
+def test_a_task_of_a_call_made_outside_of_any_turn_belongs_to_no_turn() -> None:
+    world = World(Options())
+    watcher = world.model.watcher = Watcher(world.model.state)
+    world.agent_calls()
+    world.agent_starts()
+    failed = ev.TurnFailed(*whose(), "api_error", "It went wrong.")
+    world.take(i.AgentSaid(at=0, event=failed, last=False))
+    start_task(world, world.tools[0])  # this news ends the turn, which gives the call its result
+    assert [task.turn_id for task in world.model.state.background] == [None]
+    assert watcher.broken_rules() == []
+
+
+def test_a_task_of_a_call_that_ended_with_its_turn_belongs_to_that_turn() -> None:
+    world = World(Options())
+    watcher = world.model.watcher = Watcher(world.model.state)
+    world.someone_speaks()
+    world.agent_starts()
+    world.agent_calls()
+    for _ in range(3):
+        world.hear(ev.TurnCompleted(*whose(), "end_turn"))
+        world.agent_starts()
+    start_task(world, world.tools[0])
+    assert [task.turn_id for task in world.model.state.background] == [1]
+    assert watcher.broken_rules() == []
+
+
+def test_a_call_that_gets_its_answer_as_its_result_waits_for_no_permission() -> None:
+    world = World(Options(question_seconds=60, question_policy="default", question_default="blue"))
+    watcher = world.model.watcher = Watcher(world.model.state)
+    for happens in (
+        World.someone_speaks,
+        World.agent_starts,
+        World.agent_calls,
+        World.agent_gets_a_result,
+    ):
+        happens(world)
+    world.number = 1  # a helper in the background: its calls stay open when the turn ends
+    world.agent_calls_a_question()
+    world.agent_wants()
+    world.a_deadline_passes()
+    assert [request.kind for request in world.model.state.requests] == ["permission"]
+    failed = ev.TurnFailed(*whose(), "api_error", "It went wrong.")
+    effects = world.model.take(i.AgentSaid(at=0, event=failed, last=True))
+    assert effects is not None
+    assert world.model.state.requests == []
+    assert [command_line(command) for command in effects.commands] == [
+        f"deliver {world.requests[-1]}=deny"
+    ]
+    assert watcher.broken_rules() == []
+
+
+def start_task(world: World, tool_use_id: str) -> None:
+    data = {"task_id": "task1", "tool_use_id": tool_use_id, "is_backgrounded": True}
+    world.hear(ev.SystemEvent(*whose(), "task_started", Raw(msgspec.json.encode(data))))
 
 
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:

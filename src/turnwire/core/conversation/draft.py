@@ -65,6 +65,7 @@ class Draft:
         self.title_by = before.title_by
         self.mcp_off = before.mcp_off
         self.overdue = list(before.overdue)
+        self.closed_turns = dict(before.closed_turns)
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -116,14 +117,16 @@ class Draft:
             self.title_by,
             self.mcp_off,
             self.overdue,
+            self.closed_turns,
         )
 
     def _kept_traces(self) -> dict[int, str]:
-        """Of turns that are over only what goes on in the background can still be told."""
+        """Of turns that are over only background work and closed calls can still be told."""
         if len(self.traces) < 2:
             return self.traces
         kept = {self.turn.turn_id if self.turn else None, self.last_turn_id, *self.voices.values()}
         kept.update(tool.turn_id for tool in self.tools.values())
+        kept.update(self.closed_turns.values())
         kept.update(request.turn_id for request in self.requests)
         kept.update(task.turn_id for task in self.background)
         return {turn_id: trace for turn_id, trace in self.traces.items() if turn_id in kept}

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 
 from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
+from turnwire.core.conversation.tools import turn_of_call
 from turnwire.core.conversation.turns import tell_in_words
 from turnwire.core.message import to_json
 from turnwire.core.status import BackgroundTask
@@ -180,19 +181,20 @@ def turn_of_task(d: Draft, tool_use_id: str) -> int | None:
 
 def _known(d: Draft, task: _Task) -> BackgroundTask:
     """What is known of a task, with what is new."""
-    call = d.tools.get(task.tool_use_id or "")
     for known in d.background:
         if known.task_id == task.task_id:
-            if known.tool_use_id is None and call is not None:
-                known = structs.replace(known, turn_id=call.turn_id)
+            turn_id = known.turn_id
+            if known.tool_use_id is None:  # only now it shows which call has started it
+                turn_id = turn_of_call(d, task.tool_use_id, turn_id)
             return structs.replace(
                 known,
+                turn_id=turn_id,
                 tool_use_id=known.tool_use_id or task.tool_use_id,
                 kind=task.task_type or known.kind,
                 description=task.description or known.description,
             )
     current = d.turn.turn_id if d.turn else d.last_turn_id
-    turn_id = call.turn_id if call else current
+    turn_id = turn_of_call(d, task.tool_use_id, current)
     return BackgroundTask(
         task.task_id, turn_id, task.tool_use_id, task.task_type, task.description, "running"
     )

@@ -181,6 +181,7 @@ class Conversation(_State, frozen=True):
     title_by: TitleBy | None = None  # none: it is the beginning of the first message
     mcp_off: list[str] = []  # MCP servers that a person has switched off
     overdue: list[str] = []  # requests that wait on beyond their deadline
+    closed_turns: dict[str, int | None] = {}  # by each call of `closed`: the turn that made it
 
 
 def needs_recovery(c: Conversation) -> bool:

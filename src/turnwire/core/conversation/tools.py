@@ -9,7 +9,7 @@ from turnwire.core.entries import entry_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.message import Message
 
-__all__ = ["close_tools", "give_result", "is_background", "open_tool", "was_called"]
+__all__ = ["close_tools", "give_result", "is_background", "open_tool", "turn_of_call", "was_called"]
 
 _CLOSED = 64  # calls remembered that an agent might still speak of
 
@@ -25,6 +25,17 @@ def is_background(d: Draft, voice: str | None) -> bool:
 def was_called(d: Draft, tool_use_id: str) -> bool:
     """Whether the log has this call already."""
     return tool_use_id in d.tools or tool_use_id in d.closed
+
+
+def turn_of_call(d: Draft, tool_use_id: str | None, otherwise: int | None) -> int | None:
+    """Returns the turn that made a call, also after this side gave the call its result.
+
+    Returns `otherwise` if the call is not known.
+    """
+    if tool_use_id is None:
+        return otherwise
+    call = d.tools.get(tool_use_id)
+    return d.closed_turns.get(tool_use_id, otherwise) if call is None else call.turn_id
 
 
 def open_tool(
@@ -65,6 +76,8 @@ def _close(d: Draft, tool: OpenTool, result: blocks.ToolResultBlock) -> None:
     del d.tools[tool.tool_use_id]
     d.closed.append(tool.tool_use_id)
     del d.closed[:-_CLOSED]
+    turns = {**d.closed_turns, tool.tool_use_id: tool.turn_id}
+    d.closed_turns = {closed: turns[closed] for closed in d.closed if closed in turns}
     entry = entry_of(
         "tool",
         [result],

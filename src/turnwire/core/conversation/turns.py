@@ -19,9 +19,11 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.requests import (
     cancel_requests,
+    end_request,
     is_waited_for,
     of_turn,
     questions_of_turn,
+    refuse,
 )
 from turnwire.core.conversation.state import Reply, Stopping, Turn
 from turnwire.core.conversation.tools import close_tools, give_result
@@ -121,8 +123,16 @@ def tell_in_words(d: Draft, which: Callable[[Reply], bool]) -> None:
     """Answers that cannot be their calls' results any more, but in the log."""
     for place, reply in enumerate(d.replies):
         if which(reply):
+            _cancel_permissions(d, reply.request_id)
             give_result(d, reply)
             d.replies[place] = structs.replace(reply, in_words=True)
+
+
+def _cancel_permissions(d: Draft, tool_use_id: str) -> None:
+    """Cancels the permissions of a call that gets its result, and tells the agent, which waits."""
+    for request in [request for request in d.requests if request.tool_use_id == tool_use_id]:
+        end_request(d, request, "cancelled", "agent")
+        refuse(d, request.request_id, request.kind, "The call has its result already.")
 
 
 def keep_answers(d: Draft) -> None:
