@@ -36,8 +36,9 @@ def piece(text: str, *, snapshot: bool = False, parent: str | None = None) -> f.
     return f.AssistantChunk(*IDS, p.Chunk("b", "m", 0, True, text, 1, parent, snapshot=snapshot))
 
 
-def whole(text: str, *, parent: str | None = None) -> f.Frame:
-    return f.AssistantChunk(*IDS, p.Chunk("b", "m", 0, False, text, parent_tool_use_id=parent))
+def whole(text: str, *, parent: str | None = None, aborted: bool = False) -> f.Frame:
+    block = p.Chunk("b", "m", 0, False, text, parent_tool_use_id=parent, aborted=aborted)
+    return f.AssistantChunk(*IDS, block)
 
 
 def call(name: str, given: Any, *, id: str = "t", parent: str | None = None) -> f.Frame:  # noqa: A002
@@ -70,6 +71,22 @@ class TestWords:
             "(It breaks off here: the server died. These last words are not in the log.)\n\n"
             "another\n"
         )
+
+    def test_that_a_dead_server_had_saved_are_told_once_and_break_off(self) -> None:
+        again = f.SessionResumed(*IDS, INFO)
+        idle = f.SessionState(*IDS, Status("interrupted", False, [], []))
+
+        def saved(text: str) -> str:
+            return told(piece("one\ntw"), again, whole(text, aborted=True), idle)
+
+        assert saved("one\ntwo") == "one\ntwo\n\n(It breaks off here: the server died.)\n"
+        assert saved("one") == (
+            "one\ntw\n\n"
+            "(It breaks off here: the server died. The last of these words are not in the log.)\n"
+        )
+
+    def test_that_were_stopped_are_told_as_they_are(self) -> None:
+        assert told(piece("one\ntw"), whole("one\ntw", aborted=True)) == "one\ntw\n"
 
     def test_that_go_on_over_a_new_connection_do_not(self) -> None:
         again = f.SessionResumed(*IDS, INFO)

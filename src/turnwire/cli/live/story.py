@@ -25,7 +25,9 @@ __all__ = ["Kind", "Others", "Painter", "Story"]
 Kind: TypeAlias = Literal["text", "thinking"]
 
 AGENT = Voice()
-_CUT = "It breaks off here: the server died. These last words are not in the log."
+_BREAKS_OFF = "It breaks off here: the server died."
+_CUT = f"{_BREAKS_OFF} These last words are not in the log."
+_CUT_IN_PART = f"{_BREAKS_OFF} The last of these words are not in the log."
 _PLAN_TOOLS = frozenset(["TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList"])
 
 
@@ -120,11 +122,17 @@ class Story:
 
     def _words(self, frame: f.AssistantChunk | f.AssistantThinking) -> None:
         block = frame.payload
+        is_unsure = block.block_id in self._unsure
         self._unsure.discard(block.block_id)
         kind: Kind = "text" if isinstance(block, p.Chunk) else "thinking"
         voice = self._voice(block.parent_tool_use_id)
         if not block.partial:
-            self._grown.pop(block.block_id, None)
+            grown = self._grown.pop(block.block_id, 0)
+            if block.aborted and is_unsure:  # a dead server had saved it, or the beginning of it
+                self._painter.grow(block.block_id, voice, kind, safe(block.text[grown:]))
+                is_all = grown <= len(block.text)
+                self._painter.cut(block.block_id, _BREAKS_OFF if is_all else _CUT_IN_PART)
+                return
             self._painter.finish(block.block_id, voice, kind, safe(block.text))
             return
         known = self._grown.get(block.block_id, 0)
