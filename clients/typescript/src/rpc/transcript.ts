@@ -270,7 +270,10 @@ export class Transcript {
       if (block.type !== "tool_result") {
         rest.push(block);
       } else if (
-        this.#build.result(block.tool_use_id, { content: block.content, is_error: block.is_error ?? false })
+        this.#build.result(block.tool_use_id, {
+          content: block.content ?? null,
+          is_error: block.is_error ?? false,
+        })
       ) {
         this.#hasNews = true;
       }
