@@ -15,8 +15,9 @@ from turnwire.core.conversation.state import Reply
 from turnwire.ports import AgentCapabilities, AgentSession, SessionStart
 
 # fine: asks once; twice: one call asks two questions; late: asks after its result;
-# empty: asks nothing; nameless: names no call; deaf: drops the answer
-How = Literal["fine", "twice", "late", "empty", "nameless", "deaf"]
+# empty: asks nothing; nameless: names no call; renamed: asks in the name of another tool;
+# deaf: drops the answer
+How = Literal["fine", "twice", "late", "empty", "nameless", "renamed", "deaf"]
 
 COLOURS = [ev.QuestionOption("blue"), ev.QuestionOption("red")]
 QUESTION = ev.Question("colour", "Which colour?", COLOURS)
@@ -69,7 +70,8 @@ class AskerSession(LocalSession):
             self._result(call, "none")
         asked = [] if how == "empty" else [QUESTION]
         named = "" if how == "nameless" else call
-        self._say(ev.QuestionAsked(*who, f"r-{call}", named, "ask_human", asked))
+        name = "request_input" if how == "renamed" else "ask_human"
+        self._say(ev.QuestionAsked(*who, f"r-{call}", named, name, asked))
         reply = await self._answers.get()
         if how == "twice":
             self._say(ev.QuestionAsked(*who, f"r2-{call}", call, "ask_human", [QUESTION]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from turnwire.core import events as ev
-from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock
+from turnwire.core.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from turnwire.core.question_rules import BadQuestion, QuestionRules
 
 WHOSE = ("agent", "s-1", None, None)
@@ -54,6 +54,42 @@ def test_a_call_that_has_its_questions_in_its_input_may_wait_for_them_again() ->
     rules = QuestionRules()
     rules.feed(asked(tool="request_input"))
     rules.feed(asked(tool="request_input", request="r2"))
+
+
+def called(tool: str, given: dict[str, object], call: str = "t1") -> ev.AssistantMessage:
+    block = ToolUseBlock(call, tool, "TOOL", given, "completed")
+    return ev.AssistantMessage(*WHOSE, "m1", 0, [TextBlock("So:", "completed"), block])
+
+
+def test_a_question_and_its_call_name_the_same_kind_of_tool() -> None:
+    for announced, asks in (("ask_human", "request_input"), ("request_input", "ask_human")):
+        rules = QuestionRules()
+        rules.feed(called(announced, {"question": "Which colour?"}))
+        with pytest.raises(BadQuestion, match="Use the same name in both"):
+            rules.feed(asked(tool=asks))
+
+
+def test_a_call_that_asks_by_its_name_has_its_question_in_its_input() -> None:
+    rules = QuestionRules()
+    rules.feed(called("request_input", {}))
+    with pytest.raises(BadQuestion, match="Put its questions there"):
+        rules.feed(asked(tool="request_input"))
+    rules.feed(called("request_input", {"question": "Which colour?"}, "t2"))
+    rules.feed(asked("t2", "request_input"))
+    rules.feed(ev.QuestionAsked(*WHOSE, "r3", "t3", "request_input", []))
+
+
+def test_what_stands_before_a_bad_question_is_good() -> None:
+    good: list[ev.NormalizedStreamEvent] = [
+        called("ask_human", {}),
+        ev.TurnStarted(*WHOSE),
+        asked(),
+    ]
+    assert QuestionRules().first_bad(good) is None
+    bad = QuestionRules().first_bad([*good, asked(request="r2"), asked("t2")])
+    assert bad is not None
+    assert bad[0] == 3
+    assert "announce another call" in bad[1].message
 
 
 def test_old_calls_are_forgotten() -> None:

@@ -151,6 +151,7 @@ def test_a_stop_cancels_its_question(path: Path) -> None:
         ("late", "Ask before the result"),
         ("empty", "Put at least one Question"),
         ("nameless", "Set `tool_use_id`"),
+        ("renamed", "Use the same name in both"),
     ],
 )
 @pytest.mark.parametrize("local", [True, False], ids=["in the agent", "in the engine"])
@@ -167,6 +168,8 @@ def test_what_cannot_be_asked_ends_the_turn_with_advice(
                 assert end.error is not None
                 assert advice in end.error.message
                 assert "BadQuestion" in end.error.message
+                said = [chunk.payload.text for chunk in seen.of(f.AssistantChunk)]
+                assert said == ["One question first."], "what came before it is kept"
 
     with caplog.at_level(logging.ERROR, "turnwire"):
         asyncio.run(scene())

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from turnwire.core import events as ev
-from turnwire.core.blocks import ToolResultBlock
+from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import asks_a_person, questions_of
 from turnwire.errors import TurnwireError
 
 __all__ = ["BadQuestion", "QuestionRules"]
 
-_WATCHED = frozenset([ev.UserMessage, ev.QuestionAsked])
+T = TypeVar("T")
+
+_WATCHED = frozenset([ev.AssistantMessage, ev.UserMessage, ev.QuestionAsked])
 _REMEMBERED = 1024  # calls: those that have a result, and those that have asked
 
 
@@ -29,29 +32,41 @@ class QuestionRules:
     """
 
     def __init__(self) -> None:
+        self._called: dict[str, ToolUseBlock] = {}  # calls that were announced
         self._ended: dict[str, None] = {}  # calls with a result
         self._asked: dict[str, None] = {}  # calls that have asked
 
     def feed(self, event: NormalizedStreamEvent) -> None:
         """Raises BadQuestion if the event is a question that cannot be asked."""
         match event:
+            case ev.AssistantMessage(content=content):
+                for block in content:
+                    if isinstance(block, ToolUseBlock):
+                        _remember(self._called, block.id, block)
             case ev.UserMessage(content=content):
                 for block in content:
                     if isinstance(block, ToolResultBlock):
-                        _remember(self._ended, block.tool_use_id)
+                        _remember(self._ended, block.tool_use_id, None)
             case ev.QuestionAsked():
                 problem = self._problem(event)
                 if problem is not None:
                     raise BadQuestion(f"The question {event.request_id!r} {problem}")
-                _remember(self._asked, event.tool_use_id)
+                _remember(self._asked, event.tool_use_id, None)
             case _:
                 pass
 
-    def feed_all(self, events: Iterable[NormalizedStreamEvent]) -> None:
-        """The same for events that came together. Pieces of text, which are most of them, cost one look each."""
-        for event in events:
-            if type(event) in _WATCHED:
-                self.feed(event)
+    def first_bad(self, events: Iterable[NormalizedStreamEvent]) -> tuple[int, BadQuestion] | None:
+        """Feeds events that came together. Returns the place of the first bad question, and what is wrong with it.
+
+        Returns None if there is none.
+        """
+        for place, event in enumerate(events):
+            if type(event) in _WATCHED:  # most events are pieces of text
+                try:
+                    self.feed(event)
+                except BadQuestion as bad:
+                    return place, bad
+        return None
 
     def _problem(self, event: ev.QuestionAsked) -> str | None:
         call = event.tool_use_id
@@ -65,8 +80,20 @@ class QuestionRules:
                 f"is asked by the call {call!r}, which has its result already. "
                 "Ask before the result, or announce another call and ask with its id."
             )
-        if asks_a_person(event.tool_name):
-            return None  # its questions are in the call, which may ask for its answer again
+        called = self._called.get(call)
+        asks_by_name = asks_a_person(event.tool_name)
+        if called is not None and asks_a_person(called.tool_name) != asks_by_name:
+            return (
+                f"is of the tool {event.tool_name!r}, but its call was announced as "
+                f"{called.tool_name!r}. Use the same name in both."
+            )
+        if (
+            asks_by_name
+        ):  # its questions are in the input of its call, and it may wait for them again
+            in_input = questions_of(called.input) if called is not None else event.questions
+            if event.questions and not any(each.question for each in in_input):
+                return "has no question in the input of its call. Put its questions there as well."
+            return None
         if call in self._asked:
             return (
                 f"is the second one of the call {call!r}. Put all questions into `questions` of "
@@ -77,8 +104,8 @@ class QuestionRules:
         return None
 
 
-def _remember(calls: dict[str, None], call: str) -> None:
+def _remember(calls: dict[str, T], call: str, what: T) -> None:
     calls.pop(call, None)
-    calls[call] = None
+    calls[call] = what
     if len(calls) > _REMEMBERED:
         del calls[next(iter(calls))]

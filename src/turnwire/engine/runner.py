@@ -326,8 +326,11 @@ class AgentRunner:
         rules = QuestionRules()
         try:
             async for batch in session.events():
-                rules.feed_all(batch)
                 self._unheard = False
+                bad = rules.first_bad(batch)
+                if bad is not None:  # what stands before it was said
+                    self._heard(names.heard(batch[: bad[0]]))
+                    raise bad[1]
                 self._heard(names.heard(batch))
                 is_long = _has_long_text(batch)
                 del batch  # the next may come much later

@@ -230,7 +230,10 @@ function Asked({ tool }: { tool: ToolView }) {
   const several = listIn(tool.input, "questions");
   const questions = (several.length ? several : [tool.input]).flatMap((each) => {
     const question = textIn(each, "question");
-    return question ? [{ question, options: listIn(each, "options") }] : [];
+    // An answer is found by the question's id. Claude's questions have none: there the text is the id.
+    return question
+      ? [{ question, id: textIn(each, "id") ?? question, options: listIn(each, "options") }]
+      : [];
   });
   const { request } = tool;
   const given = request?.answer;
@@ -239,10 +242,10 @@ function Asked({ tool }: { tool: ToolView }) {
   const isEach = questions.length > 1 && isObject(given);
   return (
     <>
-      {questions.map(({ question, options }) => {
-        const own = isEach ? given[question] : given;
+      {questions.map(({ question, id, options }) => {
+        const own = isEach ? given[id] : given;
         return (
-          <Fragment key={question}>
+          <Fragment key={id}>
             <p className="asked">
               <Unseen text={question} />
             </p>

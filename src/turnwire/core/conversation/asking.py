@@ -102,14 +102,19 @@ def _call(d: Draft, event: ev.NormalizedStreamEvent, call: ToolUseBlock) -> Mess
 
 
 def _as_input(question: ev.Question) -> dict[str, Any]:
-    """A question as `questions_of` reads it."""
+    """A question as `questions_of` and front ends read it. Its answer is found by its id."""
     return {
+        "id": question.id,
         "question": question.question,
         "header": question.header,
         "options": to_json(question.options),
         "multiSelect": question.multi,
         "free_text": question.free_text,
     }
+
+
+def _names(questions: list[ev.Question]) -> list[tuple[str, str]]:
+    return [(each.id, each.question) for each in questions]
 
 
 def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None) -> None:
@@ -139,8 +144,8 @@ def _ask_in_call(
     """Opens the question of a call that the log has as a plain tool call."""
     given = event.input if isinstance(event.input, dict) else {}
     questions = event.questions or questions_of(given)
-    arguments = given  # as every front end reads questions
-    if [each.question for each in questions_of(given)] != [each.question for each in questions]:
+    arguments = given
+    if _names(questions_of(given)) != _names(questions):  # front ends read them in the input
         arguments = {**given, "questions": [_as_input(each) for each in questions]}
     metadata = given.get("metadata")
     request = OpenRequest(
