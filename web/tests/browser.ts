@@ -5,6 +5,7 @@ import {
   type BrowserContext,
   type BrowserContextOptions,
   chromium,
+  type Locator,
   type Page,
 } from "playwright-core";
 import { inject } from "vitest";
@@ -18,6 +19,18 @@ export function openBrowser(): Promise<Browser> {
 /** A machine may have much else to do: an agent may take a minute to start, and then it has to answer. */
 const TIMEOUT = 150_000;
 const VIEWPORT = { width: 1280, height: 860 };
+
+/** Presses a button that a row shows while the mouse is on it. The list may move its rows meanwhile: then the mouse comes again. */
+export async function pressIn(row: Locator, name: string): Promise<void> {
+  for (const end = Date.now() + TIMEOUT; ; ) {
+    await row.hover();
+    try {
+      return await row.getByRole("button", { name }).click({ timeout: 2000 });
+    } catch (moved) {
+      if (Date.now() > end) throw moved;
+    }
+  }
+}
 
 /** Somebody in a window of their own. What goes wrong in its pages is kept. */
 export class Person {

@@ -1,6 +1,6 @@
 // The first five minutes with the real Claude Code; only its model follows a script.
 import type { Page } from "playwright-core";
-import { Person, say, state } from "./browser";
+import { Person, pressIn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -70,8 +70,7 @@ test("Claude writes, runs, asks, is killed, goes on, and is shown a picture", as
   }
 
   const card = page.locator(".row", { has: page.locator("details.tool.command") });
-  await card.hover();
-  await card.getByRole("button", { name: "Inspect" }).click();
+  await pressIn(card, "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   await layers
     .getByRole("region", { name: "The agent's own event" })

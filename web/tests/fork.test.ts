@@ -1,5 +1,5 @@
 // A message is said again, otherwise: the conversation is forked before it.
-import { saidOn, say, state } from "./browser";
+import { pressIn, saidOn, say, state } from "./browser";
 import { stage } from "./stage";
 
 const { here, test } = stage();
@@ -16,8 +16,7 @@ test("a message is edited and sent again in a conversation with the same beginni
   await state(page, "Ready");
 
   const second = page.locator(".row.said", { hasText: "use a tool" });
-  await second.hover();
-  await second.getByRole("button", { name: "Edit, and say it again" }).click();
+  await pressIn(second, "Edit, and say it again");
   await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
   await page.getByText("The other one stays as it is.").waitFor();
   const field = page.getByLabel("Message", { exact: true });

@@ -1,6 +1,6 @@
 // Every view, in both themes, on a phone, in Chinese: axe finds nothing to complain about.
 import { violations } from "./axe";
-import { Person, say, state } from "./browser";
+import { Person, pressIn, say, state } from "./browser";
 import { stage } from "./stage";
 
 const { here, test } = stage();
@@ -35,8 +35,7 @@ test("no view has a fault that axe knows, in either theme", async ({ expect }) =
   await page.locator(".scroller").evaluate((element) => element.scrollTo(0, 0));
   await page.locator(".thoughts summary").first().click();
   await look("a talk");
-  await page.locator(".row.thinking").hover();
-  await page.locator(".row.thinking").getByRole("button", { name: "Inspect" }).click();
+  await pressIn(page.locator(".row.thinking"), "Inspect");
   await page.getByRole("region", { name: "Frame" }).waitFor();
   await look("the layers");
   await page.keyboard.press("Escape");

@@ -1,6 +1,6 @@
 // What the real Claude Code asks for, shown once, and what it tells of itself, not shown; only its model follows a script.
 import { existsSync } from "node:fs";
-import { say, state } from "./browser";
+import { pressIn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -60,8 +60,7 @@ test("each thing is shown once: in permissions, in the talk, and in what a chang
 
   // That a session has started is in the log, and in no row of the talk: the inspector has it beside its neighbours.
   expect(await page.locator(".row.happened").count()).toBe(0);
-  await page.locator(".row.said", { hasText: "And again" }).hover();
-  await page.locator(".row.said", { hasText: "And again" }).getByRole("button", { name: "Inspect" }).click();
+  await pressIn(page.locator(".row.said", { hasText: "And again" }), "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   const frame = layers.getByRole("region", { name: "Frame" });
   await frame.getByText('"user.message"').waitFor();

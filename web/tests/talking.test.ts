@@ -1,6 +1,6 @@
 // A person, a browser, a real server and the demo agent.
 import type { Page } from "playwright-core";
-import { saidOn, say, state } from "./browser";
+import { pressIn, saidOn, say, state } from "./browser";
 import { Server } from "./server";
 import { stage } from "./stage";
 
@@ -522,8 +522,7 @@ test("a message can be seen in its layers", async ({ person, expect }) => {
   await person.quick("use a tool");
   await state(page, "Ready");
   const card = page.locator(".row", { has: page.locator("details.tool.command") });
-  await card.hover();
-  await card.getByRole("button", { name: "Inspect" }).click();
+  await pressIn(card, "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   await layers.getByRole("region", { name: "Frame" }).getByText("assistant.tool_call").waitFor();
   await layers.getByRole("region", { name: "Shown" }).getByText("ls -l").first().waitFor();
@@ -621,8 +620,7 @@ test("nothing is allowed through a dialog that lies over it", async ({ person, e
   await person.quick("delete something");
   await page.locator("kbd:not(.soon)").first().waitFor();
   const said = page.locator(".row.said");
-  await said.hover();
-  await said.getByRole("button", { name: "Inspect" }).click();
+  await pressIn(said, "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   await layers.getByRole("region", { name: "Frame" }).waitFor();
   for (const key of ["y", "a", "n"]) await page.keyboard.press(key);
@@ -709,7 +707,7 @@ test("what a helper says can be inspected and copied as well", async ({ person }
   const words = page.locator(".nested .row.text").first();
   await words.hover();
   await words.getByRole("button", { name: "Copy" }).waitFor();
-  await words.getByRole("button", { name: "Inspect" }).click();
+  await pressIn(words, "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   await layers.getByRole("region", { name: "Frame" }).getByText("parent_tool_use_id").waitFor();
 });
