@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tests.dialects.v2 import broken_answers, broken_connections, broken_logs, broken_states
 from tests.dialects.v2.sessions import CASES, PATHS, Case, Session, check
 from turnwire.core.error_codes import ERRORS, ErrorCode
+from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
+from turnwire.dialects.v2.check_requests import RequestCheck
+from turnwire.dialects.v2.check_tools import ToolCheck
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
+from turnwire.dialects.v2.codec import decode
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -591,3 +596,34 @@ def test_large_content_may_be_moved_into_a_blob() -> None:
     part["text"] = "What does"
     part["blob"] = {"blob_id": "b-1", "mime_type": "text/plain", "size": 34}
     assert check(session.lines).violations == []
+
+
+# --- questions of announced calls ------------------------------------------------------------------
+
+
+def asked_in_turn(turn_id: int) -> f.AssistantRequestInput:
+    frame = decode(json.dumps(Session("04").frame("assistant.request_input")).encode())
+    assert isinstance(frame, f.AssistantRequestInput)
+    return structs.replace(frame, turn_id=turn_id)
+
+
+def test_an_announced_question_leaves_its_call_in_the_turn_that_made_it() -> None:
+    said: list[str] = []
+    tools = ToolCheck(
+        lambda code, _: said.append(code), RequestCheck(lambda code, _: said.append(code))
+    )
+    tools.called(asked_in_turn(1), "t1")
+    tools.question(asked_in_turn(2), "t1")
+    assert (tools.turn_of, said) == ({"t1": 1}, [])
+
+
+def test_the_call_of_an_announced_question_may_be_before_the_part_of_the_log_that_is_known() -> (
+    None
+):
+    said: list[str] = []
+    tools = ToolCheck(
+        lambda code, _: said.append(code), RequestCheck(lambda code, _: said.append(code))
+    )
+    tools.whole = False
+    tools.question(asked_in_turn(2), "t1")
+    assert (tools.turn_of, said) == ({"t1": 2}, [])
