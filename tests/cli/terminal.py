@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -74,6 +75,10 @@ class Terminal:
     def wait_for(self, text: str) -> None:
         """Read until this is on the screen, or has scrolled away."""
         self._read(lambda: text in self.screen.text, f"{text!r} to come")
+
+    def wait_until(self, true: Callable[[], bool], what: str) -> None:
+        """Read until this is true of the screen: a screen is drawn in several pieces."""
+        self._read(true, what)
 
     def end(self) -> int:
         """Read to the end; returns the exit code."""

@@ -116,7 +116,7 @@ class TestAsking:
         with server(home), chat(home) as person:
             say(person, "ask")
             person.wait_for("A number, or your own words")
-            assert "  2  Green  like a meadow" in person.screen.text
+            person.wait_for("  2  Green  like a meadow")
             person.wait_for("demo waits for your answer · Esc stops it")
             say(person, "7")
             person.wait_for("There is no option '7': take 1 to 3.")
@@ -131,7 +131,9 @@ class TestAsking:
             say(person, "ask")
             person.type("y and more")
             person.wait_for("A number, or your own words")
-            assert person.screen.lines[-2] == "›"
+            person.wait_until(
+                lambda: person.screen.lines[-2:-1] == ["›"], "an empty line to type in"
+            )
             say(person, "blue")
             person.wait_for("Blue it is. Thank you!")
             person.wait_for("› y and more")
@@ -149,7 +151,7 @@ class TestAsking:
         with server(home, SCRIPTED), chat(home) as person:
             say(person, "sly")
             person.wait_for("y: allow  n: deny")
-            assert "$ echo <U+202E>txt.exe<U+001B>[2K" in person.screen.text
+            person.wait_for("$ echo <U+202E>txt.exe<U+001B>[2K")
             say(person, "n not today")
             person.wait_for("→ denied: not today")
             person.wait_for("Decided: deny not today None")
@@ -225,7 +227,7 @@ class TestTheQueue:
             person.control_c()  # empties the line, and no more
             person.type(ESCAPE)
             person.wait_for("held: use a tool")
-            assert "Enter lets the queue go on" in person.screen.text
+            person.wait_for("Enter lets the queue go on")
             say(person, "")
             person.wait_for("> use a tool")
             person.wait_for("There are three of them")
@@ -268,7 +270,7 @@ class TestTheQueue:
                 person.type(UP + UP)
                 person.wait_for("› use a tool")
                 person.wait_for("1 queued")
-                assert "queued: think" in person.screen.text
+                person.wait_for("queued: think")
 
     def test_who_has_a_token_takes_back_their_own(
         self, home: Path, tell: Tell, tmp_path: Path
@@ -297,7 +299,7 @@ class TestTheQueue:
                 person.type(UP + UP)
                 person.wait_for("› think")
                 person.wait_for("1 queued")
-                assert "queued: the owner's" in person.screen.text
+                person.wait_for("queued: the owner's")
 
 
 class TestAServerThatDies:
