@@ -22,6 +22,29 @@ interface Sent {
   content: { text: string }[];
 }
 
+test("who is let in by a link stays in, however late a refusal from before comes", async () => {
+  const { browser, server } = here;
+  const guest = await browser.newContext();
+  const page = await guest.newPage();
+  const heading = page.getByRole("heading", { name: "Talk to an agent" });
+  let isFirst = true;
+  const late = new Promise<void>((done) => {
+    void page.route("**/api/conversations?*", async (route) => {
+      if (!isFirst) return route.continue();
+      isFirst = false;
+      const refused = await route.fetch();
+      await heading.waitFor();
+      await route.fulfill({ response: refused });
+      done();
+    });
+  });
+  await page.goto(server.newLink());
+  await late;
+  await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn))));
+  await page.getByLabel("What do you want to say?").fill("hello");
+  await guest.close();
+});
+
 test("the link lets a browser in once, and leaves no secret in it", async ({ expect }) => {
   const { browser, server } = here;
   const link = server.newLink();

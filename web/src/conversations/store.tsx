@@ -63,7 +63,9 @@ export function ConversationsProvider({ children }: { children: ReactNode }) {
       setLoaded(true);
       setKnown(true);
     } catch (error) {
-      if (error instanceof Refused && error.code === "UNAUTHORIZED") setKnown(false);
+      // One that was asked before a link was used may be refused after it.
+      const isLast = round === asked.current;
+      if (isLast && error instanceof Refused && error.code === "UNAUTHORIZED") setKnown(false);
     }
   }, [client, limit, showsArchived]);
 
