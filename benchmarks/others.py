@@ -239,7 +239,7 @@ async def _turns(loading: Helper, work: str) -> list[float]:
 
 # --- growth --------------------------------------------------------------------------------------
 
-_PIECE = "some words of a very long answer, which nobody will ever read to its end; " * 4
+_PIECE = "some words of a very long answer, which no person will ever read to its end; " * 4
 _ANSWER = 12_000_000  # bytes
 _SHORT = 1_000_000
 

@@ -455,7 +455,7 @@ async def _late(server: Serving, talk: Talk, count: int, stalled: int) -> float:
         await talk.send("go")
         late, pieces = (await process.stdout.readline()).split()
         assert int(pieces) == count * _PIECES, "nothing is lost"
-        await asyncio.to_thread(until_there_are, count, server)  # and nobody else is cut
+        await asyncio.to_thread(until_there_are, count, server)  # and no other client is cut
         return float(late)
     finally:
         process.kill()

@@ -436,7 +436,7 @@ def test_what_is_asked_of_a_process_that_is_gone_does_no_harm(
         async with asyncio.timeout(SECONDS):
             await process.wait()
             assert process._guard is not None
-            process._hold(SECONDS)  # nobody hears this sign of life, and so the way is closed
+            process._hold(SECONDS)  # no guard hears this sign of life, and so the way is closed
             while not process._guard.is_closing():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.01)  # uvloop closes a handle a turn of the loop later

@@ -155,7 +155,7 @@ class TestADataDirectoryThatOthersMayWrite:
         assert not (home / "owner-token").exists() or not (home / "owner-token").read_bytes()
 
     def test_is_not_asked_for_a_server_or_its_token(self, tell: Tell, home: Path) -> None:
-        """Whoever writes there could name a server of their own, which is then sent the token."""
+        """A user who writes there could name a server of their own, which is then sent the token."""
         tell("run", "--agent", QUICK, "x")
         (home / "owner-token").write_text("tw_secret")
         said, _ = spoil(home, "everybody")
@@ -190,7 +190,7 @@ def test_files_that_others_could_read_are_closed_to_them(tell: Tell, home: Path)
 
 
 def test_a_directory_in_a_shared_one_with_a_sticky_bit_is_fine(tell: Tell, home: Path) -> None:
-    """As in /tmp: there nobody can rename what is another's."""
+    """As in /tmp: there no user can rename the files of another."""
     home.parent.chmod(0o1777)
     assert tell("run", "--agent", QUICK, "x").exit_code == 0
 

@@ -136,7 +136,7 @@ def test_the_name_of_an_agent_in_a_file_imports_no_module(tell: Tell, tmp_path: 
 
 @pytest.mark.parametrize("name", HeadLine.__struct_fields__)
 def test_a_field_is_reset_unless_it_is_listed(name: str) -> None:
-    """Also one that somebody adds to the first line tomorrow, and forgets here."""
+    """Also one that is added to the first line later, and forgotten here."""
     kept = {
         *("version", "conversation_id", "agent", "created_at", "updated_at", "state", "title"),
         *("totals", "mcp_off"),

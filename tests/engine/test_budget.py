@@ -267,7 +267,7 @@ async def _spend_at_once(engine: Engine, agent: ScriptedAgent, number: int) -> f
         await asyncio.gather(*(talk.send("spend") for talk in talks))
         async with asyncio.timeout(PATIENCE):
             while sum(len(each.of(f.AssistantComplete)) for each in seen) < number:
-                await asyncio.sleep(0.05)  # whoever may begin has begun by then
+                await asyncio.sleep(0.05)  # a turn that may begin has begun by then
                 for session, start in zip(agent.sessions, agent.starts, strict=True):
                     if session.waits:
                         most = start.max_budget_usd

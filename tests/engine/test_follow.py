@@ -276,7 +276,7 @@ def test_a_long_replay_gives_way_to_everything_else(path: Path) -> None:
             for number in range(2):
                 asyncio.get_running_loop().call_soon(turned.append, number)
                 over = perf_counter() + 2 * SLICE
-                while perf_counter() < over:  # whoever takes a frame works on it
+                while perf_counter() < over:  # the caller that takes a frame works on it
                     pass
                 await anext(frames)
                 assert turned == [*range(number + 1)]

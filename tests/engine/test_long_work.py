@@ -124,7 +124,7 @@ def test_an_export_gives_way(tmp_path: Path) -> None:
 
 
 def test_long_work_takes_turns() -> None:
-    """Nobody is left out, and whoever is cancelled leaves no hole."""
+    """No work is left out, and work that is cancelled leaves no hole."""
 
     async def run() -> None:
         done: list[str] = []
@@ -139,7 +139,9 @@ def test_long_work_takes_turns() -> None:
         await asyncio.sleep(0)
         tasks[2].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert {"a", "b", "d"} == set(done[:5]), "nobody has it three times before each had it once"
+        assert {"a", "b", "d"} == set(done[:5]), (
+            "no work has it three times before each had it once"
+        )
         assert [done.count(name) for name in "abd"] == [3, 3, 3]
 
     asyncio.run(run())

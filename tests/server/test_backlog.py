@@ -176,7 +176,7 @@ def test_all_clients_together_hold_no_more_than_is_allowed(tmp_path: Path) -> No
                 await slow[1][0].gone.wait()
             assert slow[1][0].code == 4001
             assert server.service.backlog.total == total
-            assert len(clients_of(server)) == 3, "nobody else has to go"
+            assert len(clients_of(server)) == 3, "no other client has to go"
             for _, sock in slow:
                 sock.close()
             await until(lambda: server.service.backlog.total == 0)

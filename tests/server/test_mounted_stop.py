@@ -1,4 +1,4 @@
-"""An application of somebody else's ends on Ctrl-C while clients are connected to Turnwire in it."""
+"""An application that mounts Turnwire ends on Ctrl-C while clients are connected to it."""
 
 from __future__ import annotations
 

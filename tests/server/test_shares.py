@@ -196,7 +196,7 @@ def test_what_a_user_asks_for_is_counted_by_the_time_it_takes(tmp_path: Path) ->
 
 def test_only_what_the_loop_does_for_a_user_is_counted_and_not_how_long_they_wait() -> None:
     async def busy(until: asyncio.Event) -> str:
-        await until.wait()  # somebody else's time
+        await until.wait()  # other tasks run meanwhile
         sum(range(300_000))
         return "done"
 

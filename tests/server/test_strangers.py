@@ -1,4 +1,4 @@
-"""Connections of people who are not known: they are limited, timed out, and keep nobody out."""
+"""Connections of people who are not known: they are limited, timed out, and keep no user out."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def test_work_that_nothing_has_announced_is_watched_too() -> None:
         until = time.monotonic() + PATIENCE
         try:
             while not watchdog.is_awake:
-                assert time.monotonic() < until, "nobody watches"
+                assert time.monotonic() < until, "no watchdog looks"
                 await asyncio.sleep(0)  # busy, but nothing is held
         finally:
             watchdog.stop()

@@ -29,8 +29,6 @@ __all__ = ["AgentRunner"]
 
 _log = logging.getLogger("turnwire")
 _PATIENCE = 90.0  # seconds that the answer to a control may take
-
-
 _LONG = 1_000_000  # characters of a block
 _WAIT_FOR_LONG = 1.0  # seconds
 
@@ -340,7 +338,7 @@ class AgentRunner:
             message = gone.message
         except Exception as error:
             message = _broken(error)
-        if self._session is session:  # it ended, and nobody had asked for that
+        if self._session is session:  # it ended without being asked to
             self._is_gone(message)
 
     async def _until_handled(self) -> None:

@@ -186,7 +186,7 @@ def test_an_address_with_a_path_and_a_model_that_fails(
 
 
 async def test_a_client_that_leaves_ends_the_call(tmp_path: Path) -> None:
-    """Or the model would go on, and cost, after somebody has stopped the turn."""
+    """Or the model would go on, and cost, after the turn was stopped."""
     left = asyncio.Event()
     came = asyncio.Event()
 

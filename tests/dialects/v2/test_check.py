@@ -91,7 +91,7 @@ def test_a_bare_beginning_is_a_new_connection() -> None:
 
 @pytest.mark.parametrize("kept", ["localSettings", "session"])
 def test_a_rule_may_be_kept_for_the_session_only(kept: str) -> None:
-    """As that of somebody who is not the owner of the data."""
+    """As that of a user who is not the owner of the data."""
     session = Session("06")
     rule = {"type": "addRules", "rules": [], "destination": "localSettings"}
     session.client("user.permission_response")["payload"]["remember"] = [rule]
