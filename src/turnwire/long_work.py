@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -91,19 +91,25 @@ class LongWork:
         self._until = perf_counter() + SLICE
 
 
-async def mapped_in_slices(make: Callable[[T], U], items: list[T]) -> list[U]:
+async def mapped_in_slices(make: Callable[[T], U], items: Iterable[T]) -> list[U]:
     """Returns what `make` gives for each item. Gives way between two of them.
 
-    Takes the items out of their list: to free thousands of them at once would hold the loop as well.
+    Takes the items out of their list, if it is one: to free thousands of them at once would hold the loop as well.
     """
     work = LongWork()
     made: list[U] = []
-    items.reverse()
-    while items:
+    for item in _taken_out(items) if isinstance(items, list) else items:
         if work.is_due:
             await work.give_way()
-        made.append(make(items.pop()))
+        made.append(make(item))
     return made
+
+
+def _taken_out(items: list[T]) -> Iterator[T]:
+    """Yields the items in order, and leaves the list empty."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def reading() -> asyncio.Semaphore:

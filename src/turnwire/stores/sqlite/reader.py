@@ -13,6 +13,7 @@ import apsw
 from turnwire.long_work import mapped_in_slices
 from turnwire.ports import StorageUnavailable
 from turnwire.stores.sqlite.connection import close_quietly, connect, storage_errors
+from turnwire.stores.sqlite.packed import Kinds, Packed, unpacked
 from turnwire.stores.sqlite.watch import WatchedFile
 
 __all__ = ["Reader"]
@@ -51,10 +52,13 @@ class Reader:
         return await future
 
     async def read_rows(
-        self, query: Callable[[apsw.Connection], list[Any]], decode: Callable[[Any], T]
+        self,
+        query: Callable[[apsw.Connection], Packed],
+        kinds: Kinds,
+        decode: Callable[[list[Any]], T],
     ) -> list[T]:
         """Runs a query in a thread, and decodes its rows on the event loop, in slices."""
-        return await mapped_in_slices(decode, await self.read(query))
+        return await mapped_in_slices(decode, unpacked(await self.read(query), kinds))
 
     def close(self) -> None:
         """Finish what is being read, then close every connection."""

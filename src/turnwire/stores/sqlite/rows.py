@@ -26,9 +26,16 @@ from turnwire.ports import (
 )
 from turnwire.stores.query import Query
 from turnwire.stores.snippet import snippet
+from turnwire.stores.sqlite.packed import Kinds, Packed, fetch_packed, packed, text
 from turnwire.stores.words import text_of
 
 __all__ = [
+    "AUDIT",
+    "CONVERSATION",
+    "ENTRY",
+    "HIT",
+    "INBOX_ITEM",
+    "TURN",
     "audit_of",
     "conversation_of",
     "entry_of",
@@ -60,14 +67,59 @@ _native = msgspec.json.Decoder(NativeFork).decode
 _json = msgspec.json.Decoder().decode
 
 _LAST = 2**62  # more entries than any log has
-_MOST_READ = 4 * 1024 * 1024  # characters of messages that one search reads for its snippets
+_MOST_READ = 4 * 1024 * 1024  # bytes of messages that one search reads for its snippets
 
-_CONVERSATION = """
-SELECT conversation_id, agent, created_at, updated_at, head, state_json, user, title, cwd,
-    native_session_id, options, archived, parent_id, owner, lease_until,
-    forked_at, native_from, owns_session
-FROM conversations
-"""
+# What each kind of row consists of, in the order in which its decoder takes it apart.
+CONVERSATION: Kinds = {
+    "conversation_id": text,
+    "agent": text,
+    "created_at": text,
+    "updated_at": text,
+    "head": int,
+    "state_json": bytes,
+    "user": text,
+    "title": text,
+    "cwd": text,
+    "native_session_id": text,
+    "options": bytes,
+    "archived": int,
+    "parent_id": text,
+    "owner": text,
+    "lease_until": int,
+    "forked_at": int,
+    "native_from": bytes,
+    "owns_session": int,
+}
+ENTRY: Kinds = {"sequence_num": int, "message_json": bytes, "turn_id": int, "trace_id": text}
+TURN: Kinds = {"turn_id": int, "trace_id": text, "ended_at": text, "end_json": bytes}
+INBOX_ITEM: Kinds = {
+    "inbox_item_id": text,
+    "conversation_id": text,
+    "kind": text,
+    "source_id": text,
+    "request_json": bytes,
+    "created_at": text,
+    "title": text,
+    "closed_at": text,
+}
+AUDIT: Kinds = {
+    "number": int,
+    "at": text,
+    "action": text,
+    "conversation_id": text,
+    "by": text,
+    "data_json": bytes,
+    "trace_id": text,
+}
+HIT: Kinds = {
+    "conversation_id": text,
+    "sequence_num": int,
+    "title": text,
+    "message_json": bytes,
+    "timestamp": text,
+}
+
+_CONVERSATION = f"SELECT {', '.join(CONVERSATION)} FROM conversations"
 
 
 def conversation_of(row: Any) -> ConversationRow:
@@ -119,19 +171,23 @@ def find_conversation(db: apsw.Connection, conversation_id: str) -> Conversation
     return conversation
 
 
-# Those that find many rows return them as they are, for `Reader.read_rows`: a thread that decodes keeps the interpreter, and
-# the event loop waits for it.
+# Those that find many rows return them packed, for `Reader.read_rows`: a thread that fetches or decodes them one by one keeps the
+# interpreter, and the event loop waits for it.
+
+_CONVERSATIONS = packed(
+    CONVERSATION,
+    f"SELECT {', '.join(CONVERSATION)}, rowid AS number FROM conversations"
+    " WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
+    " ORDER BY updated_at DESC, rowid DESC LIMIT ?3 OFFSET ?4",
+    "updated_at DESC, number DESC",
+)
 
 
 def find_conversations(
     db: apsw.Connection, user: str | None, archived: bool, limit: int, offset: int
-) -> list[Any]:
+) -> Packed:
     """Finds conversations, the one with the newest entry first; see `conversation_of`."""
-    return db.execute(
-        f"{_CONVERSATION} WHERE archived = ?1 AND (?2 IS NULL OR user = ?2)"
-        " ORDER BY updated_at DESC, rowid DESC LIMIT ?3 OFFSET ?4",
-        (archived, clean(user), limit, offset),
-    ).fetchall()
+    return fetch_packed(db, _CONVERSATIONS, (archived, clean(user), limit, offset))
 
 
 def find_session_users(db: apsw.Connection, native_session_id: str) -> list[str]:
@@ -159,6 +215,31 @@ def find_abandoned(db: apsw.Connection, now: int) -> list[str]:
     return [conversation_id for (conversation_id,) in found]
 
 
+def _entries(direction: str) -> str:
+    """Returns the statement that finds the first rows in this direction, as far as their size allows, and at least one.
+
+    The sizes are known before the entries themselves are read: those that are too large are never loaded.
+    """
+    sizes = (
+        "SELECT number, sequence_num, octet_length(message_json) AS size FROM messages"
+        " WHERE conversation_id = ?1 AND sequence_num > ?2 AND sequence_num < ?3"
+        f" ORDER BY sequence_num {direction} LIMIT ?4"
+    )
+    sums = (
+        f"SELECT number, size, sum(size) OVER (ORDER BY sequence_num {direction}) AS up_to_here"
+        f" FROM ({sizes})"
+    )
+    return packed(
+        ENTRY,
+        f"SELECT {', '.join(ENTRY)} FROM ({sums}) CROSS JOIN messages USING (number)"
+        " WHERE up_to_here <= max(size, ?5)",
+        "sequence_num",
+    )
+
+
+_OLDEST_ENTRIES, _NEWEST_ENTRIES = _entries("ASC"), _entries("DESC")
+
+
 def find_entries(
     db: apsw.Connection,
     conversation_id: str,
@@ -167,36 +248,25 @@ def find_entries(
     limit: int,
     newest: bool,
     size: int | None = None,
-) -> list[Any]:
+) -> Packed:
     """Finds entries in order; see `entry_of`. `size`: about how many bytes of JSON they may have together."""
-    rows = db.execute(
-        "SELECT sequence_num, CAST(message_json AS BLOB), turn_id, trace_id FROM messages"
-        " WHERE conversation_id = ? AND sequence_num > ? AND sequence_num < ?"
-        f" ORDER BY sequence_num {'DESC' if newest else 'ASC'} LIMIT ?",
-        (clean(conversation_id), after, _LAST if before is None else before, limit),
+    return fetch_packed(
+        db,
+        _NEWEST_ENTRIES if newest else _OLDEST_ENTRIES,
+        (
+            clean(conversation_id),
+            after,
+            _LAST if before is None else before,
+            limit,
+            _LAST if size is None else size,
+        ),
     )
-    found: list[Any] = rows.fetchall() if size is None else _up_to(rows, size)
-    if newest:
-        found.reverse()
-    return found
 
 
 def entry_of(row: Any) -> StoredEntry:
     """Decodes a row of `find_entries`."""
     sequence, message, turn_id, trace_id = row
     return StoredEntry(sequence, decode_message(message), turn_id, trace_id)
-
-
-def _up_to(rows: apsw.Cursor, size: int) -> list[Any]:
-    """The first rows, until they are too large together."""
-    found: list[Any] = []
-    for row in rows:
-        if found and len(row[1]) > size:
-            rows.close()  # a query that is not at its end would keep its connection in the past
-            break
-        found.append(row)
-        size -= len(row[1])
-    return found
 
 
 def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | None:
@@ -209,16 +279,20 @@ def find_raw(db: apsw.Connection, conversation_id: str, sequence: int) -> str | 
     return None if found is None else found[0]
 
 
-def find_turns(
-    db: apsw.Connection, conversation_id: str, since: int, before: int | None
-) -> list[Any]:
+_TURNS = packed(
+    TURN,
+    f"SELECT {', '.join(TURN)}, after_sequence FROM turns"
+    " WHERE conversation_id = ? AND ended_at IS NOT NULL"
+    " AND after_sequence >= ? AND after_sequence < ?",
+    "after_sequence, turn_id",
+)
+
+
+def find_turns(db: apsw.Connection, conversation_id: str, since: int, before: int | None) -> Packed:
     """Finds turns that are over; see `turn_of`."""
-    return db.execute(
-        "SELECT turn_id, trace_id, ended_at, end_json FROM turns"
-        " WHERE conversation_id = ? AND ended_at IS NOT NULL"
-        " AND after_sequence >= ? AND after_sequence < ? ORDER BY after_sequence, turn_id",
-        (clean(conversation_id), since, _LAST if before is None else before),
-    ).fetchall()
+    return fetch_packed(
+        db, _TURNS, (clean(conversation_id), since, _LAST if before is None else before)
+    )
 
 
 def turn_of(row: Any) -> StoredTurn:
@@ -259,20 +333,19 @@ def find_request(db: apsw.Connection, conversation_id: str, request_id: str) -> 
 
 _INBOX = """
 SELECT i.inbox_item_id, i.conversation_id, i.kind, i.source_id, r.request_json, i.created_at,
-    c.title, i.closed_at
+    c.title, i.closed_at, i.rowid AS number
 FROM inbox_items i JOIN requests r USING (conversation_id, request_id)
 JOIN conversations c USING (conversation_id)
 """
+_OPEN_INBOX, _WHOLE_INBOX = (
+    packed(INBOX_ITEM, f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1) {more}", "created_at, number")
+    for more in ("AND i.closed_at IS NULL AND NOT c.archived", "")
+)
 
 
-def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> list[Any]:
+def find_inbox(db: apsw.Connection, user: str | None, open_only: bool) -> Packed:
     """Finds what waits for a person, the oldest first; see `inbox_item_of`. An archived conversation asks no person."""
-    return db.execute(
-        f"{_INBOX} WHERE (?1 IS NULL OR c.user = ?1)"
-        f" {'AND i.closed_at IS NULL AND NOT c.archived' if open_only else ''}"
-        " ORDER BY i.created_at, i.rowid",
-        (clean(user),),
-    ).fetchall()
+    return fetch_packed(db, _OPEN_INBOX if open_only else _WHOLE_INBOX, (clean(user),))
 
 
 def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -> InboxItem | None:
@@ -281,7 +354,7 @@ def find_inbox_item(db: apsw.Connection, inbox_item_id: str, user: str | None) -
         f"{_INBOX} WHERE i.inbox_item_id = ?1 AND (?2 IS NULL OR c.user = ?2)",
         (clean(inbox_item_id), clean(user)),
     ).fetchone()
-    return None if row is None else inbox_item_of(row)
+    return None if row is None else inbox_item_of(row[:-1])
 
 
 def inbox_item_of(row: Any) -> InboxItem:
@@ -290,16 +363,20 @@ def inbox_item_of(row: Any) -> InboxItem:
     return InboxItem(item, about, kind, source, _request(request), *rest)
 
 
-def find_audit(
-    db: apsw.Connection, conversation_id: str | None, after: int, limit: int
-) -> list[Any]:
+_AUDIT_OF_ONE, _AUDIT_OF_ALL = (
+    packed(
+        AUDIT,
+        f"SELECT {', '.join(AUDIT)} FROM audit WHERE number > ?1 {more} ORDER BY number LIMIT ?3",
+        "number",
+    )
+    for more in ("AND conversation_id = ?2", "")
+)
+
+
+def find_audit(db: apsw.Connection, conversation_id: str | None, after: int, limit: int) -> Packed:
     """Finds the trail, in order; see `audit_of`."""
-    return db.execute(
-        "SELECT number, at, action, conversation_id, by, data_json, trace_id FROM audit"
-        f" WHERE number > ?1 {'AND conversation_id = ?2' if conversation_id is not None else ''}"
-        " ORDER BY number LIMIT ?3",
-        (after, clean(conversation_id), limit),
-    ).fetchall()
+    statement = _AUDIT_OF_ALL if conversation_id is None else _AUDIT_OF_ONE
+    return fetch_packed(db, statement, (after, clean(conversation_id), limit))
 
 
 def audit_of(row: Any) -> AuditRow:
@@ -308,34 +385,28 @@ def audit_of(row: Any) -> AuditRow:
     return AuditRow(number, at, action, about, by, _json(data), trace_id)
 
 
-def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> list[Any]:
+_HITS = packed(
+    HIT,
+    "SELECT number, conversation_id, sequence_num, title,"
+    " CASE WHEN up_to_here - size < ?4 THEN message_json END AS message_json,"
+    " coalesce(message_json ->> '$.timestamp', '') AS timestamp"
+    " FROM (SELECT number, title, size, sum(size) OVER (ORDER BY number DESC) AS up_to_here"
+    " FROM (SELECT m.number, c.title, octet_length(m.message_json) AS size FROM search"
+    " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
+    " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
+    " ORDER BY search.rowid DESC LIMIT ?3)) CROSS JOIN messages USING (number)",
+    "number DESC",
+)
+
+
+def find_words(db: apsw.Connection, query: Query, user: str | None, limit: int) -> Packed:
     """Finds entries that have all the words, the newest first; see `hit_of`.
 
-    Messages are read one at a time, for their snippets, and no more of them than `_MOST_READ`.
+    Messages are read for their snippets, and no more of them than `_MOST_READ`.
     """
     if query.expression is None:
-        return []
-    found: list[Any] = db.execute(
-        "SELECT m.number, m.conversation_id, m.sequence_num, c.title,"
-        " coalesce(m.message_json ->> '$.timestamp', '') FROM search"
-        " JOIN messages m ON m.number = search.rowid JOIN conversations c USING (conversation_id)"
-        " WHERE search MATCH ?1 AND (?2 IS NULL OR c.user = ?2)"
-        " ORDER BY search.rowid DESC LIMIT ?3",
-        (query.expression, clean(user), limit),
-    ).fetchall()
-    hits = []
-    left = _MOST_READ
-    for number, conversation_id, sequence, title, timestamp in found:
-        message = None
-        if left > 0:
-            message = db.execute(
-                "SELECT message_json FROM messages WHERE number = ?", (number,)
-            ).get
-            if message is None:  # deleted since
-                continue
-            left -= len(message)
-        hits.append((conversation_id, sequence, title, message, timestamp))
-    return hits
+        return b""
+    return fetch_packed(db, _HITS, (query.expression, clean(user), limit, _MOST_READ))
 
 
 def hit_of(row: Any, query: Query) -> Hit:

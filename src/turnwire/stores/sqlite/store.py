@@ -137,6 +137,7 @@ class SqliteStore:
     ) -> list[ConversationRow]:
         return await self._reader.read_rows(
             lambda db: rows.find_conversations(db, user, archived, limit, offset),
+            rows.CONVERSATION,
             rows.conversation_of,
         )
 
@@ -214,6 +215,7 @@ class SqliteStore:
     ) -> list[StoredEntry]:
         return await self._reader.read_rows(
             lambda db: rows.find_entries(db, conversation_id, after, before, limit, newest, size),
+            rows.ENTRY,
             rows.entry_of,
         )
 
@@ -224,7 +226,7 @@ class SqliteStore:
         self, conversation_id: str, *, since: int = 0, before: int | None = None
     ) -> list[StoredTurn]:
         return await self._reader.read_rows(
-            lambda db: rows.find_turns(db, conversation_id, since, before), rows.turn_of
+            lambda db: rows.find_turns(db, conversation_id, since, before), rows.TURN, rows.turn_of
         )
 
     async def spent(self, user: str | None, *, since: str | None = None) -> float:
@@ -257,7 +259,7 @@ class SqliteStore:
 
     async def inbox(self, *, user: str | None = None, open_only: bool = True) -> list[InboxItem]:
         return await self._reader.read_rows(
-            lambda db: rows.find_inbox(db, user, open_only), rows.inbox_item_of
+            lambda db: rows.find_inbox(db, user, open_only), rows.INBOX_ITEM, rows.inbox_item_of
         )
 
     async def inbox_item(self, inbox_item_id: str, *, user: str | None = None) -> InboxItem | None:
@@ -266,7 +268,9 @@ class SqliteStore:
     async def search(self, words: str, *, user: str | None = None, limit: int = 50) -> list[Hit]:
         query = Query(words)
         return await self._reader.read_rows(
-            lambda db: rows.find_words(db, query, user, limit), lambda row: rows.hit_of(row, query)
+            lambda db: rows.find_words(db, query, user, limit),
+            rows.HIT,
+            lambda row: rows.hit_of(row, query),
         )
 
     # --- beside it ------------------------------------------------------------------------------
@@ -275,7 +279,7 @@ class SqliteStore:
         self, *, conversation_id: str | None = None, after: int = 0, limit: int = 500
     ) -> list[AuditRow]:
         return await self._reader.read_rows(
-            lambda db: rows.find_audit(db, conversation_id, after, limit), rows.audit_of
+            lambda db: rows.find_audit(db, conversation_id, after, limit), rows.AUDIT, rows.audit_of
         )
 
     async def note(
