@@ -42,7 +42,7 @@ def packed(kinds: Kinds, query: str, order: str) -> str:
 
 def fetch_packed(db: apsw.Connection, statement: str, values: Sequence[Any]) -> Packed:
     """Runs a statement that `packed` has made."""
-    found: bytes | None = db.execute(statement, values).get
+    [(found,)] = db.execute(statement, values).fetchall()
     return found or b""
 
 
