@@ -42,7 +42,8 @@ def packed(kinds: Kinds, query: str, order: str) -> str:
 
 def fetch_packed(db: apsw.Connection, statement: str, values: Sequence[Any]) -> Packed:
     """Runs a statement that `packed` has made."""
-    [(found,)] = db.execute(statement, values).fetchall()
+    rows: list[Any] = db.execute(statement, values).fetchall()
+    [(found,)] = rows
     return found or b""
 
 
