@@ -8,10 +8,10 @@ from turnwire.core.partials import Partial, cut_short
 
 
 def test_a_text_that_is_cut_short_is_a_finished_block_that_says_so() -> None:
-    partial = Partial("m-1", 2, "text", "Once upon", 0, 7, "t-1", "a-1")
+    partial = Partial("m-1", 2, "text", "Once upon", 0, 7, "t-1", "a-1", "demo", "opus")
     block = TextBlock("Once upon", "completed")
-    said = AssistantMessage("demo", "s-1", "t-1", "a-1", "m-1", 2, [block], aborted=True)
-    assert cut_short(partial, "demo", "s-1") == said
+    said = AssistantMessage("demo", "s-1", "t-1", "a-1", "m-1", 2, [block], "opus", aborted=True)
+    assert cut_short(partial, "s-1") == said
 
 
 def test_so_is_thinking() -> None:

@@ -1,7 +1,8 @@
 """What was seen from the outside, a line each, in a file that outlives whoever writes it.
 
-A line is one write to a file that is only appended to: a process that is killed has written it, or
-has not. The times are those of the machine's monotonic clock, which is one for all processes.
+A line is one write to a file that is only appended to. A process that is killed in it may have written half of it: such a line
+counts as not written, and the next process begins a line of its own. The times are those of the machine's monotonic clock, which is
+one for all processes.
 """
 
 from __future__ import annotations
@@ -191,7 +192,7 @@ class Journal:
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def write(self, line: Lines) -> None:
-        os.write(self._fd, _encode(line) + b"\n")
+        os.write(self._fd, b"\n" + _encode(line) + b"\n")
 
     def close(self) -> None:
         os.close(self._fd)
@@ -202,4 +203,14 @@ def read(path: Path) -> list[Lines]:
     if not path.exists():
         return []
     whole, _, _ = path.read_bytes().rpartition(b"\n")  # somebody may be writing the last line
-    return [_decoder.decode(line) for line in whole.splitlines()]
+    return [line for raw in whole.splitlines() if raw and (line := _decoded(raw)) is not None]
+
+
+def _decoded(raw: bytes) -> Lines | None:
+    """Returns the line, or None if whoever wrote it was killed in the middle of it."""
+    try:
+        return _decoder.decode(raw)
+    except msgspec.DecodeError as error:
+        if "truncated" in str(error):
+            return None
+        raise

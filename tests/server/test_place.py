@@ -66,7 +66,9 @@ def test_a_server_comes_back_at_the_port_of_the_last_one(tmp_path: Path) -> None
         assert port_of(after_a_crash.url) == port
 
 
-def test_if_that_port_is_taken_another_is_told_and_remembered(tmp_path: Path) -> None:
+def test_if_that_port_is_taken_another_is_told_and_the_next_start_has_it_again(
+    tmp_path: Path,
+) -> None:
     port = free_port()
     remember_port(tmp_path, port)
     with (
@@ -78,7 +80,7 @@ def test_if_that_port_is_taken_another_is_told_and_remembered(tmp_path: Path) ->
         said = " ".join(moved.banner.split())
         assert f"Mind The last server of this data was at port {port}." in said
         assert moved.stop() == 0
-    assert find_last_port(tmp_path) == port_of(moved.url)
+    assert find_last_port(tmp_path) == port, "pages that are open look for the server there"
     other = free_port()
     with process(tmp_path, port=other) as chosen:
         assert port_of(chosen.url) == other

@@ -130,7 +130,9 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
         link = f"{place}/enter?link={await service.keys.link(service.owner)}"
         port: int = listener.getsockname()[1]
         tell_server(settings.data_path, url, service.public.url)
-        if other is None:  # pages that are open belong to the other one
+        # Pages that are open belong to the other server, or to the port of the last start, which is taken only now.
+        was_taken = port_source == _LAST_START and settings.port != port
+        if other is None and not was_taken:
             remember_port(settings.data_path, port)
         said = banner(
             settings,

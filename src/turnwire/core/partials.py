@@ -29,6 +29,8 @@ class Partial(Struct, frozen=True, omit_defaults=True, gc=False):
     place: int = 0  # of the block among those that grow: the order in which they began
     parent_tool_use_id: str | None = None
     agent_id: str | None = None
+    provider: str = ""  # the agent that speaks
+    model: str | None = None
 
     @property
     def block(self) -> BlockName:
@@ -36,12 +38,13 @@ class Partial(Struct, frozen=True, omit_defaults=True, gc=False):
         return self.message_id, self.index
 
 
-def cut_short(partial: Partial, provider: str = "", session_id: str = "") -> AssistantMessage:
+def cut_short(partial: Partial, session_id: str = "") -> AssistantMessage:
     """Returns the finished block that is kept of a partial when nothing more comes."""
     whole: ContentBlock
     if partial.kind == "text":
         whole = TextBlock(partial.text, "completed")
     else:
         whole = ThinkingBlock(partial.text, "completed")
-    who = (provider, session_id, partial.parent_tool_use_id, partial.agent_id)
-    return AssistantMessage(*who, partial.message_id, partial.index, [whole], aborted=True)
+    who = (partial.provider, session_id, partial.parent_tool_use_id, partial.agent_id)
+    place = (partial.message_id, partial.index)
+    return AssistantMessage(*who, *place, [whole], partial.model, aborted=True)

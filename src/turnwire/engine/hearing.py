@@ -166,7 +166,7 @@ class Hearing:
             provider, session = (end.provider, end.session_id) if end else ("", "")
             partial = left.partial
             if partial is not None:
-                out.append(cut_short(partial, provider, session))
+                out.append(cut_short(partial, session))
             else:
                 who = (provider, session, left.parent_tool_use_id, left.agent_id)
                 out.append(ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended"))

@@ -16,7 +16,7 @@ from turnwire.testing.store_samples import LEASE, NOW, at, begin
 __all__ = ["PARTIAL_CHECKS"]
 
 _TEXT = Partial("m-1", 0, "text", "Once upon ", 0, 1)
-_THINKING = Partial("m-0", 1, "thinking", "Hmm", 0, 0, "toolu_1", "a-1")
+_THINKING = Partial("m-0", 1, "thinking", "Hmm", 0, 0, "toolu_1", "a-1", "demo", "opus")
 
 
 async def partials_are_found_whole_and_in_their_order(store: Store) -> None:

@@ -36,7 +36,10 @@ def added_after(talk: Talk, before: int) -> list[e.AddEntry]:
 
 
 def test_what_was_growing_is_in_the_log_before_the_end_of_its_turn() -> None:
-    partials = [Partial("m-8", 0, "thinking", "Hmm"), Partial("m-9", 1, "text", "Once upon a")]
+    partials = [
+        Partial("m-8", 0, "thinking", "Hmm", provider="demo", model="opus"),
+        Partial("m-9", 1, "text", "Once upon a", provider="demo"),
+    ]
     talk = running().forget()
     before = len(talk.writes)
     assert talk.restart(partials=partials).told == [
@@ -50,6 +53,7 @@ def test_what_was_growing_is_in_the_log_before_the_end_of_its_turn() -> None:
     thinking, text = (known_meta(write.entry) for write in added[:2])
     assert (thinking.message_id, thinking.index, thinking.aborted) == ("m-8", 0, True)
     assert (text.message_id, text.index, text.aborted) == ("m-9", 1, True)
+    assert (thinking.provider, thinking.model_id, text.provider) == ("demo", "opus", "demo")
     assert talk.last_end().after_sequence == added[-1].sequence
 
 

@@ -282,7 +282,7 @@ def test_only_what_is_new_is_taken_to_be_saved() -> None:
     assert partials.has_grown
     assert partials.unsaved_length() == 3
     assert not partials.has_grown
-    who = (WHO[2], WHO[3])
+    who = (WHO[2], WHO[3], WHO[0])
     assert partials.take_unsaved(100) == [
         Partial("msg_1", 0, "thinking", "Hm", 0, 0, *who),
         Partial("msg_1", 1, "text", "a", 0, 1, *who),
@@ -326,7 +326,16 @@ def test_half_a_tool_call_is_not_saved() -> None:
     assert left.partial is None
     growing.feed(begins(1, TEXT), *pieces("Hi", index=1))
     _, text = growing.partials.open_blocks()
-    assert text.partial == Partial("msg_1", 1, "text", "Hi")
+    assert text.partial == Partial("msg_1", 1, "text", "Hi", provider=WHO[0])
+
+
+def test_a_partial_says_who_speaks_and_by_which_model() -> None:
+    growing = Growing()
+    growing.feed(ev.MessageStarted(*WHO, "msg_1", "opus"), begins(0, TEXT), *pieces("Hi"))
+    [saved] = growing.partials.take_unsaved(100)
+    assert (saved.provider, saved.model) == (WHO[0], "opus")
+    [left] = growing.partials.open_blocks()
+    assert left.partial == saved
 
 
 def test_a_block_is_open_until_it_is_finished_or_its_message_ends() -> None:

@@ -34,6 +34,8 @@ class OpenBlock(Struct, frozen=True, gc=False):
     text: str
     parent_tool_use_id: str | None
     agent_id: str | None
+    provider: str
+    model: str | None
 
     @property
     def partial(self) -> Partial | None:
@@ -41,7 +43,7 @@ class OpenBlock(Struct, frozen=True, gc=False):
         kind = _KEPT.get(type(self.block))
         if kind is None:
             return None
-        who = (self.parent_tool_use_id, self.agent_id)
+        who = (self.parent_tool_use_id, self.agent_id, self.provider, self.model)
         return Partial(self.message_id, self.index, kind, self.text, 0, 0, *who)
 
 
@@ -58,10 +60,12 @@ class _Growing:
         "kind",
         "length",
         "message_id",
+        "model",
         "parent",
         "piece",
         "pieces",
         "place",
+        "provider",
         "saved",
         "trace_id",
         "turn_id",
@@ -74,6 +78,7 @@ class _Growing:
         turn_id: int | None,
         trace_id: str | None,
         place: int,
+        model: str | None,
     ) -> None:
         block = e.block
         self.block = block  # as it began
@@ -82,6 +87,8 @@ class _Growing:
         self.index = e.index
         self.parent = e.parent_tool_use_id
         self.agent_id = e.agent_id
+        self.provider = e.provider
+        self.model = model
         self.turn_id = turn_id
         self.trace_id = trace_id
         self.chunk_seq = 0
@@ -110,12 +117,13 @@ class _Growing:
 class _Message:
     """A message some block of which was heard of."""
 
-    __slots__ = ("blocks", "ended", "growing")
+    __slots__ = ("blocks", "ended", "growing", "model")
 
     def __init__(self) -> None:
         self.blocks: dict[int, _Growing | None] = {}  # none: finished, or nothing of it is shown
         self.growing = 0  # how many of them are not finished
         self.ended = False
+        self.model: str | None = None
 
 
 _Frames: TypeAlias = list[f.Frame]
@@ -139,6 +147,7 @@ class Partials:
         # to say which is its oldest, once many have gone.
         self._resting: OrderedDict[str, None] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
+            ev.MessageStarted: self._on_message,
             ev.ContentStarted: self._on_block,
             ev.ContentDelta: self._on_delta,
             ev.MessageCompleted: self._on_end,
@@ -239,7 +248,16 @@ class Partials:
     def open_blocks(self) -> list[OpenBlock]:
         """The blocks that grow at this moment, as far as they have grown."""
         return [
-            OpenBlock(g.message_id, g.index, g.block, "".join(g.pieces), g.parent, g.agent_id)
+            OpenBlock(
+                g.message_id,
+                g.index,
+                g.block,
+                "".join(g.pieces),
+                g.parent,
+                g.agent_id,
+                g.provider,
+                g.model,
+            )
             for message in self._messages.values()
             for g in message.blocks.values()
             if g is not None
@@ -267,7 +285,8 @@ class Partials:
             start = growing.saved
             text = growing.after(start, most)
             block = (growing.message_id, growing.index, kind, text, start, growing.place)
-            out.append(Partial(*block, growing.parent, growing.agent_id))
+            who = (growing.parent, growing.agent_id, growing.provider, growing.model)
+            out.append(Partial(*block, *who))
             growing.saved += len(text)
             most -= len(text)
         return out
@@ -293,6 +312,17 @@ class Partials:
         ]
 
     # --- blocks -------------------------------------------------------------------------------
+
+    def _on_message(
+        self,
+        e: ev.MessageStarted,
+        turn_id: int | None,
+        trace_id: str | None,
+        now: str,
+        out: _Frames,
+    ) -> None:
+        message = self._messages.get(e.message_id) or self._message(e.message_id)
+        message.model = e.model
 
     def _on_block(
         self,
@@ -321,7 +351,9 @@ class Partials:
         elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
             message.blocks[index] = None
             return
-        growing = message.blocks[index] = _Growing(e, block_id, turn_id, trace_id, self._begun)
+        growing = message.blocks[index] = _Growing(
+            e, block_id, turn_id, trace_id, self._begun, message.model
+        )
         message.growing += 1
         self._begun += 1
         self._resting.pop(message_id, None)

@@ -18,17 +18,19 @@ __all__ = ["DELETE_PARTIALS", "find_partials", "save_partials"]
 # an error would roll back the commits of other conversations that are written with it.
 _SAVE = """
 INSERT INTO partials (
-    conversation_id, place, start, message_id, block_index, kind, text, parent_tool_use_id, agent_id
+    conversation_id, place, start, message_id, block_index, kind, text, parent_tool_use_id, agent_id,
+    provider, model
 )
-SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
 FROM conversations WHERE conversation_id = ?1 AND fence = ?2
 ON CONFLICT DO UPDATE SET
     message_id = excluded.message_id, block_index = excluded.block_index, kind = excluded.kind,
     text = excluded.text, parent_tool_use_id = excluded.parent_tool_use_id,
-    agent_id = excluded.agent_id
+    agent_id = excluded.agent_id, provider = excluded.provider, model = excluded.model
 """
 _FIND = """
-SELECT message_id, block_index, kind, text, start, place, parent_tool_use_id, agent_id
+SELECT message_id, block_index, kind, text, start, place, parent_tool_use_id, agent_id, provider,
+    model
 FROM partials WHERE conversation_id = ? ORDER BY place, start
 """
 DELETE_PARTIALS = """
@@ -53,6 +55,8 @@ def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) ->
                 clean(partial.text),
                 clean(partial.parent_tool_use_id),
                 clean(partial.agent_id),
+                clean(partial.provider),
+                clean(partial.model),
             ),
         )
         if not db.connection.changes():
