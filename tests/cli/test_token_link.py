@@ -27,6 +27,15 @@ def test_a_link_leads_to_the_server_that_runs(start: Start, home: Path, tmp_path
     assert b"no server runs on" in said.stderr
 
 
+def test_a_link_leads_to_the_application_that_serves_the_page(start: Start, home: Path) -> None:
+    with process(home):
+        pass  # there is a log now
+    said = start("token", "link", "--data-dir", home)
+    assert b"add --url and its address" in said.stderr
+    said = start("token", "link", "--data-dir", home, "--url", "https://team.example/chat/")
+    assert said.stdout.startswith(b"https://team.example/chat/enter?link="), said
+
+
 def test_a_directory_cannot_have_the_owners_token_sent_elsewhere(
     start: Start, home: Path, tmp_path: Path
 ) -> None:

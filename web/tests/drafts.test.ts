@@ -55,6 +55,30 @@ test("an answer that another program gives makes the browser forget the one that
   await expect.poll(keptOf(page, id)).toEqual([]);
 });
 
+test("a reply to a permission that was begun outlives a reload, until it is taken back or sent", async ({
+  person,
+  expect,
+}) => {
+  const { page } = person;
+  const id = await person.quick("delete something");
+  const bar = page.getByRole("region", { name: "Permission" });
+  await bar.getByRole("button", { name: "Change it" }).click();
+  await bar.getByRole("textbox").fill("ls -l");
+  await page.reload();
+  await expect.poll(() => bar.getByRole("textbox").inputValue()).toBe("ls -l");
+  await bar.getByRole("button", { name: "Back" }).click();
+  await expect.poll(keptOf(page, id)).toEqual([]);
+
+  await bar.getByRole("button", { name: "Deny, with a reason" }).click();
+  await bar.getByRole("textbox").fill("not today");
+  await page.reload();
+  await expect.poll(() => bar.getByRole("textbox").inputValue()).toBe("not today");
+  await bar.getByRole("button", { name: "Deny" }).click();
+  await state(page, "Ready");
+  await page.getByText("not today").first().waitFor();
+  await expect.poll(keptOf(page, id)).toEqual([]);
+});
+
 test("the edit of a waiting message is kept for who goes elsewhere, and is not lost with the message", async ({
   person,
   expect,

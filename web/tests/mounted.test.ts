@@ -38,3 +38,15 @@ test("below a path everything is where it says it is", async ({ expect }) => {
   expect(elsewhere).toEqual([]);
   await person.leave();
 });
+
+test("whoever the server does not know is told a command that prints a link to this very page", async ({
+  expect,
+}) => {
+  const stranger = await here.browser.newContext();
+  const page = await stranger.newPage();
+  await page.goto(`${here.server.url}/`);
+  const told = page.locator("main pre");
+  await told.waitFor();
+  expect(await told.innerText()).toBe(`turnwire token link --url ${here.server.url}`);
+  await stranger.close();
+});

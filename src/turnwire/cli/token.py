@@ -124,17 +124,22 @@ async def _revoke(home: Home, token_id: str) -> bool:
 
 
 @command.command("link")
+@click.option("--url", metavar="URL", help="Where the page is, if an application of yours serves it.")
 @data_dir_option
-def link(*, home: Home) -> None:
+def link(*, url: str | None, home: Home) -> None:
     """Print a link that lets a browser in: once, within 15 minutes."""
     from turnwire.server.place import find_server
 
-    place = find_server(home.path)
-    if place is None:
-        raise TurnwireError(f"no server runs on {home.path}. Start one: {home.command('serve')}")
-    # From the server itself: a turnwire.toml of the current directory may be anyone's.
-    url = place.public_url or place.url
-    click.echo(f"{url}/enter?link={run_async(_link(home))}")
+    if url is None:
+        place = find_server(home.path)
+        if place is None:
+            raise TurnwireError(
+                f"no server runs on {home.path}. Start one: {home.command('serve')}."
+                " If an application of yours serves the page, add --url and its address"
+            )
+        # From the server itself: a turnwire.toml of the current directory may be anyone's.
+        url = place.public_url or place.url
+    click.echo(f"{url.rstrip('/')}/enter?link={run_async(_link(home))}")
 
 
 async def _link(home: Home) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import html
 import re
@@ -72,7 +73,8 @@ async def page(service: Service, request: Request) -> Response:
 
 async def asset(service: Service, request: Request) -> Response:
     """GET /assets/{name}"""
-    found = _assets().get(request.path_params["name"])
+    assets = await asyncio.to_thread(_assets)  # the first time they are packed, which takes long
+    found = assets.get(request.path_params["name"])
     if found is None:
         return not_found("There is no such file. Load the page again.")
     plain, packed, mime_type = found

@@ -3,13 +3,15 @@ import type { OpenRequest, PermissionChoice } from "@turnwire/client";
 import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { Guard } from "../app/Guard";
 import { Icon } from "../app/Icon";
+import { keep } from "../app/kept";
 import { useKeys } from "../app/keys";
 import { useWords } from "../app/words";
 import { hasUnseen, Unseen } from "../markdown/Unseen";
 import { BrokenRow } from "../talk/BrokenRow";
 import { CommandLine, Diff, Raw } from "../tools/parts";
-import { pretty } from "../tools/reading";
+import { isObject, pretty, textIn } from "../tools/reading";
 import { isCommandless, meant, written } from "./changing";
+import { begun, begunOf } from "./drafts";
 import { rulesIn } from "./rules";
 import { TimeLeft } from "./TimeLeft";
 import { permissionTitle } from "./titles";
@@ -21,7 +23,10 @@ export type Decide = (
 ) => Promise<unknown>;
 
 interface Props {
+  /** The conversation that it is asked in. */
+  conversation: string;
   request: OpenRequest;
+  /** Undefined if it was refused. */
   decide: Decide;
   /** A `group` where there are several: landmarks have to be told apart. */
   role?: "group";
@@ -30,6 +35,12 @@ interface Props {
 }
 
 type Mode = "plain" | "deny" | "edit";
+
+/** A reply with words in it that was begun and not sent. */
+interface Begun {
+  mode: Mode;
+  text: string;
+}
 
 /** Milliseconds. A key or a click that was meant for the one before must not decide this one, which nobody has read. */
 const NOT_BLINDLY = 400;
@@ -53,9 +64,18 @@ function leaving(back: () => void) {
   };
 }
 
-export function Permission({ request, decide, role, place }: Props) {
+export function Permission({ conversation, request, decide, role, place }: Props) {
   const words = useWords();
-  const [mode, setMode] = useState<Mode>("plain");
+  // A reply that was begun outlives the page.
+  const name = begunOf("answer", conversation, request.request_id);
+  const [before] = useState(() => begunIn(begun(name)));
+  const [mode, setMode] = useState(before.mode);
+  const wordsOf = (form: Mode) => (before.mode === form ? before.text : undefined);
+  const keepWords = (text: string) => keep(name, JSON.stringify({ mode, text } satisfies Begun));
+  const back = () => {
+    keep(name, null);
+    setMode("plain");
+  };
   const [isBusy, setBusy] = useState(false);
   const { suggestions = [] } = request;
   const title = permissionTitle(request, words);
@@ -63,7 +83,7 @@ export function Permission({ request, decide, role, place }: Props) {
   const tell: Decide = async (decision, more) => {
     setBusy(true);
     try {
-      await decide(decision, more);
+      if ((await decide(decision, more)) !== undefined) keep(name, null);
     } finally {
       setBusy(false);
     }
@@ -143,8 +163,10 @@ export function Permission({ request, decide, role, place }: Props) {
           </button>
         </div>
       )}
-      {mode === "deny" && <Why tell={tell} back={() => setMode("plain")} />}
-      {mode === "edit" && <Edit request={request} tell={tell} back={() => setMode("plain")} />}
+      {mode === "deny" && <Why begun={wordsOf("deny")} write={keepWords} tell={tell} back={back} />}
+      {mode === "edit" && (
+        <Edit begun={wordsOf("edit")} write={keepWords} request={request} tell={tell} back={back} />
+      )}
     </section>
   );
 }
@@ -162,9 +184,26 @@ function Wanted({ once: { command, changes, rest } }: { once: Once }) {
   );
 }
 
-function Why({ tell, back }: { tell: Decide; back: () => void }) {
+/** What was kept of a reply, as far as it is one. */
+function begunIn(kept: unknown): Begun {
+  const text = isObject(kept) ? textIn(kept, "text") : undefined;
+  if (!isObject(kept) || !text || (kept.mode !== "deny" && kept.mode !== "edit")) {
+    return { mode: "plain", text: "" };
+  }
+  return { mode: kept.mode, text };
+}
+
+interface FormProps {
+  /** What was written here before the page was loaded again. */
+  begun: string | undefined;
+  write: (text: string) => void;
+  tell: Decide;
+  back: () => void;
+}
+
+function Why({ begun = "", write, tell, back }: FormProps) {
   const words = useWords();
-  const [reason, setReason] = useState("");
+  const [reason, setReason] = useState(begun);
   return (
     <form
       className="line"
@@ -177,7 +216,10 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
       <input
         autoFocus
         value={reason}
-        onChange={(event) => setReason(event.target.value)}
+        onChange={(event) => {
+          setReason(event.target.value);
+          write(event.target.value);
+        }}
         placeholder={words.whyNot}
         aria-label={words.whyNot}
       />
@@ -189,9 +231,12 @@ function Why({ tell, back }: { tell: Decide; back: () => void }) {
   );
 }
 
-function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; back: () => void }) {
+function Edit({ begun, write, request, tell, back }: FormProps & { request: OpenRequest }) {
   const words = useWords();
-  const [{ text, isCommand }, setWritten] = useState(() => written(request.input));
+  const [{ text, isCommand }, setWritten] = useState(() => {
+    const asked = written(request.input);
+    return { ...asked, text: begun ?? asked.text };
+  });
   const [problem, setProblem] = useState("");
   const run = () => {
     if (!text.trim()) return setProblem(words.emptyCommand);
@@ -223,6 +268,7 @@ function Edit({ request, tell, back }: { request: OpenRequest; tell: Decide; bac
         onChange={(event) => {
           setProblem("");
           setWritten({ text: event.target.value, isCommand });
+          write(event.target.value);
         }}
       />
       {hasUnseen(text) && (

@@ -32,6 +32,7 @@ export function Requests({ id, requests, answer, decide }: Props) {
       ) : (
         <Permission
           key={request.request_id}
+          conversation={id}
           request={request}
           decide={(...how) => decide(request, ...how)}
           place={0}

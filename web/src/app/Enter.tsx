@@ -2,7 +2,7 @@ import { type Client, Refused } from "@turnwire/client";
 import { useEffect, useState } from "react";
 import { useConversations } from "../conversations/store";
 import { Empty } from "../talk/Empty";
-import { isOfApplication } from "./guests";
+import { isOfApplication, linkCommand } from "./guests";
 import { go } from "./places";
 import { useWords } from "./words";
 
@@ -15,7 +15,7 @@ function enter(client: Client, link: string): Promise<void> {
   return begun;
 }
 
-/** Whoever comes with a link is let in, and goes on to the first page. */
+/** Lets a person in who has a link, and goes on to the first page. */
 export function Enter({ client, link }: { client: Client; link: string }) {
   const words = useWords();
   const { isKnown, refresh } = useConversations();
@@ -39,7 +39,7 @@ export function Enter({ client, link }: { client: Client; link: string }) {
   return (
     <main className="entry-page" id="main">
       <Empty isAll title={words.linkUsed} text={problem}>
-        {!isOfApplication() && <pre>turnwire token link</pre>}
+        {!isOfApplication() && <pre>{linkCommand()}</pre>}
       </Empty>
     </main>
   );

@@ -1,5 +1,5 @@
 import { Empty } from "../talk/Empty";
-import { isOfApplication } from "./guests";
+import { isOfApplication, linkCommand } from "./guests";
 import { useWords } from "./words";
 
 /** Tells a person whom the server does not know how to come in. */
@@ -13,7 +13,7 @@ export function Entry({ retry }: { retry: () => void }) {
         title={isGuest ? words.notSignedIn : words.notKnown}
         text={isGuest ? words.notSignedInHint : words.notKnownHint}
       >
-        {!isGuest && <pre>turnwire token link</pre>}
+        {!isGuest && <pre>{linkCommand()}</pre>}
         <button type="button" onClick={retry}>
           {words.tryAgain}
         </button>

@@ -5,3 +5,9 @@ export function isOfApplication(): boolean {
   const told = document.querySelector<HTMLMetaElement>('meta[name="turnwire-sign-in"]');
   return told?.content === "application";
 }
+
+/** The command that prints a link to this page. Only the server that `turnwire` itself runs is found without an address. */
+export function linkCommand(): string {
+  const { href, pathname } = new URL(document.baseURI);
+  return pathname === "/" ? "turnwire token link" : `turnwire token link --url ${href.replace(/\/$/, "")}`;
+}

@@ -72,6 +72,7 @@ function InboxCard({ item, place }: { item: InboxItem & { title?: string }; plac
         />
       ) : (
         <Permission
+          conversation={item.conversation_id}
           request={request}
           role="group"
           decide={(decision, more) => done(inbox.decide(item, decision, more))}
