@@ -124,7 +124,9 @@ async def _revoke(home: Home, token_id: str) -> bool:
 
 
 @command.command("link")
-@click.option("--url", metavar="URL", help="Where the page is, if an application of yours serves it.")
+@click.option(
+    "--url", metavar="URL", help="Where the page is, if an application of yours serves it."
+)
 @data_dir_option
 def link(*, url: str | None, home: Home) -> None:
     """Print a link that lets a browser in: once, within 15 minutes."""
