@@ -114,14 +114,8 @@ fix: .venv/check.stamp ## repair what the linter can repair, and format
 	@$(call with-node,repairs of the TypeScript client,npm run --silent fix)
 	@$(call with-node,repairs of the page,npm run --silent fix,web)
 
-bench: .venv/base.stamp ## measure the store, the engine, recovery, the server and hostile input (ARGS=replay: only that)
-	@$(BIN)/python -m benchmarks.store $(ARGS)
-	@$(BIN)/python -m benchmarks.engine $(ARGS)
-	@$(BIN)/python -m benchmarks.recovery $(ARGS)
-	@$(BIN)/python -m benchmarks.server $(ARGS)
-	@$(BIN)/python -m benchmarks.others $(ARGS)
-	@$(BIN)/python -m benchmarks.hostile $(ARGS)
-	@$(MAKE) --no-print-directory bench-web
+bench: .venv/base.stamp ## measure the store, the engine, recovery, the server, hostile input and the page (ARGS=replay: only that)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 bench-claude: .venv/test.stamp ## measure what Turnwire adds to the real Claude Code
 	@$(BIN)/python -m benchmarks.claude $(ARGS)

@@ -1,0 +1,48 @@
+"""Runs all benchmarks, each in a process of its own, and says at the end which targets were missed.
+
+python -m benchmarks [NAME ...]     all of them, or only the measurements with these names
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+PARTS = ("store", "engine", "recovery", "server", "others", "hostile")
+_PAGE = ["make", "--no-print-directory", "bench-web"]
+
+
+def main(names: list[str]) -> int:
+    """Returns 1 if a target was missed, or a part could not be run."""
+    missed: list[str] = []
+    commands = {part: [sys.executable, "-u", "-m", f"benchmarks.{part}", *names] for part in PARTS}
+    if not names:
+        commands["page"] = _PAGE
+    for part, command in commands.items():
+        missed += _missed(part, command)
+    if missed:
+        print("\nmissed:", *missed, sep="\n  ")
+    elif not names:
+        print("\nall targets were met")
+    return 1 if missed else 0
+
+
+def _missed(part: str, command: list[str]) -> Iterator[str]:
+    """Runs one part, shows what it prints, and yields what it missed."""
+    heading, said = "", False
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            if line[:1].strip():
+                heading = line.partition(":")[0].strip()
+            if "MISSED" in line:
+                said = True
+                yield f"{part}, {heading}: {' '.join(line.split())}"
+    if process.returncode and not said:
+        yield f"{part}: ended with code {process.returncode}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
