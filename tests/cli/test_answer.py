@@ -164,7 +164,8 @@ class TestWhatCannotBeAnswered:
             (["--allow"], "this is a question. Answer it in words"),
             (["x", "--question-id", "y"], "no question 'y' waits. There is: call-q"),
             (["x", "--deny"], "A permission is answered with --allow or --deny alone."),
-            (["--allow", "--reason", "x"], "--reason goes with --deny."),
+            (["--allow", "--reason", "x"], "--reason goes with --deny, or with n."),
+            (["x", "--reason", "y"], "this is a question. Answer it in words"),
         ],
     )
     def test_says_what_would_do(self, args: list[str], said: str, waiting: str, tell: Tell) -> None:

@@ -519,6 +519,7 @@ class TestWithoutATerminal:
             ("y", b"Done. I ran `rm -r build`"),
             ("Always", b"Done. I ran `rm -r build`"),
             ("no not today", b"I leave it as it is"),
+            ("n --reason 'not today'", b"I leave it as it is"),
         ],
     )
     def test_a_permission_is_answered_with_the_words_of_a_chat(
@@ -530,7 +531,8 @@ class TestWithoutATerminal:
             name = item["conversation_id"]
             wrong = tell("answer", name, "perhaps")
             assert "Answer it with y (allow), n (deny), a (always)" in wrong.stderr
-            answered = start("answer", "--data-dir", home, name, answer)
+            words = shlex.split(answer) if "--" in answer else [answer]
+            answered = start("answer", "--data-dir", home, name, *words)
             assert answered.returncode == 0, answered.stderr
             assert said in answered.stdout
             assert ("not today" in tell("show", name, "--json").stdout) is (answer[0] == "n")
@@ -550,7 +552,7 @@ class TestWithoutATerminal:
                 for line in shown.stdout.decode().splitlines()
                 if "turnwire answer" in line
             ]
-            assert [name for name, _, _ in hints] == ["Allow it", "Deny it"]
+            assert [name for name, _, _ in hints] == ["Allow it", "Deny it", "Always"]
             program, *words = shlex.split(hints[1][2])
             assert program == "turnwire"
             denied = start(*words, cwd=elsewhere)

@@ -17,6 +17,7 @@ from turnwire.cli.words import plain
 from turnwire.errors import TurnwireError
 
 if TYPE_CHECKING:
+    from turnwire.cli.live.ask import Decision
     from turnwire.cli.live.conversing import Conversing
     from turnwire.cli.live.session import Session
     from turnwire.core.status import OpenRequest, TurnEnd
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_REASON = "--reason goes with --deny, or with n."
+
 
 @click.command("answer")
 @click.option("--question-id", metavar="ID", help="Which one, if several wait.")
 @click.option("--allow", "decision", flag_value="allow", help="Allow what is asked for.")
 @click.option("--deny", "decision", flag_value="deny", help="Deny what is asked for.")
 @click.option(
-    "--reason", metavar="WORDS", callback=typed, help="With --deny: what the agent is told."
+    "--reason", metavar="WORDS", callback=typed, help="With --deny or n: what the agent is told."
 )
 @click.option("--json", "as_json", is_flag=True, help="Every frame of protocol v2 as a JSON line.")
 @where_options
@@ -58,8 +61,8 @@ def command(
     """
     if decision is not None and answer is not None:
         raise click.UsageError("A permission is answered with --allow or --deny alone.")
-    if reason is not None and decision != "deny":
-        raise click.UsageError("--reason goes with --deny.")
+    if reason is not None and decision != "deny" and answer is None:
+        raise click.UsageError(_REASON)
     given = _Given(answer, question_id, decision, reason)
     ctx.exit(run_async(_answer(home, given_id, given, as_json)))
 
@@ -98,6 +101,16 @@ class _Given:
             raise TurnwireError(f"several wait. Name one with --question-id: {ids}")
         return fitting[0]
 
+    def _with_reason(self, decision: Decision) -> Decision:
+        if self.reason is None:
+            return decision
+        if decision.decision != "deny":
+            raise click.UsageError(_REASON)
+        from msgspec import structs
+
+        words = [each for each in (decision.reason, self.reason) if each]
+        return structs.replace(decision, reason=" ".join(words))
+
     def reply(self, request: OpenRequest) -> Any:
         """What to hand in; none: ask the person."""
         from turnwire.cli.live.ask import Decision, read_decision
@@ -112,11 +125,11 @@ class _Given:
                         f"this is a permission. Answer it with y (allow), n (deny){always},"
                         " or with --allow or --deny."
                     )
-                return decision
+                return self._with_reason(decision)
             if self.decision is None:
                 return None
             return Decision("allow" if self.decision == "allow" else "deny", self.reason)
-        if self.decision is not None:
+        if self.decision is not None or self.reason is not None:
             raise TurnwireError("this is a question. Answer it in words: turnwire answer ID ANSWER")
         if self.answer is None:
             return None

@@ -93,3 +93,5 @@ def _print(items: list[InboxItem], home: Home) -> None:
         else:
             page.words(Text.assemble(("Allow it: ", "dim"), home.command(*words, "--allow")), 2)
             page.words(Text.assemble(("Deny it: ", "dim"), home.command(*words, "--deny")), 2)
+            if request.suggestions:
+                page.words(Text.assemble(("Always: ", "dim"), home.command(*words, "a")), 2)
