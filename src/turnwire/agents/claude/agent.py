@@ -44,6 +44,7 @@ from turnwire.ports import (
 )
 
 if TYPE_CHECKING:
+    from turnwire.agents.claude.deferred_note import Deferred
     from turnwire.agents.claude.forking import ForkPoint
     from turnwire.agents.claude.model_proxy import ModelProxy
     from turnwire.agents.claude.session import ClaudeSession
@@ -218,16 +219,16 @@ class ClaudeAgent:
             raise Forgotten("What this conversation begins with is not known any more.")
         return point
 
-    async def _has_question(self, session_id: str | None) -> bool | None:
-        """Whether a session that is to be resumed has put one aside; none: nobody knows."""
+    async def _deferred(self, session_id: str | None) -> Deferred | None:
+        """The question that a session has deferred, which is then ready to be resumed."""
+        from turnwire.agents.claude.deferred_note import renew_note
         from turnwire.agents.claude.history import config_dir
-        from turnwire.agents.claude.put_aside import has_question
 
         if session_id is None:
-            return False
+            return None
         config = config_dir(self._environment())
         try:
-            return await asyncio.to_thread(has_question, config, session_id)
+            return await asyncio.to_thread(renew_note, config, session_id)
         except OSError as error:
             raise AgentGone(f"Claude's record of this session cannot be used: {error}") from error
 
@@ -241,11 +242,11 @@ class ClaudeAgent:
         self._registry.check_bounds(chosen, start.roots)
         options = own_options(self._options, start, self._bounds, fork, self._denied)
         servers = self._registry.servers(chosen, AgentGone)
-        has_question = await self._has_question(start.native_session_id)
+        deferred = await self._deferred(start.native_session_id)
         session = ClaudeSession(
             start.native_session_id,
             hold=self._hold,
-            has_question=has_question,
+            deferred=deferred,
             names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,

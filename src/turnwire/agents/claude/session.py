@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeGuard
@@ -14,6 +13,7 @@ from turnwire.agents.claude import controls
 from turnwire.agents.claude.asking import Asking
 from turnwire.agents.claude.bounds import Bounds, bounds_of
 from turnwire.agents.claude.chosen import Chosen
+from turnwire.agents.claude.deferred_note import Deferred
 from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
 from turnwire.agents.claude.hook_runs import HookRun, HookRuns
 from turnwire.agents.claude.hooks import Hook
@@ -22,8 +22,6 @@ from turnwire.agents.claude.own_servers import OwnServers
 from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.program import Program
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
-from turnwire.agents.claude.questions import Gate
-from turnwire.agents.claude.second import SecondQuestions
 from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.telling import Telling
@@ -60,7 +58,7 @@ class ClaudeSession(LocalSession):
         native_session_id: str | None,
         *,
         hold: float,
-        has_question: bool | None = None,
+        deferred: Deferred | None = None,
         names_itself: bool = False,
         model: str | None = None,
         permission_mode: str | None = None,
@@ -76,15 +74,12 @@ class ClaudeSession(LocalSession):
     ) -> None:
         super().__init__()
         self._name = native_session_id
-        self._has_question = has_question  # put aside by a process before; none: nobody knows
+        self._deferred = deferred  # a question, by a process before this one
         self._models = models
         self._bounds = bounds or bounds_of()
         self._thinks = max_thinking_tokens
         self._is_nameless = names_itself  # until it has a first message to be named by
         self._closing = False
-        self._has_background = False
-        self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
-        self._muted.set()
         self._adapter = claude.ClaudeStreamAdapter()
         self._program = Program(self._heard, self._ended, self._check_open)
         self._chosen = Chosen(
@@ -100,13 +95,10 @@ class ClaudeSession(LocalSession):
         self._telling = Telling(self._turn, self._stopped, self._say, self._start)
         self._permissions = Permissions(self._bounds.modes)
         self._elicitations = Elicitations()
-        self._gate = Gate(hold)
-        self._second = SecondQuestions()
         self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
         self._asking = Asking(
             self._turn,
-            self._gate,
-            self._second,
+            hold,
             self.hooks,
             whose=self._adapter.whose,
             say=self._say,
@@ -135,12 +127,14 @@ class ClaudeSession(LocalSession):
         recorder: Recorder | None = None,
     ) -> None:
         """Start the program and shake hands with it. Raises AgentGone."""
-        # A session that ended with a question put aside asks it again, without being told to. But
-        # it may as well be at work on the news that its background work is lost, or be done with it.
-        self._asking.resumes = self._has_question is not False
+        # A session that ended with a deferred question asks it again, without being told to. But it
+        # may as well be at work on the news that its background work is lost, or be done with it.
+        question = self._asking.question
+        if self._deferred is not None:
+            question.open(self._deferred.call)
         await self._program.begin(start, connect, recorder)
-        if self._program.about.session_state != "running":
-            self._asking.resumes = False
+        if self._program.about.session_state != "running" and question.state == "resuming":
+            question.happens("rested")
         if self._thinks is not None:  # no option of its command line, which could not be taken back
             await self._chosen.max_thinking_tokens(self._thinks)
         if self._switches.are_needed:
@@ -156,12 +150,13 @@ class ClaudeSession(LocalSession):
         """End the program with everything that it started; an idle one may leave by itself."""
         if not self._is_over and not self._closing:
             self._closing = True
-            await self._asking.put_aside()
+            await self._asking.defer()
         self._closed = True
         self._ready.set()
         # What works in the background would speak of its end, in the place of the answer to a
-        # question that was put aside.
-        idle = not (self._turn.is_busy or self._asking.resumes or self._has_background)
+        # deferred question.
+        is_resuming = self._asking.question.state == "resuming"
+        idle = not (self._turn.is_busy or is_resuming or self._asking.gate.has_background)
         ended = await self._program.end(leave=_LEAVE if idle else 0.0)
         await super().close()
         return ended
@@ -182,10 +177,8 @@ class ClaudeSession(LocalSession):
         if self._is_nameless:
             self._is_nameless = False
             self._start(self._name_by(content))
-        if self._asking.resumes:
-            # The question that was put aside was cancelled meanwhile.
-            self._asking.resumes = False
-            self._start(self._forget_question(line))
+        if self._asking.is_in_the_way:  # the deferred question was cancelled meanwhile
+            self._start(self._prompt_later(line))
         else:
             self._program.write(line)
 
@@ -231,9 +224,8 @@ class ClaudeSession(LocalSession):
     async def control(self, control: Control) -> ControlResult:
         """Something beside the talk."""
         self._check_open()
-        if self._asking.resumes:  # its turn is over: nobody will answer what was put aside
-            self._asking.resumes = False
-            await self._take_question_back()
+        if self._asking.is_in_the_way:  # its turn is over: nobody will answer what was deferred
+            await self._asking.take_back(self._stop)
         return await controls.carry_out(
             control,
             self._program.request,
@@ -255,15 +247,10 @@ class ClaudeSession(LocalSession):
         self._adapter.interrupt_requested()
         await self._program.interrupt()
 
-    async def _forget_question(self, line: bytes) -> None:
-        """Take back a question that nobody will answer any more, then say what there is to say."""
-        await self._take_question_back()
+    async def _prompt_later(self, line: bytes) -> None:
+        """Say what there is to say when the question is taken back that nobody will answer."""
+        await self._asking.take_back(self._stop)
         self._program.write(line)
-
-    async def _take_question_back(self) -> None:
-        self._muted.clear()
-        await self._stop()
-        await self._muted.wait()
 
     async def _name_by(self, content: list[Content]) -> None:
         title = await find_title(content, self._program.request)
@@ -276,6 +263,7 @@ class ClaudeSession(LocalSession):
         """All lines that are there together. Returns those that are the SDK's to answer."""
         events: list[NormalizedStreamEvent] = []
         for_sdk: list[bytes] = []
+        second = self._asking.second
         for raw in lines:
             if not raw.strip():
                 continue
@@ -284,10 +272,10 @@ class ClaudeSession(LocalSession):
             except BadLine as bad:
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
-            if type(line.message) is messages.StreamEvent and self._muted.is_set():
+            if type(line.message) is messages.StreamEvent and not self._asking.is_muted:
                 fed = self._adapter.feed(line)  # most lines are these
-                if self._second.is_open:
-                    fed = [each for event in fed for each in self._second.follow(event)]
+                if second.is_open:
+                    fed = [each for event in fed for each in second.follow(event)]
                 events += fed
                 continue
             if is_for_sdk(line.message, self._servers.has):
@@ -321,16 +309,13 @@ class ClaudeSession(LocalSession):
         for event in events:
             if isinstance(event, ev.SessionInit):
                 self._chosen.says(event.model, event.permission_mode or "default")
-        ends = any(isinstance(event, ev.ResultSummary) for event in events)
-        if ends:
-            self._gate.turn_ended()
+        is_muted = self._asking.is_muted  # with the end of its turn, too
+        if any(isinstance(event, ev.ResultSummary) for event in events):
             events = self._go_on(events)
-        if self._muted.is_set():
-            told = [each for event in events for each in self._second.follow(event)]
-            return [self._turn.follow(event) for event in told]
-        if ends:
-            self._muted.set()  # that was the end of the turn that nobody wanted
-        return []
+        if is_muted:
+            return []
+        told = [each for event in events for each in self._asking.second.follow(event)]
+        return [self._turn.follow(event) for event in told]
 
     def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """A turn that ends without the question that it was resumed with goes on with the answer."""
@@ -355,8 +340,7 @@ class ClaudeSession(LocalSession):
             case system.StatusChanged(permissionMode=str(mode)):
                 self._chosen.says(None, mode)
             case system.BackgroundTasksChanged(tasks=tasks):
-                self._has_background = bool(tasks)
-                self._gate.set_background(working=self._has_background)
+                self._asking.gate.set_background(working=bool(tasks))
             case control.ControlCancelRequest(request_id):
                 self._tools.cancel(request_id)
             case _:
