@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeGuard
 
@@ -11,28 +11,24 @@ from msgspec import UNSET, UnsetType, structs
 
 from turnwire.agents.claude import controls
 from turnwire.agents.claude.asking import Asking
-from turnwire.agents.claude.bounds import Bounds, bounds_of
 from turnwire.agents.claude.chosen import Chosen
-from turnwire.agents.claude.deferred_note import Deferred
-from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
+from turnwire.agents.claude.control_requests import ControlRequests
 from turnwire.agents.claude.hook_runs import HookRun, HookRuns
-from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
+from turnwire.agents.claude.opening import Opening
 from turnwire.agents.claude.own_servers import OwnServers
-from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.program import Program
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
-from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.telling import Telling
 from turnwire.agents.claude.titles import find_title
 from turnwire.agents.claude.tool_host import ToolHost
-from turnwire.agents.claude.tools import Tool
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
@@ -51,74 +47,57 @@ _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 
 
 class ClaudeSession(LocalSession):
-    """The program behind it is started by `begin` and ended by `close`."""
+    """One opened process of Claude Code: started by `begin`, ended by `close`, never started again."""
 
-    def __init__(
-        self,
-        native_session_id: str | None,
-        *,
-        hold: float,
-        deferred: Deferred | None = None,
-        names_itself: bool = False,
-        model: str | None = None,
-        permission_mode: str | None = None,
-        max_thinking_tokens: int | None = None,
-        conversation_id: str = "",
-        hooks: Sequence[Hook] = (),
-        tools: Mapping[str, Sequence[Tool]] | None = None,
-        servers: Collection[str] = (),
-        mcp_off: Collection[str] = (),
-        models: Sequence[str] = (),
-        bounds: Bounds | None = None,
-        most_thinking: int | None = None,
-    ) -> None:
+    def __init__(self, opening: Opening) -> None:
         super().__init__()
-        self._name = native_session_id
-        self._deferred = deferred  # a question, by a process before this one
-        self._models = models
-        self._bounds = bounds or bounds_of()
-        self._thinks = max_thinking_tokens
-        self._is_nameless = names_itself  # until it has a first message to be named by
+        conversation_id = opening.start.conversation_id
+        self._opening = opening
+        self._is_nameless = opening.names_itself  # until it has a first message to be named by
         self._closing = False
         self._adapter = claude.ClaudeStreamAdapter()
         self._program = Program(self._heard, self._ended, self._check_open)
         self._chosen = Chosen(
             self._program,
-            model=model,
-            permission_mode=permission_mode,
-            most_thinking=most_thinking,
+            opening,
             check_open=self._check_open,
             refused=lambda about: self._news("choice_refused", **about),
         )
         self._turn = TurnWatch()
-        self._stopped = StopWatch(lambda: self._program.process.below())
-        self._telling = Telling(self._turn, self._stopped, self._say, self._start)
-        self._permissions = Permissions(self._bounds.modes)
-        self._elicitations = Elicitations()
-        self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
+        self._telling = Telling(self._turn, self._program.below, self._say, self._start)
+        self._requests = ControlRequests(
+            opening.bounds.modes, answer=self._program.answer, tell=self._tell_answer
+        )
+        self.hooks = HookRuns(opening.hooks, conversation_id, self._hook_ran)
         self._asking = Asking(
             self._turn,
-            hold,
+            opening.hold,
             self.hooks,
             whose=self._adapter.whose,
             say=self._say,
             delivered=self._tell_delivery,
         )
-        self.ask = self._asking.ask  # the hook before a tool that asks a person
-        self._tools = ToolHost(
-            tools or {},
-            conversation_id,
+        self._servers = OwnServers(
+            ToolHost(
+                opening.tools,
+                conversation_id,
+                answer=self._program.answer,
+                progress=self._tool_progress,
+                start=self._start,
+            ),
+            Switches(opening.servers, opening.start.mcp_off),
+            asking=self._asking.answer_call,
             answer=self._program.answer,
-            progress=self._tool_progress,
-            start=self._start,
         )
-        self._switches = Switches(servers, mcp_off)
-        self._servers = OwnServers(self._asking, self._tools, self._switches, self._program.answer)
 
     @property
     def native_session_id(self) -> str | None:
         """The program's own name for it."""
-        return self._adapter.session_id or self._name
+        return self._adapter.session_id or self._opening.start.native_session_id
+
+    async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+        """The hook before a tool that asks a person."""
+        return await self._asking.ask(asked, tool_use_id, context)
 
     async def begin(
         self,
@@ -129,17 +108,18 @@ class ClaudeSession(LocalSession):
         """Start the program and shake hands with it. Raises AgentGone."""
         # A session that ended with a deferred question asks it again, without being told to. But it
         # may as well be at work on the news that its background work is lost, or be done with it.
-        question = self._asking.question
-        if self._deferred is not None:
-            question.open(self._deferred.call)
+        question, opening = self._asking.question, self._opening
+        if opening.deferred is not None:
+            question.open(opening.deferred.call)
         await self._program.begin(start, connect, recorder)
         if self._program.about.session_state != "running" and question.state == "resuming":
             question.happens("rested")
-        if self._thinks is not None:  # no option of its command line, which could not be taken back
-            await self._chosen.max_thinking_tokens(self._thinks)
-        if self._switches.are_needed:
+        thinks = opening.start.max_thinking_tokens
+        if thinks is not None:  # no option of its command line, which could not be taken back
+            await self._chosen.max_thinking_tokens(thinks)
+        if self._servers.switches.are_needed:
             with suppress(Refused):  # whoever asks for the status sees what is on
-                await controls.set_switches(self._switches, self._program.request)
+                await controls.set_switches(self._servers.switches, self._program.request)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -148,8 +128,8 @@ class ClaudeSession(LocalSession):
 
     async def close(self) -> list[EndedProcess]:
         """End the program with everything that it started; an idle one may leave by itself."""
-        if not self._is_over and not self._closing:
-            self._closing = True
+        was_closing, self._closing = self._closing, True
+        if not self._is_over and not was_closing:
             await self._asking.defer()
         self._closed = True
         self._ready.set()
@@ -185,25 +165,10 @@ class ClaudeSession(LocalSession):
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """A person's answers and decisions."""
         self._check_open()
-        to_claude = [reply for reply in replies if not self._answer_request(reply)]
+        to_claude = [reply for reply in replies if not self._requests.deliver(reply)]
         line = self._asking.deliver(to_claude, resumed=resumed)
         if line is not None:
             self._program.write(line)
-
-    def _answer_request(self, reply: Reply) -> bool:
-        """Whether it was the program or an MCP server that asked, and not Claude."""
-        if reply.kind == "permission":
-            decision = self._permissions.decide(reply)
-            if decision is not None:
-                self._program.answer(reply.request_id, decision)
-            return True
-        answer = self._elicitations.answer(reply)
-        if answer is None:
-            return False
-        self._program.answer(reply.request_id, answer[0])
-        if answer[1] is not None:
-            self._say(ev.UserMessage(*self._adapter.whose(None), [answer[1]], "tool"))
-        return True
 
     async def choose(
         self,
@@ -215,7 +180,7 @@ class ClaudeSession(LocalSession):
         """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
-            await self._chosen.model(model, self._bounds.model_for(model) or model)
+            await self._chosen.model(model, self._opening.bounds.model_for(model) or model)
         if permission_mode is not None:
             await self._chosen.permission_mode(permission_mode)
         if max_thinking_tokens is not UNSET:
@@ -230,16 +195,16 @@ class ClaudeSession(LocalSession):
             control,
             self._program.request,
             self._program.about,
-            switches=self._switches,
-            models=self._models,
-            default=self._bounds.model,
+            switches=self._servers.switches,
+            models=self._opening.models,
+            default=self._opening.bounds.model,
         )
 
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()
         if self._turn.calls:
-            await self._stopped.look()
+            await self._telling.note_running()
         if self._turn.is_busy:
             await self._stop()
 
@@ -330,11 +295,8 @@ class ClaudeSession(LocalSession):
 
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
-        self._permissions.hear(message)
-        self._elicitations.hear(message)
+        self._requests.hear(message)
         match message:
-            case control.ControlRequest(request_id, control.RequestUserDialog()):
-                self._program.answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._program.last_error = "; ".join(message.errors or []) or message.result
             case system.StatusChanged(permissionMode=str(mode)):
@@ -342,13 +304,14 @@ class ClaudeSession(LocalSession):
             case system.BackgroundTasksChanged(tasks=tasks):
                 self._asking.gate.set_background(working=bool(tasks))
             case control.ControlCancelRequest(request_id):
-                self._tools.cancel(request_id)
+                self._servers.tools.cancel(request_id)
             case _:
                 pass
 
     async def _ended(self, broken: str | None) -> Exception | None:
         """Nothing more will be heard; if nobody had asked for that, this says why."""
-        if self._closed:
+        if self._closing:  # a close that was asked for is not a loss
+            self._turn.idle.set()
             return None
         why = await self._program.why_gone(broken)
         self._die(why)
@@ -358,6 +321,9 @@ class ClaudeSession(LocalSession):
 
     def _news(self, subtype: str, /, **more: Any) -> None:
         self._say(told_by_us(self._adapter.session_id, subtype, **more))
+
+    def _tell_answer(self, result: ToolResultBlock) -> None:
+        self._say(ev.UserMessage(*self._adapter.whose(None), [result], "tool"))
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
