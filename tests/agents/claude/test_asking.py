@@ -61,7 +61,7 @@ async def test_a_question_is_taken_back_once_and_everything_else_waits_for_that(
     assert told.asking.is_in_the_way, "for a prompt that comes after a control"
     assert (await told.ask("q"))["permissionDecision"] == "defer"
     assert not any(task.done() for task in waiting)
-    assert told.asking.turn_ended(is_done=False) is None
+    assert told.asking.end_turn(is_done=False) is None
     await asyncio.gather(*waiting)
     assert (interrupts, told.events) == (1, []), "nobody is shown anything"
     assert not told.asking.is_in_the_way

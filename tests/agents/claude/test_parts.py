@@ -73,12 +73,12 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
     )
     assert second.follow(result) == [result]
     assert question.ask("q2", is_own=True) == ("show", None), "the first one has its answer"
-    assert second.admitted("q2") == [later]
-    assert second.admitted("q2") == second.refused("q2") == []
+    assert second.admit("q2") == [later]
+    assert second.admit("q2") == second.refuse("q2") == []
     helper = called("q3", voice="t")
     assert second.follow(helper) == []
     end = TurnCompleted("claude", "s", None, None)
-    assert not question.turn_ended(is_done=True)
+    assert not question.end_turn(is_done=True)
     [news, told] = second.follow(end)
     assert isinstance(news, SystemEvent)
     assert (news.subtype, told) == ("question_refused", end)

@@ -102,10 +102,10 @@ def test_a_question_that_is_not_answered_in_time_is_deferred_and_the_next_proces
 ):
     question = Question()
     question.ask("q", is_own=True)
-    assert question.hold_over("q") == "defer"
+    assert question.end_hold("q") == "defer"
     assert question.ask("another", is_own=True) == ("refuse", None)
     assert question.answer(answered("q")) == "leave", "the engine gives it to the next process"
-    assert question.turn_ended(is_done=False) == []
+    assert question.end_turn(is_done=False) == []
     again = Question()
     again.open("q")
     answer = Answer(answered("q"))
@@ -113,7 +113,7 @@ def test_a_question_that_is_not_answered_in_time_is_deferred_and_the_next_proces
     assert again.was_asked("q")
     assert again.ask("q", is_own=True) == ("give", answer)
     assert again.state == "idle"
-    assert again.turn_ended(is_done=True) == [], "once"
+    assert again.end_turn(is_done=True) == [], "once"
 
 
 @pytest.mark.parametrize("call", ["q", None], ids=["known", "no_record"])
@@ -134,7 +134,7 @@ def test_an_answer_whose_question_does_not_come_back_is_told_in_words(is_done: b
     replies = [answered("h", of="t"), answered("q")]
     question.resume(replies)
     assert question.ask("another", is_own=True) == ("refuse", None)
-    told = question.turn_ended(is_done=is_done)
+    told = question.end_turn(is_done=is_done)
     assert told == ([answered("q"), answered("h", of="t")] if is_done else [])
     assert question.state == "idle"
 
@@ -154,8 +154,8 @@ def test_a_deferred_question_that_was_cancelled_is_taken_back_before_anything_el
     assert question.happens("superseded") == "interrupt"
     assert question.happens("superseded") == "", "once"
     assert question.ask("q", is_own=True) == ("hold", None)
-    assert question.hold_over("q") == "defer"
-    assert question.turn_ended(is_done=False) == []
+    assert question.end_hold("q") == "defer"
+    assert question.end_turn(is_done=False) == []
     assert question.state == "idle"
 
 
@@ -172,16 +172,16 @@ def test_a_sub_agents_question_waits_for_as_long_as_it_takes() -> None:
     question = Question()
     assert question.ask("h", is_own=False) == ("show_only", None)
     assert question.ask("q", is_own=True) == ("show", None), "it keeps nobody from asking"
-    assert question.turn_ended(is_done=True) == []
+    assert question.end_turn(is_done=True) == []
     assert question.answer(answered("h", of="t")) == "give", "it outlives the turn"
 
 
 def test_a_call_with_a_result_has_no_question_any_more() -> None:
     question = Question()
     question.call("q")
-    question.has_result("another")
+    question.note_result("another")
     assert question.blocks("x")
-    question.has_result("q")
+    question.note_result("q")
     assert not question.blocks("x"), "a hook has refused it, before it came to the gate"
 
 
@@ -242,12 +242,12 @@ class Fates:
                     self.ends([*answer.in_words], "words")
             case "hold_over" if about in self._held:
                 self._held.remove(about)
-                assert question.hold_over(about) == "defer"
+                assert question.end_hold(about) == "defer"
             case "leave_gate":
                 self._held.discard(about)
                 question.leave_gate(about)
             case "result":
-                question.has_result(about)
+                question.note_result(about)
             case "answer":
                 reply = self.make(about, "answered")
                 act = question.answer(reply)
@@ -268,7 +268,7 @@ class Fates:
             case "superseded":
                 question.happens("superseded")
             case "done" | "cut":
-                self.ends(question.turn_ended(is_done=what == "done"), "words")
+                self.ends(question.end_turn(is_done=what == "done"), "words")
                 for name, how in [*self.kept.items()]:
                     assert how == "answered" or what == "cut", "it is told, if it is not stopped"
                     self.fates[name].append("left")  # the engine has it

@@ -65,10 +65,10 @@ class Asking:
                 return refused
         act, answer = self.question.ask(call, is_own=agent_id is None)
         if act == "refuse":
-            self._say(*self.second.refused(call))
+            self._say(*self.second.refuse(call))
             return questions.deny(ONE_AT_A_TIME)
         try:
-            self._say(*(self._turn.follow(event) for event in self.second.admitted(call)))
+            self._say(*(self._turn.follow(event) for event in self.second.admit(call)))
             if act in ("show", "show_only") and self._turn.runs:
                 self._say(self._asked(call, asked, agent_id))
             if answer is None:
@@ -77,7 +77,7 @@ class Asking:
             self.question.leave_gate(call)
             raise
         if answer is None:
-            self.question.hold_over(call)
+            self.question.end_hold(call)
             return questions.defer()
         return self._give(answer, asked)
 
@@ -117,12 +117,12 @@ class Asking:
             self.gate.give(answer)
         return self._prompt(replies) if replies and act == "tell" else None
 
-    def turn_ended(self, *, is_done: bool) -> bytes | None:
+    def end_turn(self, *, is_done: bool) -> bytes | None:
         """The program has come to the end of a turn. Returns a prompt, where it was to ask again in
         it and has not: then the answers are told in words after all.
         """
         self._settled.set()
-        owed = self.question.turn_ended(is_done=is_done)
+        owed = self.question.end_turn(is_done=is_done)
         for reply in owed:
             self._delivered(reply, "prompt")
         return self._prompt(owed) if owed else None

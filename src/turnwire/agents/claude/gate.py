@@ -56,7 +56,7 @@ class Gate:
                 patience.cancel()
             return answer.result() if answer.done() else None
         finally:
-            del self._waiting[call]
+            self._waiting.pop(call, None)
 
     async def _patience(self) -> None:
         """For as long as a question is held."""

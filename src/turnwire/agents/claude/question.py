@@ -243,8 +243,8 @@ class Question:
             self._at_gate.add(call)
         return act, answer
 
-    def hold_over(self, call: str) -> Act:
-        """A call has waited for as long as a question is held."""
+    def end_hold(self, call: str) -> Act:
+        """The time is over for which a call is held. Returns that it is to be deferred."""
         self._at_gate.discard(call)
         return self.happens("hold_over") if call == self._call else "defer"
 
@@ -252,12 +252,12 @@ class Question:
         """A call does not wait any more: Claude has taken it back."""
         self._at_gate.discard(call)
 
-    def has_result(self, call: str) -> None:
-        """A call has its result."""
+    def note_result(self, call: str) -> None:
+        """A call has its result, so it does not ask any more."""
         if call == self._call:
             self.happens("result")
 
-    def turn_ended(self, *, is_done: bool) -> list[Reply]:
+    def end_turn(self, *, is_done: bool) -> list[Reply]:
         """A turn has ended. Returns the answers that Claude is to be told in words."""
         owed = self._owed
         act = self.happens("turn_done" if is_done else "turn_cut")

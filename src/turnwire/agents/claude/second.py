@@ -49,21 +49,21 @@ class SecondQuestions:
                 if (event.message_id, event.index) in self._growing:
                     return []
             case ev.UserMessage(content=[ToolResultBlock(tool_use_id=call)]):
-                self._question.has_result(call)
+                self._question.note_result(call)
             case ev.TurnCompleted() | ev.TurnFailed():
                 self._growing.clear()
-                return [*[told for call in [*self._held] for told in self.refused(call)], event]
+                return [*[told for call in [*self._held] for told in self.refuse(call)], event]
             case _:
                 pass
         return [event]
 
-    def admitted(self, call: str) -> list[NormalizedStreamEvent]:
-        """It may be asked after all."""
+    def admit(self, call: str) -> list[NormalizedStreamEvent]:
+        """Shows a call that was held back: it may be asked after all."""
         held = self._held.pop(call, None)
         return [] if held is None else [held]
 
-    def refused(self, call: str) -> list[NormalizedStreamEvent]:
-        """It may not."""
+    def refuse(self, call: str) -> list[NormalizedStreamEvent]:
+        """Tells that a call that was held back is not asked."""
         held = self._held.pop(call, None)
         if held is None:
             return []

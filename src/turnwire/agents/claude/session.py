@@ -284,7 +284,7 @@ class ClaudeSession(LocalSession):
 
     def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """A turn that ends without the question that it was resumed with goes on with the answer."""
-        line = self._asking.turn_ended(is_done=any(map(_is_done, events)))
+        line = self._asking.end_turn(is_done=any(map(_is_done, events)))
         if line is None:
             return events
         self._program.write(line)
