@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import Any, get_args
@@ -79,6 +81,17 @@ def test_the_design_explains_every_state_and_every_act() -> None:
     assert f"<!-- drawn:{Question.__module__} -->" in page
     assert all(f"\n| `{state}` | " in page for state in STATES)
     assert all(f"\n| {act} | " in page for act in get_args(Act) if act)
+
+
+def test_the_way_of_an_answer_in_the_design_exists() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text()
+    way = page.partition("answered after a restart takes this way")[2].partition("\n## ")[0]
+    stops = re.findall(r"`(\w+)\.py` `([\w.]+)`", way)
+    assert len(stops) > 8
+    for module, name in stops:
+        found: Any = import_module(f"turnwire.agents.claude.{module}")
+        for part in name.split("."):
+            found = getattr(found, part)
 
 
 # --- what happens -------------------------------------------------------------------------------
