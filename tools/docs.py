@@ -5,7 +5,8 @@ here from that module: its types in the order of the source, under the headings 
 `# --- heading ---` lines give, with docstrings, and with each field's trailing comment as its meaning.
 
 A page says `<!-- drawn:turnwire.core.conversation.transitions -->`; what follows, up to `<!-- end -->`,
-is that module's `TRANSITIONS` as a diagram and as a table.
+is that module's `TRANSITIONS` as a diagram and as a table. A transition is a state, or a pair of a state
+and what is to be done.
 
 A page shows a command in a `console` block, after `$ `; the output below it is written here too.
 
@@ -89,28 +90,38 @@ def write(pages: dict[Path, str]) -> dict[Path, str]:
     }
 
 
-def diagram(table: Mapping[Any, Mapping[Any, str]]) -> str:
+def diagram(table: Mapping[Any, Mapping[Any, str | tuple[str, str]]]) -> str:
     """A table of states as a picture: an arrow for each change, with all that leads to it."""
     lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {next(iter(table))}"]
     for state, row in table.items():
         ways: dict[str, list[str]] = {}
-        for cause, to in row.items():
+        for cause, step in row.items():
+            to, _ = _step(step)
             if to != state:
                 ways.setdefault(to, []).append(cause)
         lines += [f"    {state} --> {to}: {'<br>'.join(causes)}" for to, causes in ways.items()]
     return "\n".join([*lines, "```"])
 
 
-def grid(table: Mapping[Any, Mapping[Any, str]]) -> str:
+def grid(table: Mapping[Any, Mapping[Any, str | tuple[str, str]]]) -> str:
     """The same as a table: what becomes of each state, whatever happens."""
     causes = dict.fromkeys(cause for row in table.values() for cause in row)
     head = [f"| what happens | {' | '.join(f'in `{state}`' for state in table)} |"]
     head.append("|---" * (len(table) + 1) + "|")
     rows = [
-        f"| `{cause}` | {' | '.join(f'`{row[cause]}`' if cause in row else '' for row in table.values())} |"
+        f"| `{cause}` | {' | '.join(_cell(row.get(cause)) for row in table.values())} |"
         for cause in causes
     ]
     return "\n".join([*head, *rows])
+
+
+def _step(step: str | tuple[str, str]) -> tuple[str, str]:
+    return (step, "") if isinstance(step, str) else step
+
+
+def _cell(step: str | tuple[str, str] | None) -> str:
+    to, act = _step(step or "")
+    return (f"`{to}`" if to else "") + (f", {act}" if act else "")
 
 
 def output(command: str) -> str:

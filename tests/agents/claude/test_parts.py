@@ -16,7 +16,9 @@ from turnwire.agents.claude.agent import ClaudeAgent
 from turnwire.agents.claude.bounds import bounds_of
 from turnwire.agents.claude.controls import carry_out
 from turnwire.agents.claude.failures import explain, is_hopeless
+from turnwire.agents.claude.gate import Gate
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
+from turnwire.agents.claude.question import Answer, Question
 from turnwire.agents.claude.second import SecondQuestions
 from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.transport import Recorder
@@ -58,7 +60,8 @@ def called(call: str, tool: str = "AskUserQuestion", voice: str | None = None) -
 
 
 def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_it() -> None:
-    second = SecondQuestions()
+    question = Question()
+    second = SecondQuestions(question)
     first, later, work = called("q1"), called("q2"), called("t", "Bash")
     assert second.follow(first) == [first]
     assert second.is_open
@@ -69,11 +72,13 @@ def test_a_question_beside_another_one_is_told_when_it_is_known_what_becomes_of_
         "claude", "s", None, None, [ToolResultBlock("q1", "x", False, "completed")], "tool"
     )
     assert second.follow(result) == [result]
-    assert second.admitted("q2") == [later], "the first one has its answer"
-    assert second.admitted("q2") == second.refused("q2") == []
+    assert question.ask("q2", is_own=True) == ("show", None), "the first one has its answer"
+    assert second.admit("q2") == [later]
+    assert second.admit("q2") == second.refuse("q2") == []
     helper = called("q3", voice="t")
     assert second.follow(helper) == []
     end = TurnCompleted("claude", "s", None, None)
+    assert not question.end_turn(is_done=True)
     [news, told] = second.follow(end)
     assert isinstance(news, SystemEvent)
     assert (news.subtype, told) == ("question_refused", end)
@@ -126,24 +131,12 @@ def test_the_tool_gives_back_the_answer_that_the_gate_has_let_through() -> None:
     assert questions.answer_call(asked, answers)["result"]["isError"], "once"
 
 
-async def test_an_answer_may_come_before_its_question() -> None:
-    gate = questions.Gate(0.0)
-    gate.give(answered("this"))
-    assert await gate.wait("q", can_defer=True) == answered("this")
-
-
-async def test_a_question_is_put_aside_when_nobody_answers_in_time_and_then_no_other_is_asked() -> (
-    None
-):
-    gate = questions.Gate(0.0)
-    assert await gate.wait("q", can_defer=True) is None
-    assert not gate.admits("another")
-    gate.turn_ended()
-    assert gate.admits("another")
+async def test_a_call_is_deferred_when_nobody_answers_in_time() -> None:
+    assert await Gate(0.0).wait("q", can_defer=True) is None
 
 
 async def test_a_question_waits_as_long_as_something_works_in_the_background() -> None:
-    gate = questions.Gate(0.0)
+    gate = Gate(0.0)
     gate.set_background(working=True)
     waiting = asyncio.create_task(gate.wait("q", can_defer=True))
     await asyncio.sleep(0.01)
@@ -153,12 +146,12 @@ async def test_a_question_waits_as_long_as_something_works_in_the_background() -
 
 
 async def test_the_first_answer_is_the_answer() -> None:
-    gate = questions.Gate(60.0)
+    gate = Gate(60.0)
     waiting = asyncio.create_task(gate.wait("q", can_defer=False))
     await asyncio.sleep(0)
-    gate.give(answered("this"))
-    gate.give(answered("that"))
-    assert await waiting == answered("this")
+    gate.give(Answer(answered("this")))
+    gate.give(Answer(answered("that")))
+    assert await waiting == Answer(answered("this"))
 
 
 # --- prompts ------------------------------------------------------------------------------------

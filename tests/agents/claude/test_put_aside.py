@@ -13,7 +13,7 @@ from tests.agents.claude.test_answers import deliveries
 from tests.agents.claude.test_recordings import player
 from tests.agents.hearing import talking
 from turnwire.agents.claude import ClaudeAgent
-from turnwire.agents.claude.put_aside import has_question
+from turnwire.agents.claude.deferred_note import Deferred, renew_note
 from turnwire.core import events as ev
 from turnwire.core.conversation.state import Reply
 from turnwire.testing.model_api import Say, ToolUse
@@ -170,25 +170,25 @@ def written(place: Path, *lines: Line, end: bytes = b"") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("lines", "waits"),
+    ("lines", "deferred"),
     [
-        ([SAID, CALLS, note(), COST], True),
-        ([SAID, CALLS], False),
-        ([SAID, CALLS, note(), result_of("ask_1")], False),
-        ([CALLS, note(), SAID, CALLS], False),
-        ([COST], False),
-        ([], None),
+        ([SAID, CALLS, note(), COST], Deferred("ask_1")),
+        ([SAID, CALLS], None),
+        ([SAID, CALLS, note(), result_of("ask_1")], None),
+        ([CALLS, note(), SAID, CALLS], None),
+        ([COST], None),
+        ([], Deferred()),
     ],
     ids=["waits", "held", "answered", "of_a_turn_before", "nothing_said", "nothing_written"],
 )
 def test_whether_a_question_waits_is_written_down(
-    tmp_path: Path, lines: list[Line], waits: bool | None
+    tmp_path: Path, lines: list[Line], deferred: Deferred | None
 ) -> None:
     path = written(tmp_path, *lines)
     before = path.read_bytes()
-    assert has_question(tmp_path, "s") is waits
+    assert renew_note(tmp_path, "s") == deferred
     assert path.read_bytes() == before, "what is in order stays as it is"
-    assert has_question(tmp_path, "another") is None
+    assert renew_note(tmp_path, "another") == Deferred(), "without a record there may be a question"
 
 
 @pytest.mark.parametrize("behind", [[], [NEWS]], ids=["a_result", "news"])
@@ -197,12 +197,12 @@ def test_the_note_of_a_question_is_written_again_behind_the_result_of_another_ca
 ) -> None:
     path = written(tmp_path, SAID, CALLS, note(), result_of("bash_1"), *behind, COST, end=b'{"ha')
     before = path.read_bytes()
-    assert has_question(tmp_path, "s")
+    assert renew_note(tmp_path, "s") == Deferred("ask_1")
     after = path.read_bytes()
     assert after.startswith(before), "what Claude Code has written stays"
     last = msgspec.json.decode(after.splitlines()[-1])
     assert last["attachment"] == note()["attachment"]
     assert last["parentUuid"] == ("y" if behind else "t")
     assert last["uuid"] != "n"
-    assert has_question(tmp_path, "s")
+    assert renew_note(tmp_path, "s") == Deferred("ask_1")
     assert path.read_bytes() == after, "once is enough"

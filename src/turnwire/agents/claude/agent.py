@@ -44,6 +44,7 @@ from turnwire.ports import (
 )
 
 if TYPE_CHECKING:
+    from turnwire.agents.claude.deferred_note import Deferred
     from turnwire.agents.claude.forking import ForkPoint
     from turnwire.agents.claude.model_proxy import ModelProxy
     from turnwire.agents.claude.session import ClaudeSession
@@ -67,7 +68,7 @@ class ClaudeAgent:
     `options` are ClaudeOptions, the SDK's own ClaudeAgentOptions, or a mapping of some of these.
     `hooks` and `mcp_servers` are what the application adds, as they are or by their names
     (`module:attribute`). `hold` is how many seconds a question is kept in the process before it is
-    put aside; with `titles` Claude names each conversation, which takes a short request of its own;
+    deferred; with `titles` Claude names each conversation, which takes a short request of its own;
     `roots` are the folders that conversations may work in; `limits` what one of them may use of the
     machine; `models` the names that one may choose from, beside `default`; `permission_modes` the
     modes; `setting_sources` whose settings of Claude Code count, none: all, as in a terminal. Those of
@@ -218,22 +219,23 @@ class ClaudeAgent:
             raise Forgotten("What this conversation begins with is not known any more.")
         return point
 
-    async def _has_question(self, session_id: str | None) -> bool | None:
-        """Whether a session that is to be resumed has put one aside; none: nobody knows."""
+    async def _deferred(self, session_id: str | None) -> Deferred | None:
+        """The question that a session has deferred, which is then ready to be resumed."""
+        from turnwire.agents.claude.deferred_note import renew_note
         from turnwire.agents.claude.history import config_dir
-        from turnwire.agents.claude.put_aside import has_question
 
         if session_id is None:
-            return False
+            return None
         config = config_dir(self._environment())
         try:
-            return await asyncio.to_thread(has_question, config, session_id)
+            return await asyncio.to_thread(renew_note, config, session_id)
         except OSError as error:
             raise AgentGone(f"Claude's record of this session cannot be used: {error}") from error
 
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
+        from turnwire.agents.claude.opening import Opening
         from turnwire.agents.claude.program import patient
         from turnwire.agents.claude.session import ClaudeSession
 
@@ -241,24 +243,21 @@ class ClaudeAgent:
         self._registry.check_bounds(chosen, start.roots)
         options = own_options(self._options, start, self._bounds, fork, self._denied)
         servers = self._registry.servers(chosen, AgentGone)
-        has_question = await self._has_question(start.native_session_id)
-        session = ClaudeSession(
-            start.native_session_id,
+        opening = Opening(
+            start=start,
             hold=self._hold,
-            has_question=has_question,
+            deferred=await self._deferred(start.native_session_id),
             names_itself=self._titles and start.native_session_id is None and fork is None,
             model=options.model,
             permission_mode=options.permission_mode,
-            max_thinking_tokens=start.max_thinking_tokens,
-            conversation_id=start.conversation_id,
             hooks=self._registry.hooks(chosen, AgentGone),
             tools={n: each.tools for n, each in servers.items() if isinstance(each, ToolServer)},
             servers=[*options.mcp_servers, *servers],
-            mcp_off=start.mcp_off,
             models=self.capabilities.models,
             bounds=self._bounds,
             most_thinking=thinking_limit(self._options),
         )
+        session = ClaudeSession(opening)
         told = tell(options, cli, session.ask, session.hooks.registered(), servers)
         try:
             async with asyncio.timeout(self._start_seconds):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from turnwire.agents.claude.opening import Opening
 from turnwire.agents.claude.program import Program
 
 __all__ = ["Chosen"]
@@ -19,20 +20,18 @@ class Chosen:
     def __init__(
         self,
         program: Program,
+        opening: Opening,
         *,
-        model: str | None,
-        permission_mode: str | None,
-        most_thinking: int | None,
         check_open: Callable[[], None],
         refused: Callable[[dict[str, Any]], None],
     ) -> None:
         self._program = program
-        self._most_thinking = most_thinking
+        self._most_thinking = opening.most_thinking
         self._check_open = check_open
         self._refused = refused
         self._now: dict[str, Any] = {
-            "model": model,
-            "permission_mode": permission_mode or "default",
+            "model": opening.model,
+            "permission_mode": opening.permission_mode or "default",
             "max_thinking_tokens": None,
         }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnwire.agents.claude.asking import Asking
 from turnwire.agents.claude.questions import SERVER
 from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.tool_host import ToolHost
@@ -14,32 +13,36 @@ __all__ = ["OwnServers"]
 
 
 class OwnServers:
-    """The one that asks people, those of the application, and those that were switched off."""
+    """The one that asks people, those of the application, and those that were switched off.
+
+    `asking` answers for the one that asks people, and `answer` answers the program.
+    """
 
     def __init__(
         self,
-        asking: Asking,
         tools: ToolHost,
         switches: Switches,
+        *,
+        asking: Callable[[Any], dict[str, Any]],
         answer: Callable[[str, dict[str, Any]], None],
     ) -> None:
+        self.tools = tools
+        self.switches = switches
         self._asking = asking
-        self._tools = tools
-        self._switches = switches
         self._answer = answer
 
     def has(self, server: str) -> bool:
         """Whether it is answered here, and not by the SDK."""
-        return server == SERVER or self._tools.has(server) or self._switches.is_off(server)
+        return server == SERVER or self.tools.has(server) or self.switches.is_off(server)
 
     def take(self, request_id: str, server: str, message: Any) -> bool:
         """Whether this is for one of them; then it is answered, now or when its tool has run."""
         if server == SERVER:
-            answer = self._asking.answer_call(message)
-        elif self._switches.is_off(server):
-            answer = self._switches.answer(server, message)
-        elif self._tools.has(server):
-            self._tools.take(request_id, server, message)
+            answer = self._asking(message)
+        elif self.switches.is_off(server):
+            answer = self.switches.answer(server, message)
+        elif self.tools.has(server):
+            self.tools.take(request_id, server, message)
             return True
         else:
             return False

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
+from turnwire.agents.guard import Running
 from turnwire.agents.process import GuardedProcess
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
@@ -112,6 +113,10 @@ class Program:
         assert self._transport is not None
         assert self._transport.process is not None
         return self._transport.process
+
+    def below(self) -> list[Running]:
+        """All that runs, the program first."""
+        return self.process.below()
 
     # --- speaking to it -----------------------------------------------------------------------
 

@@ -1,14 +1,11 @@
 """Questions to people: Claude's own AskUserQuestion, and a tool request_input that Turnwire adds.
 
-Both go through the same gate, a hook that runs before the tool. There a question is held for a
-while, in case the answer comes soon, and is then put aside: the turn ends, the process can go, and
-a process that resumes the session asks at the same gate again, about the same call.
+Here is what both look like to Claude Code: the tool, and what the hook before it answers. How they wait
+for a person is in `question`.
 """
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from typing import Any
 
 from turnwire.agents.claude.tool_host import answer_plain, call_id, said_by_tool
@@ -21,11 +18,10 @@ __all__ = [
     "SERVER",
     "SERVER_CONFIG",
     "TOOL",
-    "Gate",
     "allow",
     "answer_call",
+    "defer",
     "deny",
-    "put_aside",
 ]
 
 SERVER = "turnwire"
@@ -68,82 +64,6 @@ _TOOL = {
 }
 
 
-class Gate:
-    """Where questions wait. One at a time: of two that were put aside only one would come back."""
-
-    def __init__(self, hold: float) -> None:
-        self._hold = hold  # seconds
-        self._open: dict[str, asyncio.Future[Reply]] = {}
-        self._given: dict[str, Reply] = {}  # answers that came before their question
-        self._aside: str | None = None  # the call that waits, or was put aside, in this turn
-        self._quiet = asyncio.Event()
-        self._quiet.set()
-        self._leaving = asyncio.Event()
-
-    def give(self, reply: Reply) -> None:
-        """An answer. If its question does not wait yet, it is kept until it does."""
-        waiting = self._open.get(reply.request_id)
-        if waiting is None:
-            self._given[reply.request_id] = reply
-        elif not waiting.done():
-            waiting.set_result(reply)
-
-    def set_background(self, *, working: bool) -> None:
-        """While something works in the background the process must stay, and so questions wait."""
-        if working and not self._leaving.is_set():
-            self._quiet.clear()
-        else:
-            self._quiet.set()
-
-    def leave(self) -> None:
-        """The process is about to be closed: what waits is put aside, and what still comes."""
-        self._leaving.set()
-        self._quiet.set()
-
-    def turn_ended(self) -> None:
-        """The next turn may ask again."""
-        self._aside = None
-        self._given.clear()
-
-    def has_answer(self, call: str) -> bool:
-        """Whether the answer was there before the question."""
-        return call in self._given
-
-    def admits(self, call: str) -> bool:
-        """Whether this question may be asked now: no other one of the turn waits."""
-        return self._aside in (None, call) or call in self._given
-
-    async def wait(self, call: str, *, can_defer: bool) -> Reply | None:
-        """The answer; none: put the question aside. Only the agent's own can be, no sub-agent's."""
-        if (given := self._given.pop(call, None)) is not None:
-            return given
-        answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._open[call] = answer
-        if can_defer:
-            self._aside = call
-        try:
-            if not can_defer:
-                return await answer
-            patience = asyncio.create_task(self._patience())
-            try:
-                either: set[asyncio.Future[Any]] = {answer, patience}
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                patience.cancel()
-            return answer.result() if answer.done() else None
-        finally:
-            del self._open[call]
-            if answer.done() and self._aside == call:
-                self._aside = None
-
-    async def _patience(self) -> None:
-        """For as long as a question is held."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._hold):
-                await self._leaving.wait()
-        await self._quiet.wait()
-
-
 # --- what the hook says -------------------------------------------------------------------------
 
 
@@ -169,7 +89,7 @@ def deny(why: str) -> dict[str, Any]:
     return _decision("deny", permissionDecisionReason=why)
 
 
-def put_aside() -> dict[str, Any]:
+def defer() -> dict[str, Any]:
     """The tool is to run another time."""
     return _decision("defer")
 

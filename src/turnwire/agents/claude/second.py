@@ -1,8 +1,9 @@
-"""Of several questions at once one is asked. Nobody is shown the others before it is known that they are."""
+"""Of several questions at once one is asked. The others stay hidden until the gate admits or refuses them."""
 
 from __future__ import annotations
 
 from turnwire.agents.claude.lines import told_by_us
+from turnwire.agents.claude.question import Question
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
@@ -14,21 +15,20 @@ ONE_AT_A_TIME = "Ask one question at a time: another one waits for its answer."
 
 
 class SecondQuestions:
-    """Holds back the calls of questions that come while one of Claude's own is open.
+    """Holds back the calls that ask while a question of Claude's own is open.
 
-    What becomes of them the gate decides when they come to it: then they are shown, or there is
-    news that they were refused.
+    When they come to the gate they are shown, or an event tells that they were refused.
     """
 
-    def __init__(self) -> None:
-        self._open: str | None = None  # Claude's own question: while it waits nobody else may ask
+    def __init__(self, question: Question) -> None:
+        self._question = question
         self._held: dict[str, ev.AssistantMessage] = {}  # by call
         self._growing: set[tuple[str, int]] = set()  # their blocks, by message and index
 
     @property
     def is_open(self) -> bool:
         """Whether anything would be held back."""
-        return self._open is not None
+        return self._question.state != "idle" or bool(self._growing)
 
     def follow(self, event: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
         """What can be told now."""
@@ -36,40 +36,34 @@ class SecondQuestions:
             case ev.AssistantMessage(content=[ToolUseBlock(id=call, tool_name=tool)]):
                 if not asks_a_person(tool):
                     return [event]
-                if self._open not in (None, call):
+                if self._question.blocks(call):
                     self._held[call] = event
                     return []
                 if event.parent_tool_use_id is None:
-                    self._open = call
+                    self._question.call(call)
             case ev.ContentStarted(block=ToolUseBlock(id=call, tool_name=tool)):
-                if asks_a_person(tool) and self._open not in (None, call):
+                if asks_a_person(tool) and self._question.blocks(call):
                     self._growing.add((event.message_id, event.index))
                     return []
             case ev.ContentDelta() | ev.ContentCompleted():
                 if (event.message_id, event.index) in self._growing:
                     return []
             case ev.UserMessage(content=[ToolResultBlock(tool_use_id=call)]):
-                if call == self._open:
-                    self._open = None
+                self._question.note_result(call)
             case ev.TurnCompleted() | ev.TurnFailed():
-                self._open = None
                 self._growing.clear()
-                return [*[told for call in [*self._held] for told in self.refused(call)], event]
+                return [*[told for call in [*self._held] for told in self.refuse(call)], event]
             case _:
                 pass
         return [event]
 
-    def admitted(self, call: str) -> list[NormalizedStreamEvent]:
-        """It may be asked after all."""
+    def admit(self, call: str) -> list[NormalizedStreamEvent]:
+        """Shows a call that was held back: it may be asked after all."""
         held = self._held.pop(call, None)
-        if held is None:
-            return []
-        if held.parent_tool_use_id is None:
-            self._open = call
-        return [held]
+        return [] if held is None else [held]
 
-    def refused(self, call: str) -> list[NormalizedStreamEvent]:
-        """It may not."""
+    def refuse(self, call: str) -> list[NormalizedStreamEvent]:
+        """Tells that a call that was held back is not asked."""
         held = self._held.pop(call, None)
         if held is None:
             return []

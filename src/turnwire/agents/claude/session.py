@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeGuard
 
@@ -12,29 +11,24 @@ from msgspec import UNSET, UnsetType, structs
 
 from turnwire.agents.claude import controls
 from turnwire.agents.claude.asking import Asking
-from turnwire.agents.claude.bounds import Bounds, bounds_of
 from turnwire.agents.claude.chosen import Chosen
-from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
+from turnwire.agents.claude.control_requests import ControlRequests
 from turnwire.agents.claude.hook_runs import HookRun, HookRuns
-from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
+from turnwire.agents.claude.opening import Opening
 from turnwire.agents.claude.own_servers import OwnServers
-from turnwire.agents.claude.permissions import Permissions
 from turnwire.agents.claude.program import Program
 from turnwire.agents.claude.prompts import NotShown, prompt_line, prompt_uuid
-from turnwire.agents.claude.questions import Gate
-from turnwire.agents.claude.second import SecondQuestions
-from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.switches import Switches
 from turnwire.agents.claude.telling import Telling
 from turnwire.agents.claude.titles import find_title
 from turnwire.agents.claude.tool_host import ToolHost
-from turnwire.agents.claude.tools import Tool
 from turnwire.agents.claude.transport import Recorder
 from turnwire.agents.claude.turn import TurnWatch
 from turnwire.agents.local import LocalSession
 from turnwire.agents.process import GuardedProcess
 from turnwire.core import events as ev
+from turnwire.core.blocks import ToolResultBlock
 from turnwire.core.content import Content
 from turnwire.core.controls import Control, ControlResult
 from turnwire.core.conversation.inputs import EndedProcess
@@ -53,80 +47,57 @@ _LEAVE = 2.0  # seconds that an idle program has to leave by itself
 
 
 class ClaudeSession(LocalSession):
-    """The program behind it is started by `begin` and ended by `close`."""
+    """One opened process of Claude Code: started by `begin`, ended by `close`, never started again."""
 
-    def __init__(
-        self,
-        native_session_id: str | None,
-        *,
-        hold: float,
-        has_question: bool | None = None,
-        names_itself: bool = False,
-        model: str | None = None,
-        permission_mode: str | None = None,
-        max_thinking_tokens: int | None = None,
-        conversation_id: str = "",
-        hooks: Sequence[Hook] = (),
-        tools: Mapping[str, Sequence[Tool]] | None = None,
-        servers: Collection[str] = (),
-        mcp_off: Collection[str] = (),
-        models: Sequence[str] = (),
-        bounds: Bounds | None = None,
-        most_thinking: int | None = None,
-    ) -> None:
+    def __init__(self, opening: Opening) -> None:
         super().__init__()
-        self._name = native_session_id
-        self._has_question = has_question  # put aside by a process before; none: nobody knows
-        self._models = models
-        self._bounds = bounds or bounds_of()
-        self._thinks = max_thinking_tokens
-        self._is_nameless = names_itself  # until it has a first message to be named by
+        conversation_id = opening.start.conversation_id
+        self._opening = opening
+        self._is_nameless = opening.names_itself  # until it has a first message to be named by
         self._closing = False
-        self._has_background = False
-        self._muted = asyncio.Event()  # clear: nobody wants to hear what it says
-        self._muted.set()
         self._adapter = claude.ClaudeStreamAdapter()
         self._program = Program(self._heard, self._ended, self._check_open)
         self._chosen = Chosen(
             self._program,
-            model=model,
-            permission_mode=permission_mode,
-            most_thinking=most_thinking,
+            opening,
             check_open=self._check_open,
             refused=lambda about: self._news("choice_refused", **about),
         )
         self._turn = TurnWatch()
-        self._stopped = StopWatch(lambda: self._program.process.below())
-        self._telling = Telling(self._turn, self._stopped, self._say, self._start)
-        self._permissions = Permissions(self._bounds.modes)
-        self._elicitations = Elicitations()
-        self._gate = Gate(hold)
-        self._second = SecondQuestions()
-        self.hooks = HookRuns(hooks, conversation_id, self._hook_ran)
+        self._telling = Telling(self._turn, self._program.below, self._say, self._start)
+        self._requests = ControlRequests(
+            opening.bounds.modes, answer=self._program.answer, tell=self._tell_answer
+        )
+        self.hooks = HookRuns(opening.hooks, conversation_id, self._hook_ran)
         self._asking = Asking(
             self._turn,
-            self._gate,
-            self._second,
+            opening.hold,
             self.hooks,
             whose=self._adapter.whose,
             say=self._say,
             delivered=self._tell_delivery,
         )
-        self.ask = self._asking.ask  # the hook before a tool that asks a person
-        self._tools = ToolHost(
-            tools or {},
-            conversation_id,
+        self._servers = OwnServers(
+            ToolHost(
+                opening.tools,
+                conversation_id,
+                answer=self._program.answer,
+                progress=self._tool_progress,
+                start=self._start,
+            ),
+            Switches(opening.servers, opening.start.mcp_off),
+            asking=self._asking.answer_call,
             answer=self._program.answer,
-            progress=self._tool_progress,
-            start=self._start,
         )
-        self._switches = Switches(servers, mcp_off)
-        self._servers = OwnServers(self._asking, self._tools, self._switches, self._program.answer)
 
     @property
     def native_session_id(self) -> str | None:
         """The program's own name for it."""
-        return self._adapter.session_id or self._name
+        return self._adapter.session_id or self._opening.start.native_session_id
+
+    async def ask(self, asked: Any, tool_use_id: str | None, context: Any) -> dict[str, Any]:
+        """The hook before a tool that asks a person."""
+        return await self._asking.ask(asked, tool_use_id, context)
 
     async def begin(
         self,
@@ -135,17 +106,20 @@ class ClaudeSession(LocalSession):
         recorder: Recorder | None = None,
     ) -> None:
         """Start the program and shake hands with it. Raises AgentGone."""
-        # A session that ended with a question put aside asks it again, without being told to. But
-        # it may as well be at work on the news that its background work is lost, or be done with it.
-        self._asking.resumes = self._has_question is not False
+        # A session that ended with a deferred question asks it again, without being told to. But it
+        # may as well be at work on the news that its background work is lost, or be done with it.
+        question, opening = self._asking.question, self._opening
+        if opening.deferred is not None:
+            question.open(opening.deferred.call)
         await self._program.begin(start, connect, recorder)
-        if self._program.about.session_state != "running":
-            self._asking.resumes = False
-        if self._thinks is not None:  # no option of its command line, which could not be taken back
-            await self._chosen.max_thinking_tokens(self._thinks)
-        if self._switches.are_needed:
+        if self._program.about.session_state != "running" and question.state == "resuming":
+            question.happens("rested")
+        thinks = opening.start.max_thinking_tokens
+        if thinks is not None:  # no option of its command line, which could not be taken back
+            await self._chosen.max_thinking_tokens(thinks)
+        if self._servers.switches.are_needed:
             with suppress(Refused):  # whoever asks for the status sees what is on
-                await controls.set_switches(self._switches, self._program.request)
+                await controls.set_switches(self._servers.switches, self._program.request)
 
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
@@ -154,14 +128,15 @@ class ClaudeSession(LocalSession):
 
     async def close(self) -> list[EndedProcess]:
         """End the program with everything that it started; an idle one may leave by itself."""
-        if not self._is_over and not self._closing:
-            self._closing = True
-            await self._asking.put_aside()
+        was_closing, self._closing = self._closing, True
+        if not self._is_over and not was_closing:
+            await self._asking.defer()
         self._closed = True
         self._ready.set()
         # What works in the background would speak of its end, in the place of the answer to a
-        # question that was put aside.
-        idle = not (self._turn.is_busy or self._asking.resumes or self._has_background)
+        # deferred question.
+        is_resuming = self._asking.question.state == "resuming"
+        idle = not (self._turn.is_busy or is_resuming or self._asking.gate.has_background)
         ended = await self._program.end(leave=_LEAVE if idle else 0.0)
         await super().close()
         return ended
@@ -182,35 +157,18 @@ class ClaudeSession(LocalSession):
         if self._is_nameless:
             self._is_nameless = False
             self._start(self._name_by(content))
-        if self._asking.resumes:
-            # The question that was put aside was cancelled meanwhile.
-            self._asking.resumes = False
-            self._start(self._forget_question(line))
+        if self._asking.is_in_the_way:  # the deferred question was cancelled meanwhile
+            self._start(self._prompt_later(line))
         else:
             self._program.write(line)
 
     async def deliver(self, replies: Sequence[Reply], *, resumed: bool) -> None:
         """A person's answers and decisions."""
         self._check_open()
-        to_claude = [reply for reply in replies if not self._answer_request(reply)]
+        to_claude = [reply for reply in replies if not self._requests.deliver(reply)]
         line = self._asking.deliver(to_claude, resumed=resumed)
         if line is not None:
             self._program.write(line)
-
-    def _answer_request(self, reply: Reply) -> bool:
-        """Whether it was the program or an MCP server that asked, and not Claude."""
-        if reply.kind == "permission":
-            decision = self._permissions.decide(reply)
-            if decision is not None:
-                self._program.answer(reply.request_id, decision)
-            return True
-        answer = self._elicitations.answer(reply)
-        if answer is None:
-            return False
-        self._program.answer(reply.request_id, answer[0])
-        if answer[1] is not None:
-            self._say(ev.UserMessage(*self._adapter.whose(None), [answer[1]], "tool"))
-        return True
 
     async def choose(
         self,
@@ -222,7 +180,7 @@ class ClaudeSession(LocalSession):
         """Another model, another permission mode, more or less reasoning, from now on."""
         self._check_open()
         if model is not None:
-            await self._chosen.model(model, self._bounds.model_for(model) or model)
+            await self._chosen.model(model, self._opening.bounds.model_for(model) or model)
         if permission_mode is not None:
             await self._chosen.permission_mode(permission_mode)
         if max_thinking_tokens is not UNSET:
@@ -231,23 +189,22 @@ class ClaudeSession(LocalSession):
     async def control(self, control: Control) -> ControlResult:
         """Something beside the talk."""
         self._check_open()
-        if self._asking.resumes:  # its turn is over: nobody will answer what was put aside
-            self._asking.resumes = False
-            await self._take_question_back()
+        if self._asking.is_in_the_way:  # its turn is over: nobody will answer what was deferred
+            await self._asking.take_back(self._stop)
         return await controls.carry_out(
             control,
             self._program.request,
             self._program.about,
-            switches=self._switches,
-            models=self._models,
-            default=self._bounds.model,
+            switches=self._servers.switches,
+            models=self._opening.models,
+            default=self._opening.bounds.model,
         )
 
     async def interrupt(self) -> None:
         """Stop the turn."""
         self._check_open()
         if self._turn.calls:
-            await self._stopped.look()
+            await self._telling.note_running()
         if self._turn.is_busy:
             await self._stop()
 
@@ -255,15 +212,10 @@ class ClaudeSession(LocalSession):
         self._adapter.interrupt_requested()
         await self._program.interrupt()
 
-    async def _forget_question(self, line: bytes) -> None:
-        """Take back a question that nobody will answer any more, then say what there is to say."""
-        await self._take_question_back()
+    async def _prompt_later(self, line: bytes) -> None:
+        """Say what there is to say when the question is taken back that nobody will answer."""
+        await self._asking.take_back(self._stop)
         self._program.write(line)
-
-    async def _take_question_back(self) -> None:
-        self._muted.clear()
-        await self._stop()
-        await self._muted.wait()
 
     async def _name_by(self, content: list[Content]) -> None:
         title = await find_title(content, self._program.request)
@@ -276,6 +228,7 @@ class ClaudeSession(LocalSession):
         """All lines that are there together. Returns those that are the SDK's to answer."""
         events: list[NormalizedStreamEvent] = []
         for_sdk: list[bytes] = []
+        second = self._asking.second
         for raw in lines:
             if not raw.strip():
                 continue
@@ -284,10 +237,10 @@ class ClaudeSession(LocalSession):
             except BadLine as bad:
                 events.append(unreadable(self._adapter.session_id, raw, bad))
                 continue
-            if type(line.message) is messages.StreamEvent and self._muted.is_set():
+            if type(line.message) is messages.StreamEvent and not self._asking.is_muted:
                 fed = self._adapter.feed(line)  # most lines are these
-                if self._second.is_open:
-                    fed = [each for event in fed for each in self._second.follow(event)]
+                if second.is_open:
+                    fed = [each for event in fed for each in second.follow(event)]
                 events += fed
                 continue
             if is_for_sdk(line.message, self._servers.has):
@@ -321,20 +274,17 @@ class ClaudeSession(LocalSession):
         for event in events:
             if isinstance(event, ev.SessionInit):
                 self._chosen.says(event.model, event.permission_mode or "default")
-        ends = any(isinstance(event, ev.ResultSummary) for event in events)
-        if ends:
-            self._gate.turn_ended()
+        is_muted = self._asking.is_muted  # with the end of its turn, too
+        if any(isinstance(event, ev.ResultSummary) for event in events):
             events = self._go_on(events)
-        if self._muted.is_set():
-            told = [each for event in events for each in self._second.follow(event)]
-            return [self._turn.follow(event) for event in told]
-        if ends:
-            self._muted.set()  # that was the end of the turn that nobody wanted
-        return []
+        if is_muted:
+            return []
+        told = [each for event in events for each in self._asking.second.follow(event)]
+        return [self._turn.follow(event) for event in told]
 
     def _go_on(self, events: list[NormalizedStreamEvent]) -> list[NormalizedStreamEvent]:
         """A turn that ends without the question that it was resumed with goes on with the answer."""
-        line = self._asking.turn_ended(is_done=any(map(_is_done, events)))
+        line = self._asking.end_turn(is_done=any(map(_is_done, events)))
         if line is None:
             return events
         self._program.write(line)
@@ -345,26 +295,23 @@ class ClaudeSession(LocalSession):
 
     def _note(self, message: claude.ClaudeMessage) -> None:
         """Remember what is needed later, and do what has to be done at once."""
-        self._permissions.hear(message)
-        self._elicitations.hear(message)
+        self._requests.hear(message)
         match message:
-            case control.ControlRequest(request_id, control.RequestUserDialog()):
-                self._program.answer(request_id, DISMISSED)
             case messages.ResultMessage(is_error=True) if not self._turn.runs:
                 self._program.last_error = "; ".join(message.errors or []) or message.result
             case system.StatusChanged(permissionMode=str(mode)):
                 self._chosen.says(None, mode)
             case system.BackgroundTasksChanged(tasks=tasks):
-                self._has_background = bool(tasks)
-                self._gate.set_background(working=self._has_background)
+                self._asking.gate.set_background(working=bool(tasks))
             case control.ControlCancelRequest(request_id):
-                self._tools.cancel(request_id)
+                self._servers.tools.cancel(request_id)
             case _:
                 pass
 
     async def _ended(self, broken: str | None) -> Exception | None:
         """Nothing more will be heard; if nobody had asked for that, this says why."""
-        if self._closed:
+        if self._closing:  # a close that was asked for is not a loss
+            self._turn.idle.set()
             return None
         why = await self._program.why_gone(broken)
         self._die(why)
@@ -374,6 +321,9 @@ class ClaudeSession(LocalSession):
 
     def _news(self, subtype: str, /, **more: Any) -> None:
         self._say(told_by_us(self._adapter.session_id, subtype, **more))
+
+    def _tell_answer(self, result: ToolResultBlock) -> None:
+        self._say(ev.UserMessage(*self._adapter.whose(None), [result], "tool"))
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""

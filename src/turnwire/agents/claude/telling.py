@@ -10,6 +10,7 @@ from msgspec import structs
 
 from turnwire.agents.claude.stopped import StopWatch
 from turnwire.agents.claude.turn import TurnWatch
+from turnwire.agents.guard import Running
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 
@@ -19,22 +20,26 @@ __all__ = ["Telling"]
 class Telling:
     """Tells what happened, in its order. The end of a stopped turn says what died of the stop.
 
-    Those may need a moment, and whatever comes meanwhile waits behind it. `say` tells, `start` runs
-    a task that ends with the session.
+    Those may need a moment, and whatever comes meanwhile waits behind it. `below` lists what runs, the
+    program first; `say` tells, `start` runs a task that ends with the session.
     """
 
     def __init__(
         self,
         turn: TurnWatch,
-        stopped: StopWatch,
+        below: Callable[[], list[Running]],
         say: Callable[..., None],
         start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
     ) -> None:
         self._turn = turn
-        self._stopped = stopped
+        self._stopped = StopWatch(below)
         self._say = say
         self._start = start
         self._late: list[NormalizedStreamEvent] | None = None  # what waits
+
+    async def note_running(self) -> None:
+        """The turn is about to be stopped: remembers what runs now."""
+        await self._stopped.look()
 
     def tell(self, events: list[NormalizedStreamEvent]) -> bool:
         """What the program said. Returns whether it is told already."""

@@ -1,4 +1,4 @@
-"""The turn that a program works on: whether there is one, whether it asks, and why it fails."""
+"""The turn that a program works on: whether there is one, and why it fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person
 from turnwire.dialects import claude
 from turnwire.dialects.claude import messages, system
 
@@ -21,7 +20,6 @@ class TurnWatch:
     def __init__(self) -> None:
         self.runs = False
         self.idle = asyncio.Event()  # set when a turn has ended
-        self.asks = False  # a question of this turn is on its way to the gate, or there
         self.calls: set[str] = set()  # of its own, without a result
         # Of sub-agents, without a result: under which call they run, and who they are.
         self.voices: dict[str, tuple[str, str | None]] = {}
@@ -78,7 +76,6 @@ class TurnWatch:
                 self.runs = True
                 self.idle.clear()
             case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
-                self.asks = self.asks or asks_a_person(call.tool_name)
                 self.calls.add(call.id)
             case ev.AssistantMessage(
                 content=[ToolUseBlock() as call], parent_tool_use_id=str(parent), agent_id=agent_id
@@ -103,7 +100,7 @@ class TurnWatch:
         return event
 
     def _ended(self) -> None:
-        self.runs = self.asks = self.is_hopeless = False
+        self.runs = self.is_hopeless = False
         self._cause = self._status = None
         self.calls.clear()
         self.idle.set()

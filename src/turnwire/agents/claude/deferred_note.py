@@ -1,9 +1,10 @@
-"""The question that a session has put aside, in what Claude Code has written down of it.
+"""The note of a deferred question in Claude Code's own record of a session.
 
-Claude Code notes it when it is told to. Where the last thing said after that is the result of another
-call of the same message, it takes the turn for one that was cut off, when it resumes the session, and
-closes it with words of its own. The question is asked again all the same, but its result then stands
-behind those words, where the model never gets it. So the note has to be the last that was said.
+Claude Code writes the note when it is told to defer a call. If the last thing said after the note is the
+result of another call of the same message, Claude Code takes the turn for one that was cut off when it
+resumes the session, and closes it with words of its own. It asks the question again all the same, but the
+question's result then follows those words, and the model never gets it. So the note has to be the last
+thing said.
 """
 
 from __future__ import annotations
@@ -15,24 +16,48 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
+from msgspec import Struct
 
 from turnwire.agents.claude.history import find_session
 
-__all__ = ["has_question"]
+__all__ = ["Deferred", "renew_note"]
 
 
-def has_question(config: Path, session_id: str) -> bool | None:
-    """Whether one waits in a session that does not run; none: nobody knows where that is kept.
+class Deferred(Struct, frozen=True):
+    """A question that a session has deferred. Without a call: there is no record, so there may be one."""
 
-    Then its note is the last that was said. Raises OSError.
+    call: str | None = None
+
+
+class _Note(Struct, frozen=True):
+    record: dict[str, Any]
+    leaf: dict[str, Any]  # the last record: the next one follows it
+    is_last_said: bool
+
+
+def renew_note(config: Path, session_id: str) -> Deferred | None:
+    """Makes the note of a deferred question the last thing said in a session that does not run.
+
+    Returns None if the session has no deferred question. Raises OSError.
     """
     file = find_session(config, session_id)
     if file is None or not file.size:
+        return Deferred()
+    note = _find_note(file.path)
+    if note is None:
         return None
-    leaf: dict[str, Any] = {}  # what comes next follows it
+    if not note.is_last_said:
+        _write_again(file.path, note)
+    call = note.record["attachment"].get("toolUseID")
+    return Deferred(call if isinstance(call, str) else None)
+
+
+def _find_note(path: Path) -> _Note | None:
+    """Finds the note of a question that has no result, in the last turn."""
+    leaf: dict[str, Any] = {}
     speaker = ""  # of what was said last
     have_results: set[str] = set()
-    for record in _back_from_end(file.path):
+    for record in _back_from_end(path):
         leaf = leaf or record
         if record["type"] == "system":
             continue
@@ -41,14 +66,11 @@ def has_question(config: Path, session_id: str) -> bool | None:
         have_results.update(results)
         note = record.get("attachment")
         if isinstance(note, dict) and note.get("type") == "hook_deferred_tool":
-            if note.get("toolUseID") in have_results:
-                return False
-            if speaker == "user":
-                _write_again(file.path, record, leaf)
-            return True
+            has_result = note.get("toolUseID") in have_results
+            return None if has_result else _Note(record, leaf, speaker != "user")
         if record["type"] == "user" and not results:
-            return False  # with this the turn began
-    return False
+            return None  # with this the turn began
+    return None
 
 
 def _back_from_end(path: Path) -> Iterator[dict[str, Any]]:
@@ -85,8 +107,9 @@ def _results(record: dict[str, Any]) -> list[str]:
     ]
 
 
-def _write_again(path: Path, note: dict[str, Any], leaf: dict[str, Any]) -> None:
-    name = str(uuid5(NAMESPACE_URL, f"turnwire:aside:{leaf.get('uuid')}"))
-    line = {**note, "uuid": name, "parentUuid": leaf.get("uuid")}
+def _write_again(path: Path, note: _Note) -> None:
+    parent = note.leaf.get("uuid")
+    name = str(uuid5(NAMESPACE_URL, f"turnwire:aside:{parent}"))
+    line = {**note.record, "uuid": name, "parentUuid": parent}
     with path.open("ab") as file:
         file.write(b"\n" + msgspec.json.encode(line) + b"\n")
