@@ -15,6 +15,7 @@ from turnwire.ports.agent import (
     ForgetsSessions,
     Isolation,
     NativeFork,
+    PreparesSessions,
     RunsCommands,
     SessionStart,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "NewConversation",
     "OverQuota",
     "Owned",
+    "PreparesSessions",
     "Receipt",
     "RequestRow",
     "Reserved",

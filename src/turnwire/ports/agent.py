@@ -25,6 +25,7 @@ __all__ = [
     "ForgetsSessions",
     "Isolation",
     "NativeFork",
+    "PreparesSessions",
     "RunsCommands",
     "SessionStart",
 ]
@@ -164,6 +165,14 @@ class RunsCommands(Protocol):
 
     def exposed_credential(self) -> str | None:
         """Why commands can read the credential that the agent pays with; none: they cannot."""
+
+
+@runtime_checkable
+class PreparesSessions(Protocol):
+    """An agent whose first session begins sooner if something was loaded before."""
+
+    async def prepare(self) -> None:
+        """Load it. Called once, in the background, soon after a server has started; never before `unavailable` was asked."""
 
 
 @runtime_checkable

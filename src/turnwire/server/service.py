@@ -21,6 +21,7 @@ from turnwire.ports import (
     Agent,
     BlobRow,
     Clock,
+    PreparesSessions,
     StorageUnavailable,
     Store,
     Timer,
@@ -45,6 +46,7 @@ __all__ = ["Service"]
 _log = logging.getLogger("turnwire")
 _TIDY_MS = 6 * 3600_000
 _TRY_SECONDS = 1.0
+_PREPARE_MS = 1_000  # after the start: pages that wait for the server come first
 _DELETE = "Delete conversations that you do not need, or have the limit raised."
 _ELSEWHERE = "the setting data_dir (--data-dir DIR, or TURNWIRE_DATA_DIR)"
 
@@ -85,6 +87,7 @@ class Service:
         self.risks: list[str] = []  # what users can do to the owner through an agent
         self._beside: set[asyncio.Task[None]] = set()
         self._tidying: Timer | None = None
+        self._preparing: Timer | None = None
         self._trying = asyncio.Lock()
         self._tried_at = -math.inf
         self._trouble: TurnwireError | None = None
@@ -112,6 +115,9 @@ class Service:
             await service.engine.start()
             service._tidy()
             service.watchdog.start()
+            service._preparing = service.engine.clock.call_after(
+                _PREPARE_MS, service._prepare_usual_agent
+            )
         except BaseException:
             await store.close()
             raise
@@ -126,10 +132,18 @@ class Service:
             for risk in self.risks:
                 _log.warning("%s", risk)
 
+    def _prepare_usual_agent(self) -> None:
+        """So that the first conversation after a start does not wait for it."""
+        agent = self.engine.agents.get(self.usual_agent)
+        if isinstance(agent, PreparesSessions) and agent.unavailable() is None:
+            self._do_beside(_prepared(agent), "the usual agent cannot be prepared")
+
     async def close(self) -> None:
         """Running turns end truthfully, clients are told to come again, and the store is closed."""
         if self._tidying is not None:
             self._tidying()
+        if self._preparing is not None:
+            self._preparing()
         await self.engine.stop()
         await self.hub.stop()
         self.connection_audit.write_summary()
@@ -229,6 +243,13 @@ class Service:
         task = asyncio.create_task(_quietly(work, trouble))
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+
+
+async def _prepared(agent: PreparesSessions) -> None:
+    try:
+        await agent.prepare()
+    except Exception as error:  # of any library that it loads; the first session says it as well
+        raise TurnwireError(f"{type(error).__name__}: {error}") from error
 
 
 async def _quietly(work: Coroutine[Any, Any, None], trouble: str) -> None:

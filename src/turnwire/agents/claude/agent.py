@@ -172,10 +172,15 @@ class ClaudeAgent:
         """The options of a new conversation, as they are kept. Raises Refused."""
         return self._registry.check(options)
 
+    async def prepare(self) -> None:
+        """Import what a session needs. It takes a second or two, once; meanwhile others go on."""
+        await asyncio.to_thread(lambda: [import_module(each) for each in _FOR_SESSIONS])
+
     async def open(self, start: SessionStart) -> AgentSession:
         """Start the program, or resume what another one did."""
-        # It takes a second or two, once; meanwhile others go on.
-        sdk, *_ = await asyncio.to_thread(lambda: [import_module(each) for each in _FOR_SESSIONS])
+        await self.prepare()
+        import claude_agent_sdk as sdk
+
         from turnwire.agents.claude.program import Forgotten
 
         cli = find_cli(self._cli_path)
