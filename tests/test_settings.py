@@ -173,3 +173,24 @@ def test_an_application_reads_either_name(monkeypatch: pytest.MonkeyPatch, name:
     assert not flag_of_v2()
     monkeypatch.setenv(name, "on")
     assert flag_of_v2()
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("on", True), ("Yes", True), ("1", True), ("off", False), ("", False)]
+)
+def test_yes_and_no_may_be_said_in_several_words(
+    word: str, meant: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TURNWIRE_PROTOCOL_V2", word)
+    settings, _ = read_settings(None)
+    assert settings.protocol_v2 is meant
+
+
+def test_what_is_neither_yes_nor_no_is_refused_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TURNWIRE_PROTOCOL_V2", "maybe")
+    with pytest.raises(BadSetting, match="it has to be true or false"):
+        read_settings(None)

@@ -35,6 +35,8 @@ _PREFIX = "TURNWIRE_"
 _V2 = "TURNWIRE_PROTOCOL_V2"
 _OLD_V2 = "CHAT_PROTOCOL_V2_ENABLED"  # the older name of the same
 _TRUE = ("1", "true", "yes", "on")
+_FALSE = ("0", "false", "no", "off", "")
+_YES_OR_NO: tuple[Any, ...] = (bool, bool | None)  # types of settings
 _FILE = "turnwire.toml"
 
 
@@ -241,6 +243,9 @@ def _read_file(path: Path, *, must_exist: bool) -> dict[str, Any]:
 def _from_text(text: str, field: structs.FieldInfo) -> Any:
     if field.type == list[str]:
         return [each.strip() for each in text.split(",") if each.strip()]
+    if field.type in _YES_OR_NO:
+        word = text.strip().lower()
+        return True if word in _TRUE else False if word in _FALSE else text
     if field.name == "agent_options":
         try:
             return msgspec.json.decode(text or "{}")
@@ -253,7 +258,8 @@ def _checked(value: Any, field: structs.FieldInfo, source: str) -> Any:
     try:
         checked = msgspec.convert(value, field.type, strict=not isinstance(value, str))
     except msgspec.ValidationError as error:
-        said = f"{field.name} is {value!r} ({source}): {error}."
+        why = "it has to be true or false" if field.type in _YES_OR_NO else error
+        said = f"{field.name} is {value!r} ({source}): {why}."
         raise BadSetting(f"{said} Mend it there.") from None
     check_number(field.name, checked, source)
     return checked
