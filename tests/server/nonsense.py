@@ -59,7 +59,9 @@ def bent(frame: dict[str, Any], chance: random.Random) -> str | bytes:
 def unmoved(path: Path) -> Iterator[Process]:
     """A server that lets nobody wait, and that nothing is to bring into trouble."""
     errors = path / "errors"
-    limits = {"TURNWIRE_FRAMES_PER_SECOND": "1e6", "TURNWIRE_FRAMES_AT_ONCE": "1000000"}
+    kinds = ("FRAMES", "CONNECTS")
+    limits = {f"TURNWIRE_{kind}_PER_SECOND": "1e6" for kind in kinds}
+    limits |= {f"TURNWIRE_{kind}_AT_ONCE": "1000000" for kind in kinds}
     heard = f"import sys; sys.stderr = open({str(errors)!r}, 'w', buffering=1)"
     with process(path, port=0, first=heard, **limits) as server:
         yield server
