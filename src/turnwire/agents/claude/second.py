@@ -76,5 +76,5 @@ class SecondQuestions:
         [block] = held.content
         assert isinstance(block, ToolUseBlock)
         about = {"tool_use_id": call, "tool_name": block.tool_name, "input": block.input}
-        news = told_by_us(held.session_id, "question_refused", message=ONE_AT_A_TIME, **about)
-        return [news]
+        told = {"message": ONE_AT_A_TIME, **about}
+        return [told_by_us(held.session_id, "question_refused", told)]

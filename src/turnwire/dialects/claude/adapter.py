@@ -19,6 +19,7 @@ from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.elicitation import asked_with
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
+from turnwire.dialects.claude.news import meaning
 from turnwire.dialects.claude.plan import Plan
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
 from turnwire.dialects.claude.translate import unify_all
@@ -39,6 +40,7 @@ _FAILED = frozenset(
 )
 
 
+_BY_A_PERSON = ("human", "user")  # what started a turn, as Claude says it
 _LONGEST_RECEIPT = 1000  # bytes; the answers of other requests can be very long
 
 # What each kind of news is called; an unknown subtype goes by its own name.
@@ -96,6 +98,7 @@ class ClaudeStreamAdapter(StreamFollower):
             control.ControlResponse: self._control_response,
             control.ControlCancelRequest: self._withdrawn,
             system.Init: self._init,
+            system.TaskNotification: self._task_ended,
             messages.StreamEvent: self._stream_event,
         }
 
@@ -175,6 +178,8 @@ class ClaudeStreamAdapter(StreamFollower):
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
         origin = self._origin(frame, content)
+        if origin == "user":
+            self._woken = False
         out: Events = []
         if origin == "tool":  # a resumed session begins with the result that it waited for
             self._open_turn(lane, out)
@@ -246,6 +251,8 @@ class ClaudeStreamAdapter(StreamFollower):
         self._in_turn = self._interrupted = False
         session_id = self.session_id
         origin = result.origin.kind if result.origin else None
+        if origin in _BY_A_PERSON:
+            origin = None
         reason = result.terminal_reason or ""
         ended: NormalizedStreamEvent
         if reason.startswith("aborted"):
@@ -403,8 +410,9 @@ class ClaudeStreamAdapter(StreamFollower):
         if session_id != self.session_id:
             self._meet(session_id)
         subtype = _SUBTYPES.get(type(message)) or message.original_type
+        kind, more = meaning(message)
         return [
-            ev.SystemEvent(
+            kind(
                 "claude",
                 self.session_id,
                 None,
@@ -412,8 +420,13 @@ class ClaudeStreamAdapter(StreamFollower):
                 subtype,
                 Raw(line.raw),
                 subtype in _EPHEMERAL,
+                **more,
             )
         ]
+
+    def _task_ended(self, message: system.TaskNotification, line: Line) -> Events:
+        self._woken = not self._in_turn  # a turn that begins now reports what the task has found
+        return self._system_event(message, line)
 
     def whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""

@@ -55,6 +55,7 @@ class StreamFollower:
         self._main = Lane(None, None)
         self._lanes: dict[str | None, Lane] = {None: self._main}
         self._in_turn = False
+        self._woken = False  # background work has ended since: the agent may begin by itself
         self._unnamed = 0  # messages the agent gave no id
         self._block_handlers: dict[type, Callable[[Any, Lane, MessageState], Events]] = {
             stream.ContentBlockDelta: self._block_delta,
@@ -353,7 +354,8 @@ class StreamFollower:
     def _open_turn(self, lane: Lane, out: Events) -> None:
         if not self._in_turn and lane is self._main:
             self._in_turn = True
-            out.append(ev.TurnStarted("claude", self.session_id, None, None))
+            out.append(ev.TurnStarted("claude", self.session_id, None, None, self._woken))
+            self._woken = False
 
     # --- what is not about a message ----------------------------------------------------------
 

@@ -144,7 +144,7 @@ class Partials:
             ev.MessageCompleted: self._on_end,
             ev.MessageDiscarded: self._on_end,
             ev.ToolProgress: self._on_progress,
-            ev.SystemEvent: self._on_system,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
         }
 
     def feed(
