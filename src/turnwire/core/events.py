@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.blocks import ContentBlock, TodoItem
+from turnwire.core.question_names import asked_by_name
 from turnwire.core.usage import ModelUsage, Usage
 
 __all__ = [
@@ -256,6 +257,12 @@ class QuestionAsked(Event, frozen=True):
     questions: list[Question]
     input: Any = None  # the tool's input, as the agent sent it
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    asks: bool | None = None  # its call is a question itself; null: if the tool is `request_input`
+
+    @property
+    def is_question(self) -> bool:
+        """Whether its call is a question itself, with the questions in its input."""
+        return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class PermissionRequested(Event, frozen=True):

@@ -37,7 +37,6 @@ from turnwire.core.conversation.turns import (
     wake,
 )
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart, ToolResultPayload
-from turnwire.core.questions import asks_a_person
 from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_said"]
@@ -221,7 +220,7 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             if was_called(d, call.tool_call_id):
                 return
             open_tool(d, entry, call.tool_call_id, turn_id, said.event)
-            if asks_a_person(call.tool_name):
+            if call.is_question:
                 entry = _in_turn(d, entry, turn_id)
                 ask_question(d, entry, call, turn_id, said.event, said.inbox_item_id, raw)
                 return

@@ -12,7 +12,7 @@ from turnwire.core import blocks as unified
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.answers import InterruptReceipt, read_answer
 from turnwire.dialects.claude.cost import CostMeter
@@ -21,6 +21,7 @@ from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
 from turnwire.dialects.claude.news import meaning
 from turnwire.dialects.claude.plan import Plan
+from turnwire.dialects.claude.questions import is_question
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
 from turnwire.dialects.claude.translate import unify_all
 
@@ -307,7 +308,7 @@ class ClaudeStreamAdapter(StreamFollower):
 
     def _control_request(self, frame: control.ControlRequest, line: Line) -> Events:
         match frame.request:
-            case control.CanUseTool() as request if asks_a_person(request.tool_name):
+            case control.CanUseTool() as request if is_question(request.tool_name):
                 return [self._question(frame.request_id, request, line)]
             case control.CanUseTool() as request:
                 return [self._permission(frame.request_id, request, line)]
@@ -337,6 +338,7 @@ class ClaudeStreamAdapter(StreamFollower):
             questions_of(request.input),
             request.input,
             Raw(line.raw),
+            True,
         )
 
     def _permission(
@@ -454,7 +456,7 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
     if not isinstance(params, dict) or message.get("method") != "tools/call":
         return None
     name, meta = params.get("name"), params.get("_meta")
-    if not isinstance(name, str) or not asks_a_person(name):
+    if not isinstance(name, str) or not is_question(name):
         return None
     known = meta.get("claudecode/toolUseId") if isinstance(meta, dict) else None
     tool_use_id = known if isinstance(known, str) else None

@@ -301,9 +301,8 @@ class StreamFollower:
         state.start(index, block)
         if isinstance(block, unified.ToolUseBlock) and not block.input:
             # An empty input at the start means "still to come", not "no arguments".
-            block = unified.ToolUseBlock(
-                block.id, block.tool_name, block.tool_type, None, "in_progress"
-            )
+            about = (block.id, block.tool_name, block.tool_type)
+            block = unified.ToolUseBlock(*about, None, "in_progress", None, block.asks)
         return [
             ev.ContentStarted(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, index, block
