@@ -19,7 +19,7 @@ from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.elicitation import asked_with
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
-from turnwire.dialects.claude.news import meaning
+from turnwire.dialects.claude.news import MEANINGS
 from turnwire.dialects.claude.plan import Plan
 from turnwire.dialects.claude.questions import is_question
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
@@ -87,6 +87,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             # Whatever is not listed below is news about the session.
             **dict.fromkeys(_SUBTYPES, self._system_event),
+            **dict.fromkeys(MEANINGS, self._news),
             system.UnknownSystemMessage: self._system_event,
             messages.AssistantMessage: self._assistant,
             messages.UserMessage: self._user,
@@ -99,7 +100,6 @@ class ClaudeStreamAdapter(StreamFollower):
             control.ControlResponse: self._control_response,
             control.ControlCancelRequest: self._withdrawn,
             system.Init: self._init,
-            system.TaskNotification: self._task_ended,
             messages.StreamEvent: self._stream_event,
         }
 
@@ -412,9 +412,8 @@ class ClaudeStreamAdapter(StreamFollower):
         if session_id != self.session_id:
             self._meet(session_id)
         subtype = _SUBTYPES.get(type(message)) or message.original_type
-        kind, more = meaning(message)
         return [
-            kind(
+            ev.SystemEvent(
                 "claude",
                 self.session_id,
                 None,
@@ -422,13 +421,17 @@ class ClaudeStreamAdapter(StreamFollower):
                 subtype,
                 Raw(line.raw),
                 subtype in _EPHEMERAL,
-                **more,
             )
         ]
 
-    def _task_ended(self, message: system.TaskNotification, line: Line) -> Events:
-        self._woken = not self._in_turn  # a turn that begins now reports what the task has found
-        return self._system_event(message, line)
+    def _news(self, message: Any, line: Line) -> Events:
+        if type(message) is system.TaskNotification:
+            self._woken = not self._in_turn  # a turn that begins now reports what it has found
+        self._meet(message.session_id)
+        kind, more = MEANINGS[type(message)](message)
+        subtype = _SUBTYPES[type(message)]
+        ids = ("claude", self.session_id, None, None)
+        return [kind(*ids, subtype, Raw(line.raw), subtype in _EPHEMERAL, **more)]
 
     def whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""

@@ -8,17 +8,12 @@ from typing import Any, TypeAlias
 from turnwire.core import events as ev
 from turnwire.dialects.claude import system
 
-__all__ = ["meaning"]
+__all__ = ["MEANINGS"]
 
+# A kind of event, and the fields that only this kind has.
 _Meaning: TypeAlias = tuple[type[ev.SystemEvent], dict[str, Any]]
 
 _PLAIN: _Meaning = (ev.SystemEvent, {})
-
-
-def meaning(message: Any) -> _Meaning:
-    """Returns the kind of event that a system message is, and that kind's own fields."""
-    read = _MEANINGS.get(type(message))
-    return _PLAIN if read is None else read(message)
 
 
 def _status(message: system.StatusChanged) -> _Meaning:
@@ -65,7 +60,8 @@ def _ended(message: system.TaskNotification) -> _Meaning:
     return ev.TaskEnded, {"task": ev.Task(message.task_id, message.tool_use_id)}
 
 
-_MEANINGS: dict[type, Callable[[Any], _Meaning]] = {
+# Of every kind of message from which something may follow.
+MEANINGS: dict[type, Callable[[Any], _Meaning]] = {
     system.StatusChanged: _status,
     system.SessionStateChanged: _state,
     system.SessionTitleChanged: _title,
