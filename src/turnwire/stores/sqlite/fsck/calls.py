@@ -31,6 +31,7 @@ def mend_calls(m: Mending) -> None:
     seen: set[str] = set()  # calls, and permissions
     answered: set[str] = set()
     blocks_seen: set[tuple[str, Any]] = set()
+    asked: set[tuple[str, Any]] = set()  # events of requests
     for entry in list(m.entries):
         message = entry.message
         if message is None:
@@ -58,7 +59,7 @@ def mend_calls(m: Mending) -> None:
                     _put_back(m, seen, entry, call_id)
                 answered.add(call_id)
             case "system", _:
-                _follow_event(m, seen, entry)
+                _follow_event(m, seen, asked, entry)
             case _:
                 pass
     for request in m.state.requests:
@@ -71,8 +72,14 @@ def _is_twice(m: Mending, entry: Entry) -> None:
     _make_note(m, entry, "entry_twice", "What the log has already.")
 
 
-def _follow_event(m: Mending, seen: set[str], entry: Entry) -> None:
+def _follow_event(m: Mending, seen: set[str], asked: set[tuple[str, Any]], entry: Entry) -> None:
     name, data = event_of(entry)
+    if name in ("permission_request", "input_request", "request_resolved"):
+        request = name, str(data.get("request_id") or data.get("question_id"))
+        if request in asked:
+            _is_twice(m, entry)
+            return
+        asked.add(request)
     if name == "permission_request":
         call_id = str(data.get("tool_use_id"))
         if call_id not in seen:
