@@ -136,16 +136,17 @@ def _request(m: Mending, name: str) -> OpenRequest | None:
 
 def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | None) -> Message:
     """What is known of it: of a question its request, of anything else only that it was made."""
-    tool, given, data = "lost", {"lost": _LOST}, None
+    tool, given, data, asks = "lost", {"lost": _LOST}, None, None
     if request is not None:
         tool, given = request.tool_name, request.input
+        asks = not any(_tells_question(each, call_id) for each in m.entries) or None
         data = {
             name: getattr(request, name)
             for name in ("required", "metadata", "inbox_item_id", "deadline_at")
         }
     return entry_of(
         "assistant",
-        [blocks.ToolUseBlock(call_id, tool, "OTHER", given, "completed")],
+        [blocks.ToolUseBlock(call_id, tool, "OTHER", given, "completed", asks=asks)],
         run_id=m.run(turn_id),
         timestamp=m.now,
         message_id=f"lost:{call_id}",
@@ -154,6 +155,12 @@ def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | 
         agent_id=request.agent_id if request else None,
         data=to_json(data) if data else None,
     )
+
+
+def _tells_question(entry: Entry, call_id: str) -> bool:
+    """Whether the question of this call is an event of its own: then the call is work."""
+    name, data = event_of(entry)
+    return name == "input_request" and data.get("question_id") == call_id
 
 
 def _permission(m: Mending, request: OpenRequest) -> Message:
