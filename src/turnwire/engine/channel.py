@@ -19,7 +19,6 @@ from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.joining import joined
 from turnwire.core.message import known_meta
-from turnwire.core.questions import asks_a_person
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -255,8 +254,8 @@ class Channel:
             match event:
                 case ev.MessageStarted():
                     self._speaking[event.parent_tool_use_id] = event
-                case ev.ContentStarted(block=ToolUseBlock(tool_name=name)):
-                    if asks_a_person(name):
+                case ev.ContentStarted(block=ToolUseBlock() as block):
+                    if block.is_question:
                         self._questions[event.message_id, event.index] = (event, [])
                 case ev.ContentDelta() if self._questions:
                     growing = self._questions.get((event.message_id, event.index))

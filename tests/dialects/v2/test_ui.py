@@ -110,7 +110,8 @@ def test_tool_calls_and_questions_wait_for_their_result() -> None:
     ids = ("q-1", "m", 2, 3, "request_input")
     asked = p.RequestInput("q-1", "Well?", [], True, None, None, None, [], *ids)
     [block] = told(f.AssistantRequestInput(*ENVELOPE, asked)).content
-    assert block == b.ToolUseBlock("q-1", "request_input", "UNKNOWN", None, "in_progress")
+    shown = b.ToolUseBlock("q-1", "request_input", "UNKNOWN", None, "in_progress", asks=True)
+    assert block == shown
     again = msgspec.structs.replace(asked, announced=True)  # its call was shown already
     assert told(f.AssistantRequestInput(*ENVELOPE, again)).subtype == "input_request"
     result = p.ToolResult("t-1", True, "no", 4, parent_tool_use_id="t-0", agent_id="a")

@@ -12,7 +12,6 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.partials import BlockName, Partial, PartialKind
-from turnwire.core.questions import asks_a_person
 from turnwire.core.recent import MAX_ENDED
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -153,7 +152,7 @@ class Partials:
             ev.MessageCompleted: self._on_end,
             ev.MessageDiscarded: self._on_end,
             ev.ToolProgress: self._on_progress,
-            ev.SystemEvent: self._on_system,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
         }
 
     def feed(
@@ -339,7 +338,7 @@ class Partials:
         block_id, text, shown = f"{message_id}:{index}", "", True
         if isinstance(block, blocks.ToolUseBlock):
             block_id = block.id
-            if asks_a_person(block.tool_name):  # it is shown as a question, when it is whole
+            if block.is_question:  # it is shown as a question, when it is whole
                 message.blocks[index] = None
                 return
         elif isinstance(block, blocks.TextBlock):

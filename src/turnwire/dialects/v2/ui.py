@@ -132,7 +132,9 @@ def _question(who: _Who, asked: p.RequestInput) -> UiStreamEvent:
     if asked.announced:  # the call was shown already
         return ui.UiSystemMessage(*who, "input_request", _raw(asked))
     kind = asked.tool_type or "UNKNOWN"
-    block = b.ToolUseBlock(asked.question_id, asked.tool_name, kind, asked.input, "in_progress")
+    block = b.ToolUseBlock(
+        asked.question_id, asked.tool_name, kind, asked.input, "in_progress", asks=True
+    )
     return _finished(who, asked, block)
 
 
