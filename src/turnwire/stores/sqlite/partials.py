@@ -21,7 +21,7 @@ INSERT INTO partials (
     conversation_id, place, start, message_id, block_index, kind, text, parent_tool_use_id, agent_id
 )
 SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
-FROM conversations WHERE conversation_id = ?1 AND fence = ?2
+FROM conversations WHERE conversation_id = ?1 AND fence = ?2 AND owner = ?11
 ON CONFLICT DO UPDATE SET
     message_id = excluded.message_id, block_index = excluded.block_index, kind = excluded.kind,
     text = excluded.text, parent_tool_use_id = excluded.parent_tool_use_id,
@@ -53,6 +53,7 @@ def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) ->
                 clean(partial.text),
                 clean(partial.parent_tool_use_id),
                 clean(partial.agent_id),
+                clean(claim.owner),
             ),
         )
         if not db.connection.changes():
