@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.owners import has_died, lives_beside
+from turnwire.engine.owners import has_died, may_live_here
 from turnwire.ports import Claim, Clock, Damaged, Owned, StorageUnavailable, Store
 
 __all__ = ["Claims"]
@@ -57,7 +57,7 @@ class Claims:
                 or row.owner is None
                 or row.owner == self._owner
                 or row.lease_until > self._clock.now()
-                or not lives_beside(row.owner)
+                or not may_live_here(row.owner)
             ):
                 self._watched.pop(conversation_id, None)
                 return
