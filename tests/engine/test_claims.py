@@ -163,7 +163,7 @@ def test_only_claims_that_do_not_hold_any_more_are_lost(path: Path) -> None:
         kept, gone = await claims.take("talk"), await claims.take("other")
         clock.forward(LEASE / 1000)
         await store.claim("other", FOREIGN, now=clock.now(), lease=LEASE)
-        assert await claims.lost([kept, gone]) == [gone]
+        assert await claims.renew([kept, gone]) == {kept}
         assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
 
     with_claims(path, test)
@@ -178,10 +178,11 @@ def test_what_is_released_can_be_taken_at_once(path: Path) -> None:
     with_claims(path, test)
 
 
-def test_a_store_without_its_disk_loses_no_claim(path: Path) -> None:
+def test_a_store_without_its_disk_renews_nothing_and_is_left_alone(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         claim = await claims.take("talk")
-        assert await claims.lost([claim]) == []
+        with pytest.raises(StorageUnavailable):
+            await claims.renew([claim])
         await claims.release(claim)
 
     with_claims(path, test, Unavailable)

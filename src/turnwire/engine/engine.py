@@ -51,6 +51,7 @@ from turnwire.ports import (
     Claim,
     Clock,
     ConversationRow,
+    Lease,
     NewConversation,
     Owned,
     Store,
@@ -146,6 +147,7 @@ class Engine:
         self,
         row: ConversationRow,
         claim: Claim,
+        lease: Lease,
         channel: Channel,
         ended: Callable[[Live], None],
         partials: list[Partial],
@@ -153,6 +155,7 @@ class Engine:
         return Live(
             row,
             claim,
+            lease,
             agent=self._agents.usable(row.agent),
             store=self.store,
             clock=self.clock,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -29,11 +31,14 @@ from turnwire.ports import (
     ConversationRow,
     Damaged,
     Fenced,
+    Lease,
     StorageUnavailable,
     Store,
 )
 
 __all__ = ["STOPPED", "Ownership", "Revive"]
+
+_log = logging.getLogger("turnwire")
 
 STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 _REPLACED = partial(FollowAgain, "The log was replaced by another; follow again.")
@@ -46,6 +51,7 @@ class Revive(Protocol):
         self,
         row: ConversationRow,
         claim: Claim,
+        lease: Lease,
         channel: Channel,
         ended: Callable[[Live], None],
         partials: list[Partial],
@@ -150,7 +156,9 @@ class Ownership:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
+        begun = time.monotonic()
         claim = await self._claims.take(conversation_id)
+        lease = Lease(self._claims.lease / 1000, begun, self._renew)
         try:
             row = await self._store.conversation(conversation_id)
         except Damaged:
@@ -166,7 +174,7 @@ class Ownership:
             await catch_up(channel, self._store, row, iso(self._clock.now()))
         try:
             self.check_running()
-            live = self._revive(row, claim, channel, self.rest, partials)
+            live = self._revive(row, claim, lease, channel, self.rest, partials)
         except Refused:
             if not self._stopping:
                 # Where it fails, whoever has it now, or comes next, does it.
@@ -221,27 +229,50 @@ class Ownership:
 
     async def _keep(self) -> None:
         """Hold on to what is ours, for as long as there is something."""
+        pause = self._claims.lease // 4
         while self.alive:
             over = asyncio.Event()
-            cancel = self._clock.call_after(self._claims.lease // 3, over.set)
+            cancel = self._clock.call_after(pause, over.set)
             try:
                 await over.wait()
             finally:
                 cancel()
-            await self._renew()
+            pause = self._claims.lease // (4 if await self._renew_in_time() else 20)
             self.notice_epoch()
         self._keeper = None
 
+    async def _renew_in_time(self) -> bool:
+        """Renews all leases. If the store cannot be reached, ends the agents before their leases end."""
+        leases = [live.lease for live in self.alive.values()]
+        time_left = min((each.left - each.margin for each in leases), default=0.0)
+        least = self._claims.lease / 10_000  # seconds; less after a standstill
+        try:
+            async with asyncio.timeout(max(time_left, least)):
+                await self._renew()
+        except (StorageUnavailable, TimeoutError) as error:
+            # There has to be time for another attempt, and for the agents' end.
+            late = [
+                live for live in self.alive.values() if live.lease.left < live.lease.margin * 1.5
+            ]
+            for live in late:
+                live.lose_agent()
+            if late:
+                _log.warning("%d agents end: the store cannot be reached. %s", len(late), error)
+            return False
+        return True
+
     async def _renew(self) -> list[Live]:
-        """Hold on to what is ours. Returns what is not any more."""
+        """Renews all leases. Returns what is not ours any more. Raises StorageUnavailable."""
         ours = {live.claim: live for live in self.alive.values()}
-        lost = [
-            live
-            for claim in await self._claims.lost(list(ours))
-            if self.alive.get(claim.conversation_id) is (live := ours[claim])
-        ]
-        for live in lost:
-            live.lose()
+        begun = time.monotonic()
+        held = await self._claims.renew(list(ours))
+        lost = []
+        for claim, live in ours.items():
+            if claim in held:
+                live.lease.renewed(begun)
+            elif self.alive.get(claim.conversation_id) is live:
+                lost.append(live)
+                live.lose()
         return lost
 
     # --- another log in its place -------------------------------------------------------------
@@ -260,7 +291,8 @@ class Ownership:
 
     async def _let_go(self) -> None:
         """What we owned may be nobody's now."""
-        await asyncio.gather(*(live.settle() for live in await self._renew()))
+        with suppress(StorageUnavailable):  # a claim holds until another owner takes it
+            await asyncio.gather(*(live.settle() for live in await self._renew()))
         self._checking = None
 
     async def check_epoch(self) -> None:

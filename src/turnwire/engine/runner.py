@@ -23,7 +23,15 @@ from turnwire.engine.naming import RequestNames
 from turnwire.engine.pictures import Fetch, with_pictures
 from turnwire.engine.roots import within_roots
 from turnwire.engine.slots import Slot
-from turnwire.ports import Agent, AgentGone, AgentsBusy, AgentSession, SessionStart
+from turnwire.ports import (
+    Agent,
+    AgentGone,
+    AgentsBusy,
+    AgentSession,
+    Lease,
+    SessionStart,
+    StorageUnavailable,
+)
 
 __all__ = ["AgentRunner"]
 
@@ -136,6 +144,11 @@ class AgentRunner:
             or self._closed
             or any(isinstance(command, e.CloseAgent) for command in self._commands)
         )
+
+    def lose(self, why: str) -> None:
+        """End the agent; the conversation hears of it as of one that ended by itself."""
+        if self._session is not None:
+            self._is_gone(why)
 
     def begin_again(self) -> bool:
         """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
@@ -296,6 +309,8 @@ class AgentRunner:
             start = structs.replace(self._start(), max_budget_usd=self._allowed.left)
             if self._roots is not None:  # each time: a link may lead elsewhere by now
                 start = await asyncio.to_thread(within_roots, start, self._roots)
+            if start.lease is not None:
+                await _ensure(start.lease)
             await self._slot.take()
             try:
                 try:
@@ -414,6 +429,14 @@ class AgentRunner:
             pass  # its reader says so
         except Exception:
             _log.exception("An agent could not be told to stop.")  # it is ended by force soon
+
+
+async def _ensure(lease: Lease) -> None:
+    """After a time without the store the lease may be over. Raises AgentGone if it cannot be renewed."""
+    try:
+        await lease.ensure()
+    except StorageUnavailable as down:
+        raise AgentGone(down.message) from down
 
 
 async def _came_of(session: AgentSession, control: Control) -> ControlResult | Refused:

@@ -52,7 +52,7 @@ async def serve(place: Path, url: str, hold: float) -> None:
     wire = Wire(lambda way, line: say(talk="", frame="wire", payload={way: line.decode()}))
     env = claude_environment(url, place / "home")
     agent = Tapped(wire, options, env=env, hold=hold, titles=False, start_seconds=180.0)
-    settings = EngineSettings(lease=1.0)
+    settings = EngineSettings(lease=3.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
         talks = {name: await engine.open(name) for name in left}
         showing = [asyncio.create_task(show(talk)) for talk in talks.values()]

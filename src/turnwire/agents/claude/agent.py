@@ -39,6 +39,7 @@ from turnwire.ports import (
     AgentsBusy,
     AgentSession,
     Isolation,
+    Lease,
     NativeFork,
     SessionStart,
 )
@@ -263,7 +264,7 @@ class ClaudeAgent:
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told, cwd),
+                    partial(self._start, told, cwd, start.lease),
                     partial(patient(sdk.ClaudeSDKClient, self._start_seconds), told.client),
                     self._recorder(start),
                 )
@@ -304,7 +305,7 @@ class ClaudeAgent:
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [config, Path(env.get("HOME") or Path.home()) / ".claude.json"]
 
-    async def _start(self, told: Told, cwd: str) -> GuardedProcess:
+    async def _start(self, told: Told, cwd: str, lease: Lease | None) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentsBusy(
@@ -335,6 +336,7 @@ class ClaudeAgent:
                     cwd=cwd,
                     env=env if proxy is None else proxy.env,
                     grace=self._grace,
+                    lease=lease,
                     limits=self._limits,
                     files=files,
                     isolation=self._isolation,
