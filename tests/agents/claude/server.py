@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tests.agents.claude.wire import Tapped, Wire
+from turnwire.agents.claude.sdk_compat import QUERY
 from turnwire.core.conversation.state import Options
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
@@ -79,7 +80,7 @@ async def serve(place: Path, url: str, hold: float) -> None:
 
 
 def main(place: Path, url: str, hold: float) -> None:
-    for module in ("claude_agent_sdk", "claude_agent_sdk._internal.query"):
+    for module in ("claude_agent_sdk", QUERY):
         import_module(module)
     while os.read(0, 1):
         server = os.fork()

@@ -29,6 +29,7 @@ from turnwire.agents.claude.options import (
     tell,
 )
 from turnwire.agents.claude.private import private_file
+from turnwire.agents.claude.sdk_compat import QUERY, patient
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
@@ -55,7 +56,7 @@ __all__ = ["ClaudeAgent"]
 # What a session needs, and nobody before there is one.
 _FOR_SESSIONS = (
     "claude_agent_sdk",
-    "claude_agent_sdk._internal.query",
+    QUERY,
     "turnwire.agents.claude.forking",
     "turnwire.agents.claude.model_proxy",
     "turnwire.agents.claude.session",
@@ -235,7 +236,6 @@ class ClaudeAgent:
     async def _begin(
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
-        from turnwire.agents.claude.program import patient
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
