@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import Tell
 from turnwire.core.conversation.inputs import Recovered
@@ -22,7 +23,6 @@ from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.channels import Channels
 from turnwire.engine.claims import Claims
 from turnwire.engine.elsewhere import catch_up
-from turnwire.engine.errands import Errands
 from turnwire.engine.live import Live
 from turnwire.ports import (
     Claim,
@@ -75,7 +75,7 @@ class Ownership:
         clock: Clock,
         claims: Claims,
         channels: Channels,
-        errands: Errands,
+        background: BackgroundTasks,
         revive: Revive,
     ) -> None:
         self.alive: dict[str, Live] = {}
@@ -84,7 +84,7 @@ class Ownership:
         self._clock = clock
         self._claims = claims
         self._channels = channels
-        self._errands = errands
+        self._background = background
         self._revive = revive
         self._doors: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
@@ -223,7 +223,7 @@ class Ownership:
         if channel is live.channel and (live.dead or not channel.is_followed):
             channel.finish(STOPPED)
             self._channels.forget(name)
-        self._errands.run(self._claims.release(live.claim))
+        self._background.run(self._claims.release(live.claim))
 
     # --- holding on ---------------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ class Ownership:
             channel.finish(_REPLACED)
             if channel.state.conversation_id not in self.alive:
                 self._channels.forget(channel.state.conversation_id)
-        self._checking = self._errands.run(self._let_go())
+        self._checking = self._background.run(self._let_go())
         return True
 
     async def _let_go(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec import structs
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.controls import Control, ControlResult, RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -91,7 +92,7 @@ class AgentRunner:
         self._commands: deque[e.Command] = deque()
         self._in_hand: e.Command | None = None  # is being carried out, and not handed over yet
         self._worker: asyncio.Task[None] | None = None
-        self._side_tasks: set[asyncio.Task[Any]] = set()
+        self._side_tasks = BackgroundTasks()
         self._unheard = (
             False  # a prompt went to a session that was open already, and was not heard of
         )
@@ -275,9 +276,7 @@ class AgentRunner:
             if not isinstance(error, Exception):
                 raise
             return
-        task = asyncio.create_task(_came_of(session, asked.control))
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
+        task = self._side_tasks.run(_came_of(session, asked.control))
         # Not in the task itself: one that is cancelled early would never say a word.
         task.add_done_callback(
             lambda done: self._answered(
@@ -370,7 +369,7 @@ class AgentRunner:
         """
         self._losses += 1
         self._all_losses += 1
-        self._beside(self._tell_loss(message, forced))
+        self._side_tasks.run(self._tell_loss(message, forced))
 
     async def _tell_loss(self, message: str | None, forced: bool) -> None:
         worker = self._worker if forced else None
@@ -405,12 +404,6 @@ class AgentRunner:
             self._ending = None
             self._slot.release()
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
-        return task
-
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self, command: e.StopAgent) -> None:
@@ -418,7 +411,7 @@ class AgentRunner:
         if command.force or self._session is None or e.hands_over(self._in_hand):
             self._is_gone(None, forced=True)  # with everything it started
         else:
-            self._about_session.append(self._beside(self._ask(self._session)))
+            self._about_session.append(self._side_tasks.run(self._ask(self._session)))
 
     async def _ask(self, session: AgentSession) -> None:
         try:
