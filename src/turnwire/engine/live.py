@@ -185,9 +185,12 @@ class Live:
         """Another owner has taken over."""
         self.post(Fenced("Another process has taken the conversation over."))
 
-    def lose_agent(self) -> None:
-        """The store cannot be reached, so another process may soon take over: end the agent."""
-        self._runner.lose(_UNREACHABLE)
+    def lose_agent(self) -> bool:
+        """The store cannot be reached, so another process may soon take over: end the agent.
+
+        Returns whether there was one.
+        """
+        return self._runner.lose(_UNREACHABLE)
 
     async def settle(self) -> None:
         """Wait until everything that was posted has been done."""

@@ -249,15 +249,13 @@ class Ownership:
         try:
             async with asyncio.timeout(max(time_left, least)):
                 await self._renew()
-        except (StorageUnavailable, TimeoutError) as error:
-            # There has to be time for another attempt, and for the agents' end.
-            late = [
-                live for live in self.alive.values() if live.lease.left < live.lease.margin * 1.5
-            ]
-            for live in late:
-                live.lose_agent()
-            if late:
-                _log.warning("%d agents end: the store cannot be reached. %s", len(late), error)
+        except (StorageUnavailable, TimeoutError):
+            for name, live in self.alive.items():
+                # There has to be time for another attempt, and for the agent's end.
+                if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
+                    _log.warning(
+                        "conversation %s: its agent ends. The store is out of reach.", name
+                    )
             return False
         return True
 

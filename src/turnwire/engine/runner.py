@@ -146,10 +146,12 @@ class AgentRunner:
             or any(isinstance(command, e.CloseAgent) for command in self._commands)
         )
 
-    def lose(self, why: str) -> None:
-        """End the agent; the conversation hears of it as of one that ended by itself."""
-        if self._session is not None:
+    def lose(self, why: str) -> bool:
+        """End the agent, if one is open; the conversation hears of it as of one that ended by itself."""
+        is_open = self._session is not None
+        if is_open:
             self._is_gone(why)
+        return is_open
 
     def begin_again(self) -> bool:
         """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
