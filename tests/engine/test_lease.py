@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.agents.processes import wait_until_gone
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import PATIENCE, Watcher, engine_on
 from turnwire.agents.child import ChildAgent
+from turnwire.agents.guard import descendants_of, running
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Engine, Talk
 from turnwire.engine.settings import EngineSettings
@@ -21,6 +24,7 @@ from turnwire.ports import Lease, StorageUnavailable
 from turnwire.testing.agent_listener import processes_below_us
 from turnwire.testing.clock import ManualClock
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = EngineSettings(lease=6.0)
 
 _LOCKS = """
@@ -68,6 +72,29 @@ def test_the_processes_of_an_agent_end_before_the_lease_does(path: Path) -> None
                 await seen.until(f.AssistantChunk)  # of another process
 
     asyncio.run(scene())
+
+
+def test_the_processes_of_a_server_that_stands_still_end_before_its_lease_does(path: Path) -> None:
+    command = [sys.executable, "-m", "tests.engine.server", str(path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        try:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            server.stdin.write(b'["long", "m-1"]\n')
+            server.stdin.flush()
+            while b'"assistant.chunk"' not in server.stdout.readline():
+                assert server.poll() is None
+            pids = [process.pid for process in descendants_of(server.pid, running())]
+            assert pids
+            server.send_signal(signal.SIGSTOP)
+            assert wait_until_gone(pids) == []
+            with closing(sqlite3.connect(path)) as db:
+                [[until]] = db.execute("SELECT lease_until FROM conversations").fetchall()
+            assert until > time.time_ns() // 1_000_000
+        finally:
+            server.kill()
 
 
 def test_an_agent_in_this_process_ends_before_the_lease_does(path: Path) -> None:
