@@ -45,7 +45,6 @@ VOCABULARIES = {
     "turnwire.core.message": "docs/protocol/messages.md",
     "turnwire.core.message_deltas": "docs/protocol/messages.md",
     "turnwire.core.assembler": "docs/protocol/messages.md",
-    "turnwire.core.blobs": "docs/protocol/messages.md",
     "turnwire.dialects.rpc.frames": "docs/protocol/rpc.md",
     "turnwire.dialects.rpc.messages": "docs/protocol/rpc.md",
     "turnwire.dialects.rpc.methods": "docs/protocol/rpc.md",

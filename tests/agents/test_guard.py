@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from turnwire.agents.process import (
     allowed_directory,
     plain_environment,
 )
-from turnwire.ports import AgentGone
+from turnwire.ports import AgentGone, Lease
 
 ONLY_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs a subreaper")
 
@@ -73,7 +74,7 @@ def test_a_command_sees_no_secret_of_the_environment(monkeypatch: pytest.MonkeyP
 
 def test_a_server_that_stands_still_loses_what_it_started() -> None:
     async def run() -> None:
-        process = await GuardedProcess.start(program(STUBBORN), grace=0.1, lease=0.5)
+        process = await GuardedProcess.start(program(STUBBORN), grace=0.1, standstill=0.5)
         pids = await pids_of(process, 1)
         assert wait_until_gone([*pids, process.guard_pid]) == []  # nothing else happens meanwhile
         async with asyncio.timeout(SECONDS):
@@ -85,9 +86,43 @@ def test_a_server_that_stands_still_loses_what_it_started() -> None:
 
 def test_a_server_that_goes_on_keeps_it_for_as_long_as_it_likes() -> None:
     async def run() -> None:
-        process = await GuardedProcess.start(["sh", "-c", "sleep 1; echo still here"], lease=0.3)
+        process = await GuardedProcess.start(
+            ["sh", "-c", "sleep 1; echo still here"], standstill=0.3
+        )
         async with asyncio.timeout(SECONDS):
             assert await process.read() == b"still here\n"
+        await process.end()
+
+    asyncio.run(run())
+
+
+async def renew() -> None:
+    """The store cannot be reached."""
+
+
+def test_a_server_that_cannot_renew_its_lease_loses_what_it_started() -> None:
+    async def run() -> None:
+        lease = Lease(1.0, time.monotonic(), renew)
+        process = await GuardedProcess.start(program(STUBBORN), grace=SECONDS, lease=lease)
+        pids = await pids_of(process, 1)
+        async with asyncio.timeout(SECONDS):
+            await process.wait()  # this process goes on meanwhile
+        assert [(each.pid, each.signal) for each in await process.end()] == [(pids[0], "SIGKILL")]
+        assert "did not renew its lease" in process.how_it_ended()
+
+    asyncio.run(run())
+
+
+def test_a_server_that_renews_its_lease_keeps_it_for_as_long_as_it_likes() -> None:
+    async def run() -> None:
+        lease = Lease(2.0, time.monotonic(), renew)
+        command = ["sh", "-c", "sleep 3; echo still here"]
+        process = await GuardedProcess.start(command, lease=lease)
+        reading = asyncio.create_task(process.read())
+        async with asyncio.timeout(SECONDS):
+            while not (await asyncio.wait([reading], timeout=0.05))[0]:
+                lease.renewed(time.monotonic())
+        assert await reading == b"still here\n"
         await process.end()
 
     asyncio.run(run())
@@ -436,7 +471,9 @@ def test_what_is_asked_of_a_process_that_is_gone_does_no_harm(
         async with asyncio.timeout(SECONDS):
             await process.wait()
             assert process._guard is not None
-            process._hold(SECONDS)  # no guard hears this sign of life, and so the way is closed
+            process._hold(
+                SECONDS, None
+            )  # no guard hears this sign of life, and so the way is closed
             while not process._guard.is_closing():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.01)  # uvloop closes a handle a turn of the loop later

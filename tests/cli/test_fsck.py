@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 from tests.cli.agents import QUICK
 from tests.cli.conftest import Tell, lines
 from tests.cli.test_terminal import on_terminal
+from tests.owner_names import owner_with, pid_that_has_ended
 from tests.stores.files import rows_of
 from turnwire.stores.sqlite.fsck import KINDS
 
@@ -86,16 +84,14 @@ def test_what_a_live_process_owns_is_left_and_a_dead_one_is_not_waited_for(
     until = time.time_ns() // 1_000_000 + 600_000
 
     def own(process: int) -> None:
-        owner = f"{socket.gethostname()}:{process}:x"
-        rows_of(database, "UPDATE conversations SET owner = ?, lease_until = ?", owner, until)
+        sql = "UPDATE conversations SET owner = ?, lease_until = ?"
+        rows_of(database, sql, owner_with(process), until)
 
     own(os.getpid())
     ran = tell("fsck", "--repair")
     assert ran.exit_code == 1
     assert "left  A live process works on it: stop that one first." in ran.stdout
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    own(gone.pid)
+    own(pid_that_has_ended())
     assert tell("fsck", "--repair").exit_code == 0
     assert tell("fsck").exit_code == 0
 

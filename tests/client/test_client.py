@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.asyncio.server import ServerConnection, serve
 
 from tests.server.clients import PATIENCE
 from tests.server.serving import ROOT, Serving, process, serving
@@ -123,6 +125,50 @@ def test_a_frame_names_its_type(tmp_path: Path) -> None:
 
 def test_a_frame_that_is_not_known_names_the_type_that_it_came_with() -> None:
     assert f.UnknownFrame("session.brand_new", {}).type == "session.brand_new"
+
+
+def test_an_entry_of_a_kind_that_is_not_known_is_not_missing(tmp_path: Path) -> None:
+    """A newer server may write what this client does not know. It has its place in the log."""
+    lines = 0
+
+    async def run() -> None:
+        async with serving(tmp_path) as server:
+            client = client_of(server)
+            name = await client.create("demo", options={"delay": 0})
+
+            async def pass_on(near: ServerConnection) -> None:
+                nonlocal lines
+                lines += 1
+                assert near.request is not None
+                address = f"{server.url.replace('http', 'ws', 1)}{near.request.path}"
+                bearer = {"Authorization": near.request.headers["Authorization"]}
+                async with connect(address, additional_headers=bearer) as far:
+
+                    async def ask() -> None:
+                        async for asked in near:
+                            await far.send(asked)
+
+                    asking = asyncio.create_task(ask())
+                    async for said in far:
+                        assert isinstance(said, str)
+                        await near.send(said.replace('"user.message"', '"user.brand_new"'))
+                    asking.cancel()
+
+            async with serve(pass_on, "127.0.0.1", 0) as newer:
+                [listener] = newer.sockets
+                there = Client(f"http://127.0.0.1:{listener.getsockname()[1]}", server.token)
+                for last in (0, 1):
+                    talk = there.conversation(name, last_sequence=last)
+                    async with talk, asyncio.timeout(PATIENCE):
+                        await talk.send("hello")
+                        await until(talk, f.AssistantComplete)
+                        row = await server.service.store.conversation(name)
+                        assert row is not None
+                        assert talk.cursor == row.head
+                        assert not talk.view().behind
+
+    asyncio.run(run())
+    assert lines == 2, "no line was begun anew"
 
 
 def test_a_line_that_breaks_again_and_again(tmp_path: Path) -> None:

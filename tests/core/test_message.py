@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import UNSET, Raw, Struct, ValidationError
+from msgspec import Raw, Struct, ValidationError
 
 from tests.streams import FIXTURES
 from turnwire.core import message as module
 from turnwire.core import message_codec
-from turnwire.core.blobs import inline, take_out
 from turnwire.core.message import (
     SCHEMA_VERSION,
     FileRefPart,
@@ -498,155 +496,6 @@ def test_an_older_version_is_upgraded_step_by_step(monkeypatch: pytest.MonkeyPat
 def test_a_version_that_nobody_knows_is_read_as_well_as_it_can_be(version: Any) -> None:
     read = read_message(frame(meta={"schemaVersion": version}))
     assert read.meta == {"schemaVersion": version}
-
-
-# --- large content ----------------------------------------------------------------------------
-
-
-class Shelf:
-    """Where blobs are put."""
-
-    def __init__(self) -> None:
-        self.blobs: dict[str, bytes] = {}
-
-    def name(self, data: bytes) -> str:
-        return f"blob-{len(data)}-{sum(data)}"
-
-    def taken(self, whole: Message, limit: int, preview: int = 4) -> Message:
-        short, blobs = take_out(whole, name=self.name, limit=limit, preview=preview)
-        for blob in blobs:
-            self.blobs[blob.blob_id] = blob.data
-        return short
-
-    def read(self, blob_id: str) -> bytes:
-        return self.blobs[blob_id]
-
-
-LONG = "schön und lang, " * 8
-
-LARGE: list[tuple[MessagePart, Callable[[Any], Any], Any, str]] = [
-    # a part; what stands in its place; the mime type of the blob
-    (text(LONG), lambda p: p.text, "schö", "text/plain; charset=utf-8"),
-    (ThinkingPart(ThinkingPayload(LONG)), lambda p: p.text, "schö", "text/plain; charset=utf-8"),
-    (
-        ToolCallPart(ToolCallPayload("t", "Write", {"content": LONG})),
-        lambda p: (p.arguments, p.preview),
-        ({}, '{"co'),
-        "application/json",
-    ),
-    (
-        ToolCallPart(ToolCallPayload("t", "Write", {}, "{" + LONG)),
-        lambda p: p.raw_args_text,
-        "{sch",
-        "text/plain; charset=utf-8",
-    ),
-    (
-        ToolResultPart(ToolResultPayload("t", False, LONG)),
-        lambda p: p.content,
-        "schö",
-        "text/plain; charset=utf-8",
-    ),
-    (
-        ToolResultPart(ToolResultPayload("t", False, {"out": LONG})),
-        lambda p: p.content,
-        '{"ou',
-        "application/json",
-    ),
-    (
-        ImagePart(ImagePayload("image/png", "aGVs" * 40)),
-        lambda p: (p.data, p.mime_type),
-        (None, "image/png"),
-        "image/png",
-    ),
-    (
-        ImagePart(ImagePayload("image/png", "not base64! " * 12)),
-        lambda p: p.data,
-        None,
-        "application/base64",
-    ),
-    (
-        ImagePart(ImagePayload("image/png", "aGVs" * 40 + "aR==")),  # not the usual last letter
-        lambda p: p.data,
-        None,
-        "application/base64",
-    ),
-]
-
-
-@pytest.mark.parametrize(("part", "shown", "preview", "mime"), LARGE)
-def test_what_is_too_large_leaves_a_preview_and_comes_back(
-    part: MessagePart, shown: Callable[[Any], Any], preview: Any, mime: str
-) -> None:
-    shelf, whole = Shelf(), message(part)
-    short = shelf.taken(whole, limit=100)
-    payload = short.parts[0].payload  # type: ignore[union-attr]
-    assert shown(payload) == preview
-    assert payload.blob is not None
-    assert payload.blob.mime_type == mime
-    assert payload.blob.size == len(shelf.read(payload.blob.blob_id))
-    assert decode_message(encode(short)) == short
-    assert inline(short, shelf.read) == whole
-    assert shelf.taken(short, limit=100) == short  # once is enough
-
-
-@pytest.mark.parametrize("part", [part for part, *_ in LARGE])
-def test_what_is_small_stays(part: MessagePart) -> None:
-    whole = message(part)
-    assert take_out(whole, name=Shelf().name, limit=1000) == (whole, [])
-
-
-def test_pictures_leave_a_result_and_its_words_stay() -> None:
-    picture = ImagePart(ImagePayload("image/png", "aGVs" * 200))
-    whole = message(ToolResultPart(ToolResultPayload("t", False, [text("see:"), picture])))
-    shelf = Shelf()
-    short = shelf.taken(whole, limit=500)
-    (part,) = short.parts
-    assert isinstance(part, ToolResultPart)
-    assert part.payload.blob is None
-    assert isinstance(part.payload.content, list)
-    assert part.payload.content[0] == text("see:")
-    assert inline(short, shelf.read) == whole
-
-
-def test_a_result_whose_parts_are_still_too_large_goes_whole() -> None:
-    many = [text(f"line {n}") for n in range(50)]
-    whole = message(
-        ToolResultPart(
-            ToolResultPayload("t", False, [*many, text(LONG)], Raw(b'{"a": "%b"}' % (b"x" * 200)))
-        )
-    )
-    shelf = Shelf()
-    short = shelf.taken(whole, limit=100)
-    payload = short.parts[0].payload  # type: ignore[union-attr]
-    assert isinstance(payload, ToolResultPayload)
-    assert payload.details is UNSET
-    assert payload.details_blob is not None
-    assert inline(short, shelf.read) == whole
-    small = ToolResultPart(ToolResultPayload("t", False, "x", Raw(b"1")))
-    assert take_out(message(small), name=shelf.name)[1] == []
-
-
-def test_kept_blocks_are_taken_out_and_come_back() -> None:
-    blocks = [
-        {"position": 0, "block": {"type": "unknown", "data": LONG}},
-        {"position": 1, "block": {"type": "error"}},
-    ]
-    shelf, whole = Shelf(), message(blocks=blocks)
-    short = shelf.taken(whole, limit=100)
-    assert list(short.meta["blocks"][0]) == ["position", "blob"]
-    assert short.meta["blocks"][1] == blocks[1]
-    assert inline(short, shelf.read) == whole
-
-
-def test_what_is_named_but_not_included_has_nothing_to_take() -> None:
-    parts: list[MessagePart] = [
-        FileRefPart(FileRefPayload(LONG)),
-        ImagePart(ImagePayload("image/png", None, LONG)),
-        UnknownPart("hologram", {"kind": "hologram", "payload": LONG}),
-    ]
-    whole = message(*parts)
-    assert take_out(whole, name=Shelf().name, limit=10) == (whole, [])
-    assert inline(whole, Shelf().read) == whole
 
 
 # --- typed use --------------------------------------------------------------------------------

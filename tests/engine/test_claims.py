@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
 from turnwire.engine.claims import Claims
 from turnwire.engine.owners import owner_name
 from turnwire.ports import Claim, NewConversation, Owned, StorageUnavailable
@@ -21,7 +19,8 @@ from turnwire.testing.clock import ManualClock
 AT = "2026-01-01T12:00:00.000Z"
 LEASE = 10_000
 FOREIGN = "elsewhere:1:a"
-BESIDE = f"{socket.gethostname()}:{os.getppid()}:a"  # a process of this machine that lives
+BESIDE = owner_with(os.getppid())  # a process of this machine that lives
+IN_CONTAINER = owner_with(1, namespace="1")  # may live or not
 
 
 class Unavailable(SqliteStore):
@@ -58,12 +57,6 @@ async def until_of(store: SqliteStore, name: str = "talk") -> tuple[str | None, 
     return row.owner, row.lease_until
 
 
-def dead_owner() -> str:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return f"{socket.gethostname()}:{child.pid}:a"
-
-
 def test_a_free_conversation_is_taken_for_the_lease(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         claim = await claims.take("talk")
@@ -73,9 +66,16 @@ def test_a_free_conversation_is_taken_for_the_lease(path: Path) -> None:
     with_claims(path, test)
 
 
-def test_a_foreign_owner_keeps_it_until_the_very_end_of_its_lease(path: Path) -> None:
+@pytest.mark.parametrize(
+    "owner",
+    [FOREIGN, name_from_before(pid_that_has_ended())],
+    ids=["foreign", "from before"],
+)
+def test_an_owner_that_cannot_be_looked_up_keeps_it_until_the_very_end_of_its_lease(
+    path: Path, owner: str
+) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        await store.claim("talk", FOREIGN, now=clock.now(), lease=LEASE)
+        await store.claim("talk", owner, now=clock.now(), lease=LEASE)
         clock.forward(LEASE / 1000 - 0.001)
         with pytest.raises(Owned):
             await claims.take("talk")
@@ -87,7 +87,9 @@ def test_a_foreign_owner_keeps_it_until_the_very_end_of_its_lease(path: Path) ->
 
 def test_a_dead_owner_of_this_machine_is_released_first_and_costs_no_wait(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        old = await store.claim("talk", dead_owner(), now=clock.now(), lease=LEASE)
+        old = await store.claim(
+            "talk", owner_with(pid_that_has_ended()), now=clock.now(), lease=LEASE
+        )
         claim = await claims.take("talk")
         assert claim.fence > old.fence
         assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
@@ -95,14 +97,21 @@ def test_a_dead_owner_of_this_machine_is_released_first_and_costs_no_wait(path: 
     with_claims(path, test)
 
 
-def test_a_living_owner_of_this_machine_has_half_a_lease_to_show_itself(path: Path) -> None:
+@pytest.mark.parametrize(
+    "owner",
+    [BESIDE, IN_CONTAINER, name_from_before(os.getppid())],
+    ids=["beside", "in a container", "from before"],
+)
+def test_an_owner_of_this_machine_that_may_live_has_half_a_lease_to_show_itself(
+    path: Path, owner: str
+) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
-        await store.claim("talk", BESIDE, now=clock.now(), lease=LEASE)
+        await store.claim("talk", owner, now=clock.now(), lease=LEASE)
         clock.forward(LEASE / 1000)
         for _ in range(2):
             with pytest.raises(Owned) as refused:
                 await claims.take("talk")
-            assert refused.value.data["owner"] == BESIDE
+            assert refused.value.data["owner"] == owner
             assert refused.value.data["lease_until"] == clock.now()
         clock.forward(LEASE / 2000 - 0.001)
         clock_before = clock.now()
@@ -154,7 +163,7 @@ def test_only_claims_that_do_not_hold_any_more_are_lost(path: Path) -> None:
         kept, gone = await claims.take("talk"), await claims.take("other")
         clock.forward(LEASE / 1000)
         await store.claim("other", FOREIGN, now=clock.now(), lease=LEASE)
-        assert await claims.lost([kept, gone]) == [gone]
+        assert await claims.renew([kept, gone]) == {kept}
         assert await until_of(store) == (owner_name("me"), clock.now() + LEASE)
 
     with_claims(path, test)
@@ -169,10 +178,11 @@ def test_what_is_released_can_be_taken_at_once(path: Path) -> None:
     with_claims(path, test)
 
 
-def test_a_store_without_its_disk_loses_no_claim(path: Path) -> None:
+def test_a_store_without_its_disk_renews_nothing_and_is_left_alone(path: Path) -> None:
     async def test(store: SqliteStore, claims: Claims, clock: ManualClock) -> None:
         claim = await claims.take("talk")
-        assert await claims.lost([claim]) == []
+        with pytest.raises(StorageUnavailable):
+            await claims.renew([claim])
         await claims.release(claim)
 
     with_claims(path, test, Unavailable)

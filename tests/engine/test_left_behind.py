@@ -116,7 +116,7 @@ def test_what_needs_nothing_is_let_go_and_costs_nothing(path: Path) -> None:
         later = NOW + LEASE + 1
         async with engine_on(path, clock=ManualClock(later), agent=DemoAgent(delay=0)) as engine:
             assert not engine.alive
-            await engine._errands.done()
+            await engine._background.done()
             assert await engine.store.abandoned(now=later + 9 * LEASE) == []
 
     asyncio.run(scene())

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.engine.watching import PATIENCE, engine_on
+from tests.owner_names import name_from_before, owner_with, pid_that_has_ended
 from turnwire.core.conversation.state import Conversation, Turn
-from turnwire.engine.owners import has_died, lives_beside, owner_name, process_of
+from turnwire.engine.owners import Process, has_died, may_live_here, owner_name, process_of
 from turnwire.ports import Claim, Commit, NewConversation, Owned
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
@@ -21,11 +22,7 @@ from turnwire.testing.clock import ManualClock
 AT = "2026-01-01T12:00:00.000Z"
 TRACE = "0" * 32
 
-
-def dead_process() -> int:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes")
 
 
 async def leave_running(path: Path, owner: str, clock: ManualClock) -> None:
@@ -38,22 +35,137 @@ async def leave_running(path: Path, owner: str, clock: ManualClock) -> None:
     await store.close()
 
 
-def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
+def test_a_name_tells_its_process() -> None:
+    process = process_of(owner_name("a"))
+    assert process is not None
+    assert (process.host, process.pid) == (socket.gethostname(), os.getpid())
+    assert process_of("host:12:a") == Process("host", 12), "as names were before"
+    for nonsense in ("", "nonsense", "host:x:a", "host:x:a:b:c:d", None):
+        assert process_of(nonsense) is None
+        assert not has_died(nonsense)
+        assert not may_live_here(nonsense)
+
+
+def test_a_process_that_has_ended_is_known_to_have() -> None:
     assert not has_died(owner_name("a"))
-    assert not lives_beside(owner_name("a")), "it is this one"
-    assert process_of("host:12:a") == ("host", 12)
-    assert has_died(f"{socket.gethostname()}:{dead_process()}:a")
-    for other in ("elsewhere:1:a", "nonsense", "", f"{socket.gethostname()}:{2**80}:a"):
-        assert not has_died(other)
-    assert not lives_beside(f"elsewhere:{os.getppid()}:a")
-    assert lives_beside(f"{socket.gethostname()}:{os.getppid()}:a")
+    assert not may_live_here(owner_name("a")), "it is this one"
+    parent, ended = owner_with(os.getppid()), owner_with(pid_that_has_ended())
+    assert (has_died(parent), may_live_here(parent)) == (False, True)
+    assert (has_died(ended), may_live_here(ended)) == (True, False)
+    assert not has_died(owner_with(2**80))
+
+
+@linux
+def test_a_process_that_was_not_waited_for_has_ended() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays a zombie
+    assert has_died(owner_with(child.pid))
+    child.wait()
+
+
+@linux
+def test_another_process_with_the_same_pid_is_not_the_owner() -> None:
+    assert has_died(owner_with(os.getppid(), began="1"))
+    assert has_died(owner_with(os.getpid(), began="1")), "as after a restart of a container"
+
+
+def test_a_pid_of_another_namespace_or_another_boot_cannot_be_looked_up() -> None:
+    for pid in (1, os.getpid(), pid_that_has_ended()):
+        for other in (owner_with(pid, namespace="1"), owner_with(pid, boot="another")):
+            assert not has_died(other)
+    assert may_live_here(owner_with(1, namespace="1")), "in another container of this machine"
+    assert not may_live_here(owner_with(1, boot="another"))
+
+
+def test_a_name_from_before_says_too_little_to_know_that_its_process_has_ended() -> None:
+    ended = name_from_before(pid_that_has_ended())
+    assert (has_died(ended), may_live_here(ended)) == (False, False)
+    assert may_live_here(name_from_before(os.getppid()))
+    assert not may_live_here(f"elsewhere:{os.getppid()}:a")
+
+
+_OPENS = """
+import asyncio, sys
+from turnwire.engine.claims import Claims
+from turnwire.engine.clock import SystemClock
+from turnwire.engine.owners import owner_name
+from turnwire.ports import Owned
+from turnwire.stores.sqlite import SqliteStore
+
+async def take(path):
+    store = await SqliteStore.open(path)
+    try:
+        claim = await Claims(store, SystemClock(), owner_name("a"), 60_000).take("talk")
+        print("took", claim.owner, flush=True)
+        sys.stdin.read()
+    except Owned:
+        print("owned", flush=True)
+    finally:
+        await store.close()
+
+asyncio.run(take(sys.argv[1]))
+"""
+
+
+_UNSHARE = [
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+]
+
+
+def has_namespaces() -> bool:
+    try:
+        return subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def in_container(path: Path) -> subprocess.Popen[str]:
+    """A process that takes the conversation, in a pid namespace where it is not the first."""
+    inside = ["sh", "-c", '"$@"; exit', "sh", sys.executable, "-c", _OPENS, str(path)]
+    command = [*_UNSHARE, *inside]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="no namespaces for pids can be made here")
+def test_a_live_conversation_is_left_alone_by_a_container_with_the_same_host_name(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.db"
+
+    async def prepare() -> None:
+        store = await SqliteStore.open(path)
+        await store.create(NewConversation("talk", "demo", AT))
+        await store.close()
+
+    def said(by: subprocess.Popen[str]) -> list[str]:
+        assert by.stdout is not None
+        return by.stdout.readline().split()
+
+    asyncio.run(prepare())
+    with in_container(path) as first:
+        took, owner = said(first)
+        process = process_of(owner)
+        assert process is not None
+        assert (took, process.host) == ("took", socket.gethostname())
+        assert not has_died(owner), "by this process, in another namespace as well"
+        alone = subprocess.run(
+            [*_UNSHARE, sys.executable, "-c", _OPENS, str(path)], capture_output=True, check=True
+        )
+        assert alone.stdout == b"owned\n", "by a process that has a namespace to itself"
+        first.communicate()
 
 
 def test_a_dead_owner_is_not_waited_for(tmp_path: Path) -> None:
     path, clock = tmp_path / "log.db", ManualClock()
 
     async def run() -> None:
-        await leave_running(path, f"{socket.gethostname()}:{dead_process()}:a", clock)
+        await leave_running(path, owner_with(pid_that_has_ended()), clock)
         async with engine_on(path, clock=clock) as engine:
             status = await (await engine.open("talk")).wake()
             assert (status.state, status.running) == ("interrupted", False)
@@ -61,11 +173,16 @@ def test_a_dead_owner_is_not_waited_for(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "owner",
+    ["elsewhere:1:a", name_from_before(pid_that_has_ended())],
+    ids=["elsewhere", "from before"],
+)
+def test_of_any_other_the_lease_has_to_run_out(tmp_path: Path, owner: str) -> None:
     path, clock = tmp_path / "log.db", ManualClock()
 
     async def run() -> None:
-        await leave_running(path, "elsewhere:1:a", clock)
+        await leave_running(path, owner, clock)
         async with engine_on(path, clock=clock) as engine:
             assert (await engine.status("talk")).running
             clock.forward(10)
@@ -103,6 +220,6 @@ def test_one_of_this_machine_that_lives_is_seen_to_let_go(tmp_path: Path) -> Non
 
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        asyncio.run(run(f"{socket.gethostname()}:{other.pid}:a"))
+        asyncio.run(run(owner_with(other.pid)))
     finally:
         other.communicate(b"\n")

@@ -128,7 +128,7 @@ class World:
 
     def _busy(self) -> set[asyncio.Task[Any]]:
         busy: set[asyncio.Task[Any]] = {a.task for a in self.asked if not a.task.done()}
-        busy |= self.engine._errands.under_way
+        busy |= {*self.engine._background}
         unheard = False
         for live in self.engine.alive.values():
             runner = live._runner

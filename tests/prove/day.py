@@ -30,8 +30,7 @@ from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.stores.sqlite import SqliteStore
 
 ROOT = Path(__file__).parent.parent.parent
-LEASE = 0.6  # seconds
-STANDSTILL = 3.0  # seconds that a server may stand still before its agents are ended
+LEASE = 3.0  # seconds; an agent in a process of its own ends before that
 SAVE_EVERY = 0.05  # seconds
 SETTINGS = EngineSettings(lease=LEASE, recheck=0.1, agent_idle=0.2, save_every=SAVE_EVERY)
 COUNTS = "counts.json"  # how often each point was passed, where somebody wants to know
@@ -78,9 +77,7 @@ class Day:
             "local": WitnessAgent(journal, delay=0.0),
             "slow": WitnessAgent(journal, delay=0.01),
             "deaf": WitnessAgent(journal, delay=0.001, obey_interrupt=False),
-            "child": ChildAgent(
-                witness, env=env, grace=0.2, lease=STANDSTILL, journal=journal, delay=0.001
-            ),
+            "child": ChildAgent(witness, env=env, grace=0.2, journal=journal, delay=0.001),
         }
 
     async def run(self) -> None:

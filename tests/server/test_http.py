@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import socket
 import string
-import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from tests.owner_names import owner_with, pid_that_has_ended
 from tests.server.scenes import Broken, Costly
 from tests.server.serving import Serving, serving
 from tests.stores.test_full_disk import no_file_may_grow_beyond
@@ -148,9 +147,6 @@ def test_a_conversation_from_beginning_to_end(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None:
-    with subprocess.Popen(["true"]) as gone:
-        pass
-
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = await server.begin(delay=0.01)
         async with server.client(name) as client:
@@ -159,7 +155,7 @@ def test_what_a_killed_process_left_does_not_seem_to_run(tmp_path: Path) -> None
             shown = (await http.get(f"/api/conversations/{name}")).json()
             assert shown["status"]["running"]
             row = (await server.service.engine.open(name)).row
-            left = structs.replace(row, owner=f"{socket.gethostname()}:{gone.pid}:a")
+            left = structs.replace(row, owner=owner_with(pid_that_has_ended()))
             assert left.lease_until > server.service.engine.clock.now()
             assert not conversation_json(server.service, left).status.running
             await client.send("user.interrupt", "s-1", turn_id=1)

@@ -340,7 +340,7 @@ def test_a_storm_of_connects_leaves_few_rows(
                 found = await server.service.store.audit(limit=500)
                 return Counter(row.action for row in found)
 
-            await until(lambda: not server.service._beside)
+            await until(lambda: not server.service._background)
             told = await rows()
             assert (told["connected"], told["disconnected"]) == (10, 10)
             counted = [

@@ -805,7 +805,7 @@ def test_tickets_of_a_sign_out_are_void_for_another_server_too(tmp_path: Path) -
             keys = server.service.keys
             ticket, _ = await keys.ticket(Who("carl", "user:carl"))
             server.app.disconnect("carl")
-            await asyncio.gather(*server.service._beside)
+            await server.service._background.done()
             other = Keys(server.service.store, server.service.engine.clock)
             assert await other.take_ticket(ticket) is None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from turnwire.agents import wire
 from turnwire.agents.process import GuardedProcess, plain_environment
@@ -56,14 +56,12 @@ class ChildAgent:
         env: Mapping[str, str] | None = None,
         start_seconds: float = 30.0,
         grace: float = 3.0,
-        lease: float = 10.0,
         **options: Any,
     ) -> None:
         self._target = agent
         self._env = env
         self._start_seconds = start_seconds
         self._grace = grace
-        self._lease = lease
         self._options = options
         self._agent: Agent = make(agent, **options)  # for what it says about itself
         self.name = self._agent.name
@@ -104,14 +102,15 @@ class ChildAgent:
             cwd=start.cwd,
             env=plain if self._env is None else self._env,
             grace=self._grace,
-            lease=self._lease,
+            lease=start.lease,
             isolation=self._isolation,
             keep=[sys.prefix, sys.base_prefix, Path(__file__).parents[2]],
         )
         session = ChildSession(process)
+        own = structs.replace(start, lease=None)  # it ends with its process
         try:
             async with asyncio.timeout(self._start_seconds):
-                await session.begin(wire.Open(self._target, start, self._options))
+                await session.begin(wire.Open(self._target, own, self._options))
         except BaseException as error:
             await process.end()
             if isinstance(error, TimeoutError):

@@ -11,8 +11,9 @@ when all of it together uses more memory or more processes than it may.
 `FD` is an inherited socket, or the path of a Unix socket to connect to.
 
 On the socket each side writes JSON, a line each. The server: {"end": {"leave": 0.5, "grace": 3}}, and
-{"lease": 10}: end everything unless this is said again within so many seconds. A server that stands
-still may have been replaced by another one, which must not meet this one's agent.
+{"lease": 8, "kill": 9}: end everything unless this is said again within so many seconds, and kill
+what is left of it so many seconds from now. A server that stands still, or cannot reach its store, may
+be replaced by another one, which must not meet this one's agent.
 The guard: {"started": pid} or {"failed": why}; {"exited": {pid, code, signal}} when the command has
 ended; {"over": why} when it uses too much; at last {"ended": [{pid, name, signal}], "left": [...]}.
 
@@ -39,6 +40,7 @@ __all__ = ["Running", "descendants_of", "memory_of", "running"]
 _GRACE = 3.0  # seconds between SIGTERM and SIGKILL
 _KILLING = 5.0  # seconds after which what SIGKILL does not end is reported as left
 _LOOK = 2.0  # seconds between two looks where there is no subreaper, or a limit
+_NEVER = float("inf")
 _SUBREAPER, _DEATH_SIGNAL = 36, 1  # of prctl(2)
 
 
@@ -149,6 +151,7 @@ class Guard:
         self._heard = b""
         self._asked = False  # to end
         self._deadline: float | None = None  # by then the server has to speak again
+        self._kill_by = _NEVER
         self._subreaper = subreaper and _prctl(_SUBREAPER, 1)
         self._child = 0
         self._seen: dict[tuple[int, str], Running] = {}  # where there is no subreaper
@@ -176,7 +179,7 @@ class Guard:
             self._wait(_LOOK if limited or not self._subreaper else None)
             if limited and not self._asked:
                 self._check_limits()
-        self._until(lambda: self._child in self._statuses, self._leave)
+        self._until(lambda: self._child in self._statuses, self._leave, gently=True)
         left = self._end_all()
         self._tell({"ended": self._report({each["pid"] for each in left}), "left": left})
         return 0
@@ -201,7 +204,7 @@ class Guard:
     def _end_all(self) -> list[dict[str, Any]]:
         """Politely, then not. Returns what cannot be ended."""
         self._signal_all(signal.SIGTERM, signal.SIGCONT)  # a stopped process has to wake up to end
-        if self._until(self._none_left, self._grace):
+        if self._until(self._none_left, self._grace, gently=True):
             return []
         deadline = time.monotonic() + _KILLING
         while time.monotonic() < deadline:  # again and again: what is killed may have forked
@@ -256,11 +259,11 @@ class Guard:
 
     # --- waiting ------------------------------------------------------------------------------
 
-    def _until(self, done: Any, seconds: float) -> bool:
-        """Wait for something, but not longer than this."""
+    def _until(self, done: Any, seconds: float, *, gently: bool = False) -> bool:
+        """Wait for something, but not longer than this; `gently`: nor when it is time to kill."""
         deadline = time.monotonic() + seconds
         while not done():
-            left = deadline - time.monotonic()
+            left = (min(deadline, self._kill_by) if gently else deadline) - time.monotonic()
             if left <= 0:
                 return False
             # Without a subreaper nothing tells that a grandchild has ended.
@@ -280,7 +283,8 @@ class Guard:
                 self._asked = True
             else:
                 self._listen()
-        if self._deadline is not None and time.monotonic() > self._deadline:
+        if not self._asked and self._deadline is not None and time.monotonic() > self._deadline:
+            self._tell({"over": "its server did not renew its lease in time"})
             self._asked = True
         self._reap()
         if not self._subreaper and not self._asked:
@@ -306,7 +310,9 @@ class Guard:
         for line in lines:
             said = json.loads(line)
             if "lease" in said:
-                self._deadline = time.monotonic() + said["lease"]
+                now = time.monotonic()
+                self._deadline = now + said["lease"]
+                self._kill_by = now + said.get("kill", _NEVER)
                 continue
             how = said["end"]
             self._asked = True

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.controls import Control, ControlResult, name_of
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.error_codes import Refused
@@ -29,7 +30,7 @@ class LocalSession:
         self._out: list[NormalizedStreamEvent] = []
         self._ready = asyncio.Event()
         self._taken = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(self._finished)
         self._closed = False
         self._died: str | None = None
         self._questions = QuestionRules()
@@ -56,10 +57,7 @@ class LocalSession:
         """Stop whatever runs. There is no process of its own to end."""
         self._closed = True
         self._ready.set()
-        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
+        if tasks := self._tasks.cancel():
             await asyncio.wait(tasks)
         return []
 
@@ -108,18 +106,12 @@ class LocalSession:
         if not self._is_over:
             self._died = why
             self._ready.set()
-            for task in self._tasks:
-                if task is not asyncio.current_task():
-                    task.cancel()
+            self._tasks.cancel()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-        return task
+        return self._tasks.run(work)
 
     def _finished(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             if isinstance(error, BadQuestion):
                 _log.error("An agent asked what cannot be asked.", exc_info=error)

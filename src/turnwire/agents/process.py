@@ -21,14 +21,15 @@ from msgspec import Struct
 from turnwire.agents import guard
 from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.ports import AgentGone, Isolation
+from turnwire.ports import AgentGone, Isolation, Lease
 
 __all__ = ["GUARD", "GuardedProcess", "Limits", "allowed_directory", "plain_environment"]
 
 _log = logging.getLogger("turnwire")
 _MOST = 1 << 20  # bytes of output that may wait to be read before the command waits
 _LAST = 4096  # bytes of its standard error that are remembered
-_LEASE = 10.0  # seconds that a server may stand still before its agents are ended
+_STANDSTILL = 10.0  # seconds that a server may stand still before its agents are ended
+_SOON = 0.05  # seconds between two words to the guard, at least
 _TOKEN = "TURNWIRE_AGENT_TOKEN"  # in the environment of everything that the command starts
 _PLAIN = (
     *("HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "PYTHONPATH", "SHELL"),
@@ -173,7 +174,8 @@ class GuardedProcess:
         env: Mapping[str, str] | None = None,
         grace: float = 3.0,
         subreaper: bool = True,
-        lease: float = _LEASE,
+        standstill: float = _STANDSTILL,
+        lease: Lease | None = None,
         limits: Limits | None = None,
         files: Sequence[int] = (),
         isolation: Isolation | None = None,
@@ -182,7 +184,8 @@ class GuardedProcess:
         """Start it; `env` is all that it knows. Raises AgentGone if there is no such program.
 
         `files` are open ones that it has, too, under the same numbers.
-        If this process stands still for `lease` seconds, all of it is ended.
+        If this process stands still for `standstill` seconds, all of it is ended. So it is when its
+        `lease` is about to end.
         `keep` are files and directories that it needs, even if they are in a hidden directory.
         """
         confined = [] if isolation is None else _confined(isolation, command[0], cwd, keep)
@@ -204,7 +207,7 @@ class GuardedProcess:
                     env={**environment, _TOKEN: token},
                     pass_fds=[theirs.fileno(), *files],
                 )
-            self._hold(lease)
+            self._hold(standstill, lease)
             await self._begun
         except BaseException as error:
             await self.end()
@@ -224,11 +227,16 @@ class GuardedProcess:
         self._transport = transport
         self._listener = asyncio.create_task(self._listen(reader))
 
-    def _hold(self, lease: float) -> None:
+    def _hold(self, standstill: float, lease: Lease | None) -> None:
         """Tell the guard that its server is alive, and soon again."""
-        if self._tell_guard({"lease": lease}):
+        said = {"lease": standstill}
+        if lease is not None:
+            said["lease"] = min(standstill, lease.left - lease.margin)
+            said["kill"] = lease.left - lease.margin / 2
+        if self._tell_guard(said):
+            pause = max(said["lease"] / 3, _SOON)
             again = asyncio.get_running_loop().call_later
-            self._holding = again(lease / 3, self._hold, lease)
+            self._holding = again(pause, self._hold, standstill, lease)
 
     def _tell_guard(self, said: Mapping[str, Any]) -> bool:
         """Sends a line to the guard. Returns False if the guard has closed its side."""
@@ -332,8 +340,6 @@ class GuardedProcess:
             await asyncio.wait([self._listener])
 
     async def _end(self, leave: float, grace: float | None) -> list[EndedProcess]:
-        if self._holding is not None:
-            self._holding.cancel()
         if self._transport is not None and self._guard is not None:
             how = {"leave": leave} if grace is None else {"leave": leave, "grace": grace}
             self._tell_guard({"end": how})
@@ -345,6 +351,8 @@ class GuardedProcess:
                     self._transport.kill()  # the guard itself is stuck; its command dies with it
                 await self.wait()
             self._transport.close()
+        if self._holding is not None:
+            self._holding.cancel()
         if self._guard is not None:
             self._guard.close()
             with suppress(OSError):

@@ -10,6 +10,7 @@ import traceback
 from turnwire.agents import wire
 from turnwire.agents.confine import close_to_others
 from turnwire.agents.registry import make
+from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
 from turnwire.errors import TurnwireError
 from turnwire.ports import AgentGone, AgentSession
@@ -72,7 +73,7 @@ async def _speak(session: AgentSession, output: _Output) -> None:
 
 async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _Output) -> None:
     """Until the server hangs up."""
-    asking: set[asyncio.Task[None]] = set()  # nothing waits for the answer to a control
+    asking = BackgroundTasks()  # nothing waits for the answer to a control
     while line := await commands.readline():
         match wire.read_to_agent(line):
             case wire.Prompt(content=content, turn_uuid=turn_uuid):
@@ -82,9 +83,7 @@ async def _obey(session: AgentSession, commands: asyncio.StreamReader, output: _
             case wire.Choose(model=model, permission_mode=mode, max_thinking_tokens=tokens):
                 await session.choose(model=model, permission_mode=mode, max_thinking_tokens=tokens)
             case wire.Ask() as asked:
-                task = asyncio.create_task(_control(session, asked, output))
-                asking.add(task)
-                task.add_done_callback(asking.discard)
+                asking.run(_control(session, asked, output))
             case wire.Interrupt():
                 await session.interrupt()
             case wire.Open():

@@ -39,7 +39,7 @@ def command(*, home: Home, file: Path, as_json: bool) -> None:
 
 
 async def _backup(home: Home, file: Path) -> str:
-    from turnwire.cli.bars import copying
+    from turnwire.cli.progress import copying
 
     async with home.store() as store:
         with copying(home.database, file):

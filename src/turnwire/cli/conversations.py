@@ -85,7 +85,7 @@ def true_row(row: ConversationRow) -> ConversationRow:
 
 
 def has_died(owner: str) -> bool:
-    """Whether an owner was a process of this machine, and is surely gone."""
+    """Returns whether the process of an owner has surely ended."""
     from turnwire.engine import owners
 
     return owners.has_died(owner)
@@ -107,10 +107,10 @@ def _taken(owned: Owned, conversation_id: str, home: Home) -> str:
 
     process = process_of(owned.data.get("owner"))
     server = find_server(home.path)
-    if process and server is not None and server.pid == process[1]:
+    if process and server is not None and server.pid == process.pid:
         there = home.command("chat", "--conversation", conversation_id)
         return f"the server works on this conversation. Talk in it there: {there}"
-    who = f"process {process[1]} on {process[0]}" if process else "another process"
+    who = f"process {process.pid} on {process.host}" if process else "another process"
     there = home.command("chat", "--server", "URL", "--conversation", conversation_id)
     return (
         f"{who} works on this conversation. Wait until it has ended, or stop it there with Ctrl-C. "

@@ -76,7 +76,7 @@ async def _write_lines(
 ) -> None:
     import msgspec
 
-    from turnwire.cli.bars import counting
+    from turnwire.cli.progress import counting
     from turnwire.engine.record import EntryLine, lines_of
 
     with counting("exporting", row.head, hidden=on_screen) as count:
@@ -89,7 +89,7 @@ async def _write_lines(
 async def _write_markdown(
     store: Store, row: ConversationRow, file: BinaryIO, *, on_screen: bool
 ) -> None:
-    from turnwire.cli.bars import counting
+    from turnwire.cli.progress import counting
     from turnwire.cli.visible import printed
     from turnwire.engine.markdown import markdown_of
 

@@ -47,7 +47,7 @@ def command(ctx: click.Context, *, home: Home, repair: bool, as_json: bool) -> N
 
 
 def _check(home: Home, repair: bool, *, hidden: bool) -> Report:
-    from turnwire.cli.bars import counting
+    from turnwire.cli.progress import counting
     from turnwire.stores.sqlite.fsck import check, entries_in
 
     with counting("checking", entries_in(home.database), hidden=hidden) as count:

@@ -154,7 +154,7 @@ def _able(agent: str) -> AgentCapabilities:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    from turnwire.cli.bars import reading
+    from turnwire.cli.progress import reading
     from turnwire.engine.record import read_line
 
     try:

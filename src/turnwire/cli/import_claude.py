@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
-import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,13 +119,14 @@ async def _bring(
 ) -> Brought | None:
     from turnwire.agents.claude.bringing import Brought, bring, conversation_of
     from turnwire.cli.conversations import has_died
+    from turnwire.engine.owners import owner_name
     from turnwire.ports import Damaged
 
     try:
         return await bring(
             store,
             session,
-            owner=f"{socket.gethostname()}:{os.getpid()}:import",
+            owner=owner_name("import"),
             new_id=lambda: secrets.token_hex(16),
             has_died=has_died,
             known=known,

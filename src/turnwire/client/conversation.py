@@ -78,8 +78,6 @@ class ClientConversation:
     ) -> None:
         """`find`, where it is given, is asked before each attempt: the address and token of today."""
         check(address, token, "ws", "wss")
-        self.cursor = last_sequence  # everything up to this number was seen
-        self.epoch = epoch
         self.connected = asyncio.Event()  # set while the line holds and all that was missed is here
         self.line = Line("connecting")
         self.on_line: Callable[[], None] | None = None  # called when that has changed
@@ -95,7 +93,7 @@ class ClientConversation:
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
         self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue()
         self._wanted = asyncio.Event()  # set when a frame was taken, or an answer is waited for
-        self._reducer = ViewReducer()
+        self._reducer = ViewReducer(cursor=last_sequence, epoch=epoch)
         self._ended: set[int] = set()  # turns whose end was seen
         self._last_error: p.ErrorPayload | None = None
         self._closed: Exception | None = None  # why there is no way back
@@ -133,6 +131,16 @@ class ClientConversation:
                 assert self._closed is not None
                 raise self._closed
             yield frame
+
+    @property
+    def cursor(self) -> int:
+        """Everything up to this number was seen."""
+        return self._reducer.cursor
+
+    @property
+    def epoch(self) -> str | None:
+        """The log that this number is of."""
+        return self._reducer.epoch
 
     def view(self) -> View:
         """What a person would see now."""
@@ -325,20 +333,17 @@ class ClientConversation:
         """Take a frame. False: one before it is missing."""
         if self.on_frame is not None:
             self.on_frame(frame)
+        before = self.cursor
         self._reducer.apply(frame)
+        if self._reducer.is_behind:
+            return False
         if isinstance(frame, f.MessageReplay):
             frame = frame.payload.event
         match frame:
             case f.SessionConnected(payload=info) | f.SessionResumed(payload=info):
                 self._tell(Line("catching_up"))
                 self._largest = info.limits.max_frame_bytes
-                if self.epoch not in (None, info.epoch):
-                    self.cursor = info.first - 1
-                self.epoch = info.epoch
-                if isinstance(frame, f.SessionConnected) and not self.cursor:
-                    self.cursor = info.first - 1
-            case f.SessionReset(payload=reset):
-                self.cursor = reset.first - 1
+            case f.SessionReset():
                 self._ended.clear()
             case f.SessionState():
                 if not self.connected.is_set():
@@ -356,12 +361,8 @@ class ClientConversation:
                 if isinstance(payload, p.Accepted):
                     self._accepted(payload)
                 number = getattr(payload, "message_sequence", None)
-                if number is not None:
-                    if number <= self.cursor:
-                        return True
-                    if number > self.cursor + 1:
-                        return False
-                    self.cursor = number
+                if number is not None and number <= before:
+                    return True  # it was seen
         self._frames.put_nowait(frame)
         await self._until_wanted()
         return True

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.owners import has_died, lives_beside
+from turnwire.engine.owners import has_died, may_live_here
 from turnwire.ports import Claim, Clock, Damaged, Owned, StorageUnavailable, Store
 
 __all__ = ["Claims"]
@@ -57,7 +57,7 @@ class Claims:
                 or row.owner is None
                 or row.owner == self._owner
                 or row.lease_until > self._clock.now()
-                or not lives_beside(row.owner)
+                or not may_live_here(row.owner)
             ):
                 self._watched.pop(conversation_id, None)
                 return
@@ -76,14 +76,12 @@ class Claims:
         reach(CrashPoint.CLAIMED)
         return claim
 
-    async def lost(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Hold on to them. Returns those that do not hold any more."""
-        with suppress(StorageUnavailable):  # a claim holds until another one takes it
-            reach(CrashPoint.RENEWS)
-            held = set(await self._store.renew(claims, now=self._clock.now(), lease=self.lease))
-            reach(CrashPoint.RENEWED)
-            return [claim for claim in claims if claim not in held]
-        return []
+    async def renew(self, claims: Sequence[Claim]) -> set[Claim]:
+        """Returns those that still hold. Raises StorageUnavailable: they hold until another owner takes one."""
+        reach(CrashPoint.RENEWS)
+        held = await self._store.renew(claims, now=self._clock.now(), lease=self.lease)
+        reach(CrashPoint.RENEWED)
+        return set(held)
 
     async def release(self, claim: Claim) -> None:
         """Let go of it, so that the next owner need not wait."""

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
+from turnwire.background import BackgroundTasks
 from turnwire.bus.local import LocalBus
 from turnwire.core.conversation import inputs as i
 from turnwire.core.conversation.budget import UserBudget
@@ -31,7 +32,6 @@ from turnwire.engine.clock import SystemClock
 from turnwire.engine.connections import Connections
 from turnwire.engine.conversations import Conversations
 from turnwire.engine.elsewhere import hint
-from turnwire.engine.errands import Errands
 from turnwire.engine.follow import Place
 from turnwire.engine.following import Following
 from turnwire.engine.known_agents import KnownAgents
@@ -51,6 +51,7 @@ from turnwire.ports import (
     Claim,
     Clock,
     ConversationRow,
+    Lease,
     NewConversation,
     Owned,
     Store,
@@ -89,7 +90,7 @@ class Engine:
         self.owner = owner_name(self.new_id()[:8])
         self._agents = KnownAgents(agents)
         self._conversations = Conversations(store, self._agents, self.clock, self.new_id)
-        self._errands = Errands()
+        self._background = BackgroundTasks()
         budget, period = self.settings.budget_usd_per_user, self.settings.budget_period
         self._budgets = UserBudgets(store, self.clock, budget, period)
         self._slots = Slots(self.settings.max_agents_per_user)
@@ -101,11 +102,13 @@ class Engine:
             self.clock,
             Claims(store, self.clock, self.owner, lease),
             self._channels,
-            self._errands,
+            self._background,
             self._revive,
         )
-        self._left_behind = LeftBehind(store, self.clock, recheck, self._ownership, self._errands)
-        self._connections = Connections(store, self.clock, self.owner, lease, self._errands.run)
+        self._left_behind = LeftBehind(
+            store, self.clock, recheck, self._ownership, self._background
+        )
+        self._connections = Connections(store, self.clock, self.owner, lease, self._background.run)
         self._following = Following(
             store,
             self.clock,
@@ -132,7 +135,7 @@ class Engine:
     async def start(self) -> None:
         """Find what a crash has left, and make it true again."""
         await self._left_behind.recover()
-        self._errands.run(self._connections.forget_the_dead())
+        self._background.run(self._connections.forget_the_dead())
         self._left_behind.watch()
 
     async def stop(self) -> None:
@@ -140,12 +143,13 @@ class Engine:
         self._left_behind.stop()
         await self._ownership.stop()
         await self._following.stop()
-        await self._errands.done()
+        await self._background.done()
 
     def _revive(
         self,
         row: ConversationRow,
         claim: Claim,
+        lease: Lease,
         channel: Channel,
         ended: Callable[[Live], None],
         partials: list[Partial],
@@ -153,6 +157,7 @@ class Engine:
         return Live(
             row,
             claim,
+            lease,
             agent=self._agents.usable(row.agent),
             store=self.store,
             clock=self.clock,

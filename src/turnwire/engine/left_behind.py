@@ -6,8 +6,8 @@ import asyncio
 import logging
 from contextlib import suppress
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
-from turnwire.engine.errands import Errands
 from turnwire.engine.ownership import Ownership
 from turnwire.ports import Clock, Damaged, Owned, StorageUnavailable, Store, Timer
 
@@ -21,13 +21,18 @@ class LeftBehind:
     """Conversations that seem to be in somebody's hands, and are not."""
 
     def __init__(
-        self, store: Store, clock: Clock, recheck: float, ownership: Ownership, errands: Errands
+        self,
+        store: Store,
+        clock: Clock,
+        recheck: float,
+        ownership: Ownership,
+        background: BackgroundTasks,
     ) -> None:
         self._store = store
         self._clock = clock
         self._recheck = round(recheck * 1000)
         self._ownership = ownership
-        self._errands = errands
+        self._background = background
         self._timer: Timer | None = None
         self._stopped = False
 
@@ -49,7 +54,7 @@ class LeftBehind:
             self._timer()
 
     def _due(self) -> None:
-        self._errands.run(self._look())
+        self._background.run(self._look())
         self.watch()
 
     async def _look(self) -> None:

@@ -41,6 +41,7 @@ from turnwire.ports import (
     ConversationRow,
     Damaged,
     Fenced,
+    Lease,
     Receipt,
     SessionStart,
     StorageUnavailable,
@@ -51,6 +52,7 @@ from turnwire.ports import (
 __all__ = ["Live"]
 
 _log = logging.getLogger("turnwire")
+_UNREACHABLE = "The log could not be written for so long that another process may take over."
 _RETRY = (250, 500, 1000, 2000, 5000)  # milliseconds between attempts to write
 
 
@@ -64,6 +66,7 @@ class Live:
         self,
         row: ConversationRow,
         claim: Claim,
+        lease: Lease,
         *,
         agent: Agent,
         store: Store,
@@ -85,6 +88,7 @@ class Live:
         """
         self.row = row
         self.claim = claim
+        self.lease = lease
         self.state: Conversation = row.state
         self.channel = channel
         self._agent = agent
@@ -180,6 +184,13 @@ class Live:
     def lose(self) -> None:
         """Another owner has taken over."""
         self.post(Fenced("Another process has taken the conversation over."))
+
+    def lose_agent(self) -> bool:
+        """The store cannot be reached, so another process may soon take over: end the agent.
+
+        Returns whether there was one.
+        """
+        return self._runner.lose(_UNREACHABLE)
 
     async def settle(self) -> None:
         """Wait until everything that was posted has been done."""
@@ -519,6 +530,7 @@ class Live:
             self.state.max_thinking_tokens,
             row.native_from if self._native_session_id is None else None,
             mcp_off=self.state.mcp_off,
+            lease=self.lease,
         )
 
     async def _allowance(self) -> Allowance:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.conversation import step
 from turnwire.core.conversation.effects import Tell
 from turnwire.core.conversation.inputs import Recovered
@@ -20,7 +23,6 @@ from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.channels import Channels
 from turnwire.engine.claims import Claims
 from turnwire.engine.elsewhere import catch_up
-from turnwire.engine.errands import Errands
 from turnwire.engine.live import Live
 from turnwire.ports import (
     Claim,
@@ -29,11 +31,14 @@ from turnwire.ports import (
     ConversationRow,
     Damaged,
     Fenced,
+    Lease,
     StorageUnavailable,
     Store,
 )
 
 __all__ = ["STOPPED", "Ownership", "Revive"]
+
+_log = logging.getLogger("turnwire")
 
 STOPPED = partial(FollowAgain, "The server stopped; follow again from your place.")
 _REPLACED = partial(FollowAgain, "The log was replaced by another; follow again.")
@@ -46,6 +51,7 @@ class Revive(Protocol):
         self,
         row: ConversationRow,
         claim: Claim,
+        lease: Lease,
         channel: Channel,
         ended: Callable[[Live], None],
         partials: list[Partial],
@@ -69,7 +75,7 @@ class Ownership:
         clock: Clock,
         claims: Claims,
         channels: Channels,
-        errands: Errands,
+        background: BackgroundTasks,
         revive: Revive,
     ) -> None:
         self.alive: dict[str, Live] = {}
@@ -78,7 +84,7 @@ class Ownership:
         self._clock = clock
         self._claims = claims
         self._channels = channels
-        self._errands = errands
+        self._background = background
         self._revive = revive
         self._doors: dict[str, _Door] = {}
         self._keeper: asyncio.Task[None] | None = None
@@ -150,7 +156,9 @@ class Ownership:
         return live
 
     async def _take_over(self, conversation_id: str) -> Live:
+        begun = time.monotonic()
         claim = await self._claims.take(conversation_id)
+        lease = Lease(self._claims.lease / 1000, begun, self._renew)
         try:
             row = await self._store.conversation(conversation_id)
         except Damaged:
@@ -166,7 +174,7 @@ class Ownership:
             await catch_up(channel, self._store, row, iso(self._clock.now()))
         try:
             self.check_running()
-            live = self._revive(row, claim, channel, self.rest, partials)
+            live = self._revive(row, claim, lease, channel, self.rest, partials)
         except Refused:
             if not self._stopping:
                 # Where it fails, whoever has it now, or comes next, does it.
@@ -215,33 +223,54 @@ class Ownership:
         if channel is live.channel and (live.dead or not channel.is_followed):
             channel.finish(STOPPED)
             self._channels.forget(name)
-        self._errands.run(self._claims.release(live.claim))
+        self._background.run(self._claims.release(live.claim))
 
     # --- holding on ---------------------------------------------------------------------------
 
     async def _keep(self) -> None:
         """Hold on to what is ours, for as long as there is something."""
+        pause = self._claims.lease // 4
         while self.alive:
             over = asyncio.Event()
-            cancel = self._clock.call_after(self._claims.lease // 3, over.set)
+            cancel = self._clock.call_after(pause, over.set)
             try:
                 await over.wait()
             finally:
                 cancel()
-            await self._renew()
+            pause = self._claims.lease // (4 if await self._renew_in_time() else 20)
             self.notice_epoch()
         self._keeper = None
 
+    async def _renew_in_time(self) -> bool:
+        """Renews all leases. If the store cannot be reached, ends the agents before their leases end."""
+        leases = [live.lease for live in self.alive.values()]
+        time_left = min((each.left - each.margin for each in leases), default=0.0)
+        least = self._claims.lease / 10_000  # seconds; less after a standstill
+        try:
+            async with asyncio.timeout(max(time_left, least)):
+                await self._renew()
+        except (StorageUnavailable, TimeoutError):
+            for name, live in self.alive.items():
+                # There has to be time for another attempt, and for the agent's end.
+                if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
+                    _log.warning(
+                        "conversation %s: its agent ends. The store is out of reach.", name
+                    )
+            return False
+        return True
+
     async def _renew(self) -> list[Live]:
-        """Hold on to what is ours. Returns what is not any more."""
+        """Renews all leases. Returns what is not ours any more. Raises StorageUnavailable."""
         ours = {live.claim: live for live in self.alive.values()}
-        lost = [
-            live
-            for claim in await self._claims.lost(list(ours))
-            if self.alive.get(claim.conversation_id) is (live := ours[claim])
-        ]
-        for live in lost:
-            live.lose()
+        begun = time.monotonic()
+        held = await self._claims.renew(list(ours))
+        lost = []
+        for claim, live in ours.items():
+            if claim in held:
+                live.lease.renewed(begun)
+            elif self.alive.get(claim.conversation_id) is live:
+                lost.append(live)
+                live.lose()
         return lost
 
     # --- another log in its place -------------------------------------------------------------
@@ -255,12 +284,13 @@ class Ownership:
             channel.finish(_REPLACED)
             if channel.state.conversation_id not in self.alive:
                 self._channels.forget(channel.state.conversation_id)
-        self._checking = self._errands.run(self._let_go())
+        self._checking = self._background.run(self._let_go())
         return True
 
     async def _let_go(self) -> None:
         """What we owned may be nobody's now."""
-        await asyncio.gather(*(live.settle() for live in await self._renew()))
+        with suppress(StorageUnavailable):  # a claim holds until another owner takes it
+            await asyncio.gather(*(live.settle() for live in await self._renew()))
         self._checking = None
 
     async def check_epoch(self) -> None:

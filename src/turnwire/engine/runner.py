@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec import structs
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.controls import Control, ControlResult, RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
@@ -23,7 +24,15 @@ from turnwire.engine.naming import RequestNames
 from turnwire.engine.pictures import Fetch, with_pictures
 from turnwire.engine.roots import within_roots
 from turnwire.engine.slots import Slot
-from turnwire.ports import Agent, AgentGone, AgentsBusy, AgentSession, SessionStart
+from turnwire.ports import (
+    Agent,
+    AgentGone,
+    AgentsBusy,
+    AgentSession,
+    Lease,
+    SessionStart,
+    StorageUnavailable,
+)
 
 __all__ = ["AgentRunner"]
 
@@ -83,7 +92,7 @@ class AgentRunner:
         self._commands: deque[e.Command] = deque()
         self._in_hand: e.Command | None = None  # is being carried out, and not handed over yet
         self._worker: asyncio.Task[None] | None = None
-        self._side_tasks: set[asyncio.Task[Any]] = set()
+        self._side_tasks = BackgroundTasks()
         self._unheard = (
             False  # a prompt went to a session that was open already, and was not heard of
         )
@@ -136,6 +145,13 @@ class AgentRunner:
             or self._closed
             or any(isinstance(command, e.CloseAgent) for command in self._commands)
         )
+
+    def lose(self, why: str) -> bool:
+        """End the agent, if one is open; the conversation hears of it as of one that ended by itself."""
+        is_open = self._session is not None
+        if is_open:
+            self._is_gone(why)
+        return is_open
 
     def begin_again(self) -> bool:
         """The conversation knows of the loss. Returns whether a turn had not been handed over yet.
@@ -262,9 +278,7 @@ class AgentRunner:
             if not isinstance(error, Exception):
                 raise
             return
-        task = asyncio.create_task(_came_of(session, asked.control))
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
+        task = self._side_tasks.run(_came_of(session, asked.control))
         # Not in the task itself: one that is cancelled early would never say a word.
         task.add_done_callback(
             lambda done: self._answered(
@@ -296,6 +310,8 @@ class AgentRunner:
             start = structs.replace(self._start(), max_budget_usd=self._allowed.left)
             if self._roots is not None:  # each time: a link may lead elsewhere by now
                 start = await asyncio.to_thread(within_roots, start, self._roots)
+            if start.lease is not None:
+                await _ensure(start.lease)
             await self._slot.take()
             try:
                 try:
@@ -355,7 +371,7 @@ class AgentRunner:
         """
         self._losses += 1
         self._all_losses += 1
-        self._beside(self._tell_loss(message, forced))
+        self._side_tasks.run(self._tell_loss(message, forced))
 
     async def _tell_loss(self, message: str | None, forced: bool) -> None:
         worker = self._worker if forced else None
@@ -390,12 +406,6 @@ class AgentRunner:
             self._ending = None
             self._slot.release()
 
-    def _beside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
-        return task
-
     # --- stopping -----------------------------------------------------------------------------
 
     def _stop(self, command: e.StopAgent) -> None:
@@ -403,7 +413,7 @@ class AgentRunner:
         if command.force or self._session is None or e.hands_over(self._in_hand):
             self._is_gone(None, forced=True)  # with everything it started
         else:
-            self._about_session.append(self._beside(self._ask(self._session)))
+            self._about_session.append(self._side_tasks.run(self._ask(self._session)))
 
     async def _ask(self, session: AgentSession) -> None:
         try:
@@ -414,6 +424,14 @@ class AgentRunner:
             pass  # its reader says so
         except Exception:
             _log.exception("An agent could not be told to stop.")  # it is ended by force soon
+
+
+async def _ensure(lease: Lease) -> None:
+    """After a time without the store the lease may be over. Raises AgentGone if it cannot be renewed."""
+    try:
+        await lease.ensure()
+    except StorageUnavailable as down:
+        raise AgentGone(down.message) from down
 
 
 async def _came_of(session: AgentSession, control: Control) -> ControlResult | Refused:

@@ -21,6 +21,7 @@ from turnwire.ports.agent import (
 )
 from turnwire.ports.bus import Bus
 from turnwire.ports.clock import Clock, Timer
+from turnwire.ports.lease import Lease
 from turnwire.ports.rows import (
     AuditRow,
     BlobRow,
@@ -75,6 +76,7 @@ __all__ = [
     "Hit",
     "InboxItem",
     "Isolation",
+    "Lease",
     "NativeFork",
     "NewConversation",
     "OverQuota",

@@ -13,6 +13,7 @@ from turnwire.core.conversation.inputs import EndedProcess
 from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.errors import TurnwireError
+from turnwire.ports.lease import Lease
 
 __all__ = [
     "Agent",
@@ -84,6 +85,8 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # The directories below which this session may work, for directories that `options` name; `cwd`
     # was checked already. None: any directory.
     roots: list[str] | None = None
+    # Every process of the session has ended before this has. None: there is nobody to take over.
+    lease: Lease | None = None
 
 
 class AgentGone(TurnwireError):

@@ -42,8 +42,8 @@ class Store(Protocol):
     commit whose numbers are others is refused as a whole (Conflict). So is one that ends a request
     which is not open, or brings a receipt which is there already.
 
-    Fencing: every write carries its claim. One whose fence is not the newest raises Fenced and
-    writes nothing, however late it comes.
+    Fencing: every write carries its claim. One whose fence is not the newest, or whose owner is not
+    the owner any more, raises Fenced and writes nothing, however late it comes.
 
     Reads see everything that was committed before they began. They do not wait for writers.
     """

@@ -14,6 +14,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 
+from turnwire.background import BackgroundTasks
 from turnwire.server.tcp_connections import TcpConnection, TcpConnections
 
 __all__ = ["Acceptor"]
@@ -39,7 +40,7 @@ class Acceptor:
         self._connections = connections
         self._make_protocol = make_protocol
         self._loop = asyncio.get_running_loop()
-        self._connecting: set[asyncio.Task[None]] = set()
+        self._connecting = BackgroundTasks()
         self._resuming: asyncio.TimerHandle | None = None
         self._spare = -1  # a file descriptor to free when there are no others
         self._warned_at = float("-inf")
@@ -94,9 +95,7 @@ class Acceptor:
                 if not isinstance(failure, OSError):  # the client has left
                     raise
 
-        task = self._loop.create_task(connect())
-        self._connecting.add(task)
-        task.add_done_callback(self._connecting.discard)
+        self._connecting.run(connect())
 
     # --- without file descriptors ------------------------------------------------------------------------------
 

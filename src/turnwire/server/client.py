@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
@@ -67,7 +68,7 @@ class Client:
         self._nonsense = 0
         self._hasty = 0
         self._closing: asyncio.Task[None] | None = None
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self.outlet = outlet(
             send,
             wire,
@@ -109,8 +110,7 @@ class Client:
                 await self._share.timed(self.open())
                 await self._read(receive)
         finally:
-            for task in self._beside:
-                task.cancel()
+            self._background.cancel()
             self.leave()
             self.outlet.stop()
             if self._closing is not None:
@@ -177,9 +177,7 @@ class Client:
 
     def do_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """What takes long must not keep what the client says next waiting: a stop, a heartbeat."""
-        task = asyncio.create_task(work)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.run(work)
 
     # --- its end ----------------------------------------------------------------------------------
 

@@ -18,12 +18,10 @@ from functools import partial
 from typing import Any
 
 import h11
-import uvicorn
-from uvicorn.protocols.http.h11_impl import RequestResponseCycle
-from uvicorn.server import ServerState
 
 from turnwire.server.slices import SlicedHttp
 from turnwire.server.tcp_connections import TcpConnection, TcpConnections
+from turnwire.server.uvicorn_compat import Config, RequestResponseCycle, ServerState
 
 __all__ = ["HttpProtocol"]
 
@@ -45,7 +43,7 @@ class HttpProtocol(SlicedHttp):
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         *,

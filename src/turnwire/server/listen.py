@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
-
 from turnwire.server.acceptor import Acceptor
 from turnwire.server.app import App
 from turnwire.server.http_protocol import HttpProtocol
@@ -18,6 +16,8 @@ from turnwire.server.process import give_back_memory, set_up_process, spare_the_
 from turnwire.server.slices import SlicedWebSocket
 from turnwire.server.socket import WIRE
 from turnwire.server.tcp_connections import TcpConnection, TcpConnections
+from turnwire.server.uvicorn_compat import Config
+from turnwire.server.uvicorn_compat import Server as UvicornServer
 from turnwire.settings import Settings
 
 __all__ = ["Server", "address_of", "bind"]
@@ -146,7 +146,7 @@ class WebSocket(SlicedWebSocket):
             self.transport.abort()
 
 
-class Server(uvicorn.Server):
+class Server(UvicornServer):
     """Stops in this order: turns end and are told, clients are closed, then the sockets."""
 
     stops_its_app = True  # see `stop_notice`
@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
         listener: socket.socket,
         announce: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        config = uvicorn.Config(
+        config = Config(
             app,
             loop="uvloop" if _has_uvloop() else "asyncio",
             ws=WebSocket,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from turnwire.agents import registry
+from turnwire.background import BackgroundTasks
 from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
@@ -85,7 +86,7 @@ class Service:
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()
         self.owner: Who | None = None
         self.risks: list[str] = []  # what users can do to the owner through an agent
-        self._beside: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         self._tidying: Timer | None = None
         self._preparing: Timer | None = None
         self._trying = asyncio.Lock()
@@ -147,8 +148,8 @@ class Service:
         await self.engine.stop()
         await self.hub.stop()
         self.connection_audit.write_summary()
-        if self._beside:
-            await asyncio.wait(list(self._beside), timeout=2)
+        if self._background:
+            await asyncio.wait(self._background, timeout=2)
         await self.store.close()
         self.watchdog.stop()
 
@@ -240,9 +241,7 @@ class Service:
         self._tidying = self.engine.clock.call_after(_TIDY_MS, self._tidy)
 
     def _do_beside(self, work: Coroutine[Any, Any, None], trouble: str) -> None:
-        task = asyncio.create_task(_quietly(work, trouble))
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._background.run(_quietly(work, trouble))
 
 
 async def _prepared(agent: PreparesSessions) -> None:

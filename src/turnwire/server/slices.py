@@ -10,11 +10,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
 from turnwire.server.app import App
+from turnwire.server.uvicorn_compat import Config, H11Protocol, WebSocketsSansIOProtocol
 
 __all__ = ["SlicedHttp", "SlicedWebSocket", "Slices"]
 
@@ -117,7 +114,7 @@ class SlicedWebSocket(WebSocketsSansIOProtocol):
         self._slices.feed(data)
 
 
-def _wake_watchdog(config: uvicorn.Config) -> None:
+def _wake_watchdog(config: Config) -> None:
     """Wakes the watchdog of the application before received bytes are handled."""
     app = config.app
     if isinstance(app, App):

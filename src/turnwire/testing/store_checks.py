@@ -10,6 +10,7 @@ from turnwire.core.conversation.effects import AddEntry, Audit, EndRequest, EndT
 from turnwire.core.conversation.state import Conversation, Waiting
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import TextPart
+from turnwire.core.partials import Partial
 from turnwire.core.status import QueueItem, TurnEnd
 from turnwire.ports import Commit, Conflict, Fenced, NewConversation, Owned, Receipt, Store
 from turnwire.testing.expect import expect, expect_raises
@@ -207,6 +208,26 @@ async def a_commit_names_its_own_conversations_fence_and_head(store: Store) -> N
     await talk.say("and on it goes")
 
 
+async def only_the_owner_writes_even_under_the_same_fence(store: Store) -> None:
+    """A fence may come again, in a log that was put back by a plain copy. Its owner does not."""
+    talk = await begin(store, owner="one")
+    await talk.say("by one")
+    stranger = structs.replace(talk.claim, owner="two")
+    late = structs.replace(talk.prepare(*talk.entries("late")), claim=stranger)
+    await expect_raises(Fenced, store.commit(late), "a commit of another owner")
+    piece = Partial("m", 0, "text", "late")
+    await expect_raises(Fenced, store.save_partials(stranger, [piece]), "what another owner saves")
+    asked = store.reserve(stranger, lambda spent, held: 1.0, now=NOW)
+    await expect_raises(Fenced, asked, "what another owner reserves")
+    expect(await store.renew([stranger], now=NOW, lease=LEASE) == [], "nor can it be renewed")
+    await store.release(stranger)
+    await talk.say("by one, still")
+    await store.release(talk.claim)
+    late = talk.prepare(*talk.entries("late"))
+    await expect_raises(Fenced, store.commit(late), "a commit of an owner that has let go")
+    expect(await texts(store, "c") == ["by one", "by one, still"], "nothing else was written")
+
+
 async def an_owner_may_claim_again(store: Store) -> None:
     first = await begin(store, owner="one")
     again = await store.claim("c", "one", now=NOW + 1, lease=LEASE)
@@ -270,6 +291,7 @@ LOG_CHECKS = [
     conversations_do_not_disturb_each_other,
     a_stale_owner_writes_nothing,
     a_commit_names_its_own_conversations_fence_and_head,
+    only_the_owner_writes_even_under_the_same_fence,
     an_owner_may_claim_again,
     of_many_claims_at_once_one_holds,
     reads_see_what_was_committed_before,

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tests.agents.claude.wire import Tapped, Wire
+from turnwire.agents.claude.sdk_compat import QUERY
 from turnwire.core.conversation.state import Options
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
@@ -52,7 +53,7 @@ async def serve(place: Path, url: str, hold: float) -> None:
     wire = Wire(lambda way, line: say(talk="", frame="wire", payload={way: line.decode()}))
     env = claude_environment(url, place / "home")
     agent = Tapped(wire, options, env=env, hold=hold, titles=False, start_seconds=180.0)
-    settings = EngineSettings(lease=1.0)
+    settings = EngineSettings(lease=3.0)
     async with Engine(store, {"claude": agent}, settings=settings) as engine:
         talks = {name: await engine.open(name) for name in left}
         showing = [asyncio.create_task(show(talk)) for talk in talks.values()]
@@ -79,7 +80,7 @@ async def serve(place: Path, url: str, hold: float) -> None:
 
 
 def main(place: Path, url: str, hold: float) -> None:
-    for module in ("claude_agent_sdk", "claude_agent_sdk._internal.query"):
+    for module in ("claude_agent_sdk", QUERY):
         import_module(module)
     while os.read(0, 1):
         server = os.fork()

@@ -107,7 +107,7 @@ class Stage:
         self._agent = agent
         self._rules = rules
         self._settings = EngineSettings(
-            lease=1.0, agent_idle=idle, budget_usd_per_user=per_user, budget_period="ever"
+            lease=3.0, agent_idle=idle, budget_usd_per_user=per_user, budget_period="ever"
         )
         self.all_is_heard = True  # false: the model may have said something to nobody
         self.wire = Wire()

@@ -102,6 +102,20 @@ def test_who_has_something_goes_on_from_there() -> None:
     assert (view.first, view.cursor, view.behind) == (1, 2, False)
 
 
+def test_who_has_a_part_of_the_log_begins_after_it() -> None:
+    reducer = ViewReducer(cursor=40, epoch="e-1")
+    assert (reducer.cursor, reducer.epoch) == (40, "e-1")
+    for each in (connected(kind="resumed", first=41), said(41), said(40)):
+        reducer.apply(decode(json.dumps(each)))
+        assert not reducer.is_behind
+    assert reducer.cursor == 41
+    assert (reducer.view().first, len(reducer.view().messages)) == (41, 1)
+    reducer.apply(decode(json.dumps(said(43))))
+    assert reducer.is_behind
+    reducer.apply(decode(json.dumps(connected("c-2", epoch="e-2", first=1))))
+    assert (reducer.cursor, reducer.epoch, reducer.is_behind) == (0, "e-2", False)
+
+
 def test_a_new_connection_ends_being_behind() -> None:
     behind = [connected("c-1"), said(2)]
     assert fold(*behind).behind

@@ -29,6 +29,7 @@ from turnwire.agents.claude.options import (
     tell,
 )
 from turnwire.agents.claude.private import private_file
+from turnwire.agents.claude.sdk_compat import QUERY, patient
 from turnwire.agents.claude.servers import McpServer, ToolServer, read_servers
 from turnwire.agents.process import GuardedProcess, Limits, allowed_directory, plain_environment
 from turnwire.core.controls import CONTROLS
@@ -39,6 +40,7 @@ from turnwire.ports import (
     AgentsBusy,
     AgentSession,
     Isolation,
+    Lease,
     NativeFork,
     SessionStart,
 )
@@ -55,7 +57,7 @@ __all__ = ["ClaudeAgent"]
 # What a session needs, and nobody before there is one.
 _FOR_SESSIONS = (
     "claude_agent_sdk",
-    "claude_agent_sdk._internal.query",
+    QUERY,
     "turnwire.agents.claude.forking",
     "turnwire.agents.claude.model_proxy",
     "turnwire.agents.claude.session",
@@ -241,7 +243,6 @@ class ClaudeAgent:
         self, sdk: Any, cli: str, cwd: str, start: SessionStart, fork: ForkPoint | None = None
     ) -> ClaudeSession:
         from turnwire.agents.claude.opening import Opening
-        from turnwire.agents.claude.program import patient
         from turnwire.agents.claude.session import ClaudeSession
 
         chosen = chosen_in(start)
@@ -267,7 +268,7 @@ class ClaudeAgent:
         try:
             async with asyncio.timeout(self._start_seconds):
                 await session.begin(
-                    partial(self._start, told, cwd),
+                    partial(self._start, told, cwd, start.lease),
                     partial(patient(sdk.ClaudeSDKClient, self._start_seconds), told.client),
                     self._recorder(start),
                 )
@@ -308,7 +309,7 @@ class ClaudeAgent:
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
         return [config, Path(env.get("HOME") or Path.home()) / ".claude.json"]
 
-    async def _start(self, told: Told, cwd: str) -> GuardedProcess:
+    async def _start(self, told: Told, cwd: str, lease: Lease | None) -> GuardedProcess:
         self._running = {process for process in self._running if process.is_running}
         if len(self._running) + self._starting >= self._max_sessions:
             raise AgentsBusy(
@@ -339,6 +340,7 @@ class ClaudeAgent:
                     cwd=cwd,
                     env=env if proxy is None else proxy.env,
                     grace=self._grace,
+                    lease=lease,
                     limits=self._limits,
                     files=files,
                     isolation=self._isolation,

@@ -13,6 +13,7 @@ from turnwire.agents.claude.choosing import narrowed, read_options
 from turnwire.agents.claude.install import how_to_install
 from turnwire.agents.claude.option_types import ClaudeOptions
 from turnwire.agents.claude.questions import GATED, SERVER, SERVER_CONFIG
+from turnwire.agents.claude.sdk_compat import command_of
 from turnwire.agents.claude.servers import McpServer, ToolServer
 from turnwire.core.error_codes import Refused
 from turnwire.ports import AgentGone, SessionStart
@@ -256,9 +257,7 @@ def _free_tools(servers: Mapping[str, McpServer]) -> list[str]:
 
 def _command(options: Any) -> list[str]:
     try:
-        from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
-
-        command: list[str] = SubprocessCLITransport(prompt="", options=options)._build_command()
+        return command_of(options)
     except (ImportError, AttributeError, TypeError) as strange:
         raise AgentGone(
             f"This version of claude-agent-sdk is too new or too old for Turnwire ({strange}). "
@@ -266,4 +265,3 @@ def _command(options: Any) -> list[str]:
         ) from strange
     except ValueError as bad:
         raise AgentGone(f"Claude cannot be started with these options: {bad}") from bad
-    return command

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from turnwire.agents.claude.sdk_compat import send_control_request
 from turnwire.agents.claude.transport import GuardedTransport, Recorder
 from turnwire.agents.guard import Running
 from turnwire.agents.process import GuardedProcess
@@ -20,7 +21,7 @@ from turnwire.dialects.claude import control
 from turnwire.dialects.claude.answers import InitializeAnswer
 from turnwire.ports import AgentGone
 
-__all__ = ["Forgotten", "Program", "patient"]
+__all__ = ["Forgotten", "Program"]
 
 _log = logging.getLogger("turnwire.claude")
 _PATIENCE = 60.0  # seconds that an answer to a control may take
@@ -29,18 +30,6 @@ _FORGOTTEN = "No conversation found"  # so the program says it
 
 class Forgotten(AgentGone):
     """There is no session of this name any more, or it was killed before it was written down."""
-
-
-def patient(client: Any, seconds: float) -> Callable[..., Any]:
-    """The SDK's client, which waits so long for the first answer; by itself it waits a minute."""
-
-    class Patient(client):  # type: ignore[misc]  # whatever it is
-        def __setattr__(self, name: str, value: Any) -> None:
-            if name == "_query" and value is not None:
-                value._initialize_timeout = seconds
-            super().__setattr__(name, value)
-
-    return Patient
 
 
 class Program:
@@ -134,7 +123,7 @@ class Program:
     async def request(self, request: dict[str, Any]) -> Any:
         """A control request and its answer, as the SDK's own methods send them. Raises Refused."""
         try:
-            return await self._client._query._send_control_request(request, timeout=_PATIENCE)
+            return await send_control_request(self._client, request, _PATIENCE)
         except Exception as error:  # the SDK raises bare ones
             self._check_open()  # one that is gone has refused nothing
             if isinstance(error.__cause__, TimeoutError):  # nor has one that says nothing

@@ -17,6 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from turnwire.agents.claude.sdk_compat import drop_log_of_ends
 from turnwire.agents.process import GuardedProcess
 from turnwire.agents.wire import LineSplitter
 from turnwire.core.conversation.inputs import EndedProcess
@@ -28,15 +29,7 @@ _log = logging.getLogger("turnwire.claude")
 _LONGEST = 256 << 20  # bytes of one line
 
 
-class _Told(logging.Filter):
-    """The SDK logs every end of the program as an error; here it is told by the end of its turn."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Everything else that the SDK logs stays as it is."""
-        return not str(record.msg).startswith("Fatal error in message reader")
-
-
-logging.getLogger("claude_agent_sdk._internal.query").addFilter(_Told())
+drop_log_of_ends()
 
 
 class Recorder:

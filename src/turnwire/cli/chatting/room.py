@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import signal
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from rich.text import Text
 
+from turnwire.background import BackgroundTasks
 from turnwire.cli.chatting.bar import bar_of
 from turnwire.cli.chatting.painter import ChatPainter
 from turnwire.cli.chatting.requests import Requests
@@ -62,7 +63,7 @@ class Room:
         self._taken: set[str] = set()  # messages of the queue that are being taken back
         self.unsent: list[str] = []  # words that the server has not acknowledged
         self.has_spoken = False  # something was sent from here, whatever became of it
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks(self._done)
         self._leaving: asyncio.Future[int] | None = None
 
     async def stay(self) -> int:
@@ -76,15 +77,14 @@ class Room:
         try:
             async with self._screen.open():
                 for work in (self._follow(), self._requests.ask_all(), self._tick()):
-                    self._spawn(work)
+                    self._tasks.run(work)
                 try:
                     return await self._leaving
                 finally:
                     self._painter.stop()
         finally:
             self._talk.on_line = None
-            for task in list(self._tasks):
-                task.cancel()
+            for task in self._tasks.cancel():
                 with suppress(asyncio.CancelledError, Refused, Closed):
                     await task
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -101,18 +101,18 @@ class Room:
         if text.strip():
             self.has_spoken = True
             self.unsent.append(text)
-            self._spawn(self._send(text))
+            self._tasks.run(self._send(text))
         elif self._talk.line.state == "offline":
             self._talk.hurry()
         elif self.status is not None and self.status.queue_held:
-            self._spawn(self._talk.change_queue("resume"))
+            self._tasks.run(self._talk.change_queue("resume"))
 
     def escaped(self) -> None:
         """Stop the turn."""
         turn_id = self.status.turn_id if self.status is not None else None
         if turn_id is not None and self._stopping != turn_id:
             self._stopping = turn_id
-            self._spawn(self._talk.interrupt(turn_id))
+            self._tasks.run(self._talk.interrupt(turn_id))
             self._screen.refresh()
 
     def left(self) -> None:
@@ -125,7 +125,7 @@ class Room:
         if item is None:
             return False
         self._taken.add(item.queue_id)
-        self._spawn(self._take_back(item))
+        self._tasks.run(self._take_back(item))
         return True
 
     def bar(self) -> StyleAndTextTuples:
@@ -254,13 +254,7 @@ class Room:
 
     # --- tasks --------------------------------------------------------------------------------
 
-    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
         problem = None if task.cancelled() else task.exception()
         if isinstance(problem, Refused):
             self._stopping = None

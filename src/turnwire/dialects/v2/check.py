@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from turnwire.core.violations import Violation, Violations
-from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.address import Address
 from turnwire.dialects.v2.check_answers import AnswerCheck
 from turnwire.dialects.v2.check_connection import Connection
 from turnwire.dialects.v2.check_envelope import envelope_fault

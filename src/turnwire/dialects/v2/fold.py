@@ -24,10 +24,27 @@ _Connection: TypeAlias = f.SessionConnected | f.SessionResumed
 class ViewReducer:
     """Apply every frame of every connection in order; `view` is what a person sees by then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, cursor: int = 0, epoch: str | None = None) -> None:
+        """`cursor`: the entry after which it begins, in the log of this `epoch`."""
         self._build = ViewBuilder()
+        self._build.cursor, self._build.first, self._build.epoch = cursor, cursor + 1, epoch
         self._connection: str | None = None
         self._sequence = 0  # of the last frame of this connection
+
+    @property
+    def cursor(self) -> int:
+        """The number of the last entry that was applied."""
+        return self._build.cursor
+
+    @property
+    def epoch(self) -> str | None:
+        """The log that the entries are of."""
+        return self._build.epoch
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether an entry is missing: then the client has to connect again from the cursor."""
+        return self._build.behind
 
     def view(self) -> View:
         """Everything on the screen. It costs what the conversation is long."""

@@ -163,8 +163,8 @@ def release_claim(db: apsw.Cursor, claim: Claim) -> None:
     """Let go of it; somebody else's claim stays."""
     db.execute(
         "UPDATE conversations SET owner = NULL, lease_until = 0"
-        " WHERE conversation_id = ? AND fence = ?",
-        (clean(claim.conversation_id), claim.fence),
+        " WHERE conversation_id = ? AND fence = ? AND owner = ?",
+        (clean(claim.conversation_id), claim.fence, clean(claim.owner)),
     )
 
 

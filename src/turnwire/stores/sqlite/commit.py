@@ -43,13 +43,13 @@ __all__ = [
 Row: TypeAlias = tuple[Any, ...]
 _Other: TypeAlias = BeginTurn | EndTurn | OpenRequestRow | EndRequest | Audit | Spend
 
-# The fence and the numbers are checked by the statement that moves the head.
+# The fence, the owner and the numbers are checked by the statement that moves the head.
 _MOVE = """
 UPDATE conversations SET
     head = ?1, state_json = ?2, updated_at = coalesce(?3, updated_at), unsettled = ?4,
     native_session_id = coalesce(?5, native_session_id), title = ?6,
     owns_session = CASE WHEN ?5 IS NULL OR ?5 IS native_session_id THEN owns_session ELSE 1 END
-WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9
+WHERE conversation_id = ?7 AND fence = ?8 AND head = ?9 AND owner = ?10
 """
 ADD_ENTRY = """
 INSERT INTO messages (
@@ -164,6 +164,7 @@ class CommitJob(Job[None]):
             self._conversation_id,
             self._claim.fence,
             before,
+            clean(self._claim.owner),
         )
 
     def run(self, db: apsw.Cursor) -> None:
@@ -171,7 +172,7 @@ class CommitJob(Job[None]):
         words_of = self._words = []
         db.execute(_MOVE, self._move)
         if not connection.changes():
-            _say_why(db, self._claim, self._move[-1])
+            _say_why(db, self._claim, self._move[8])
         for sql, row, words in self._entries:
             db.execute(sql, row)
             if words:
@@ -318,9 +319,9 @@ def _say_why(db: apsw.Cursor, claim: Claim, before: int) -> None:
     """Nothing was changed: either the claim is old, or the numbers are wrong."""
     conversation_id = clean(claim.conversation_id)
     found = db.execute(
-        "SELECT fence, head FROM conversations WHERE conversation_id = ?", (conversation_id,)
+        "SELECT fence, head, owner FROM conversations WHERE conversation_id = ?", (conversation_id,)
     ).fetchone()
-    if found is None or found[0] != claim.fence:
+    if found is None or (found[0], found[2]) != (claim.fence, clean(claim.owner)):
         raise Fenced(
             "Another owner has taken the conversation over, or it was deleted.",
             fence=claim.fence,

@@ -22,7 +22,7 @@ INSERT INTO partials (
     provider, model
 )
 SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
-FROM conversations WHERE conversation_id = ?1 AND fence = ?2
+FROM conversations WHERE conversation_id = ?1 AND fence = ?2 AND owner = ?13
 ON CONFLICT DO UPDATE SET
     message_id = excluded.message_id, block_index = excluded.block_index, kind = excluded.kind,
     text = excluded.text, parent_tool_use_id = excluded.parent_tool_use_id,
@@ -57,6 +57,7 @@ def save_partials(db: apsw.Cursor, claim: Claim, partials: Sequence[Partial]) ->
                 clean(partial.agent_id),
                 clean(partial.provider),
                 clean(partial.model),
+                clean(claim.owner),
             ),
         )
         if not db.connection.changes():

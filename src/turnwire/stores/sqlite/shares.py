@@ -39,8 +39,8 @@ def reserve(
     """Reserves what `choose` says, in the transaction that is open. Raises Fenced."""
     name = clean(claim.conversation_id)
     found: Any = db.execute(
-        "SELECT user FROM conversations WHERE conversation_id = ? AND fence = ?",
-        (name, claim.fence),
+        "SELECT user FROM conversations WHERE conversation_id = ? AND fence = ? AND owner = ?",
+        (name, claim.fence, clean(claim.owner)),
     ).fetchall()
     if not found:
         raise Fenced("Another owner has taken the conversation over, or it was deleted.")

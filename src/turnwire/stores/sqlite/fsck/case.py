@@ -103,7 +103,6 @@ class Case(Struct):
 
     conversation_id: str
     head: int
-    fence: int
     owner: str | None
     lease_until: int
     unsettled: bool
@@ -128,20 +127,19 @@ def read_case(db: apsw.Connection, conversation_id: str) -> Case | None:
     name = (conversation_id,)
     db.create_scalar_function("same_but_refs", _same_but_refs, 2, deterministic=True)
     found = db.execute(
-        "SELECT head, fence, owner, lease_until, unsettled, updated_at, title, state_json,"
+        "SELECT head, owner, lease_until, unsettled, updated_at, title, state_json,"
         " parent_id, forked_at FROM conversations WHERE conversation_id = ?",
         name,
     ).fetchone()
     if found is None:
         return None
-    head, fence, owner, lease_until, unsettled, updated_at, title, state_json, *fork = found
+    head, owner, lease_until, unsettled, updated_at, title, state_json, *fork = found
     state = _read(Conversation, state_json)
     if state is not None and state.conversation_id != conversation_id:
         state = None
     return Case(
         conversation_id=conversation_id,
         head=head,
-        fence=fence,
         owner=owner,
         lease_until=lease_until,
         unsettled=bool(unsettled),

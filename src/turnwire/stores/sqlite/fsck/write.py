@@ -10,8 +10,9 @@ from turnwire.core.conversation.inputs import Recovered
 from turnwire.core.conversation.state import needs_recovery
 from turnwire.core.message_codec import encode
 from turnwire.core.text import encode_clean, json_text
-from turnwire.ports import Claim, Commit
+from turnwire.ports import Commit
 from turnwire.stores.entry_row import message_type
+from turnwire.stores.sqlite.changes import claim_conversation, release_claim
 from turnwire.stores.sqlite.commit import (
     ADD_AUDIT,
     ADD_BLOB_USE,
@@ -74,12 +75,13 @@ def _recover(db: apsw.Cursor, m: Mending, now: int) -> None:
     """What a process left is ended as an engine would end it. Nothing is started here."""
     partials = m.case.partials
     after, effects = step(m.state, Recovered(at=now, stopping=True, partials=partials))
-    claim = Claim(m.case.conversation_id, _OWNER, m.case.fence + 1)
+    claim = claim_conversation(db, m.case.conversation_id, _OWNER, now, 0)
     writes = [write for write in effects.writes if not isinstance(write, Tell)]
     ended = [partial.block for partial in partials]
     job = CommitJob(Commit(claim, after, writes, m.now, ended_blocks=ended), raw_limit=0)
     job.run(db)
     job.settle(db)
+    release_claim(db, claim)
 
 
 # --- the log ------------------------------------------------------------------------------------
