@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from turnwire.core.controls import ControlResult, only_asks
 from turnwire.core.conversation import effects as e
@@ -32,13 +32,35 @@ class Answer(Struct, frozen=True):
 class Ask(Struct, frozen=True):
     """Something that a person asks for."""
 
-    make: Callable[[int, Outcome | None], i.Input]  # the input, given the time and what is known
+    asked: i.Asked  # as it was said: its time, and how its request ended, are added by `at`
+    body: bytes  # a digest of what was sent, by which a repeat is known
     done: asyncio.Future[Answer]
-    user: str
-    client_message_id: str | None = None
-    body: bytes = b""
-    request_id: str | None = None  # what it answers
     accepted: Callable[[Answer], None] | None = None  # told before anybody sees what it causes
+
+    @property
+    def user(self) -> str:
+        """Who asks; empty: nobody that has a name."""
+        return self.asked.by or ""
+
+    @property
+    def client_message_id(self) -> str | None:
+        """What the client calls it."""
+        return self.asked.client_message_id
+
+    @property
+    def request_id(self) -> str | None:
+        """The request that it answers."""
+        match self.asked:
+            case i.Answered(question_id=request_id) | i.Decided(request_id=request_id):
+                return request_id
+            case _:
+                return None
+
+    def at(self, now: int, ended: Outcome | None) -> i.Asked:
+        """Returns the input of the step. `ended`: how the request ended that it answers, if it is over."""
+        if isinstance(self.asked, i.Answered | i.Decided):
+            return structs.replace(self.asked, at=now, ended=ended)
+        return structs.replace(self.asked, at=now)
 
 
 def accept(ask: Ask, answer: Answer) -> None:
@@ -99,15 +121,15 @@ class Controls:
         ended = i.Controlled(at=at, control_id=control_id, control=asked.control, by=asked.by)
         if isinstance(came, Refused):
             said = clean(came.message)
-            return msgspec.structs.replace(ended, code=came.code, message=said)
-        return msgspec.structs.replace(ended, result=writable(came))
+            return structs.replace(ended, code=came.code, message=said)
+        return structs.replace(ended, result=writable(came))
 
     def receipt(self, ended: i.Controlled, ack: e.Ack) -> Receipt | None:
         """What is to be kept of it. Refusals are not remembered."""
         receipt = self._pending[ended.control_id].receipt
         if receipt is None or ended.code is not None:
             return None
-        return msgspec.structs.replace(receipt, ack=msgspec.json.encode(ack))
+        return structs.replace(receipt, ack=msgspec.json.encode(ack))
 
     def end(self, ended: i.Controlled, ack: e.Ack) -> None:
         """Tell everybody who waits."""

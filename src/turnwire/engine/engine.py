@@ -20,7 +20,7 @@ from turnwire.core.conversation.budget import UserBudget
 from turnwire.core.conversation.state import Options, Turn, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.partials import Partial
-from turnwire.core.status import Outcome, Status
+from turnwire.core.status import Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
 from turnwire.engine.allowance import UserBudgets
@@ -360,18 +360,17 @@ class Engine:
     async def ask(
         self,
         conversation_id: str,
-        make: Callable[[int, Outcome | None], i.Input],
+        asked: i.Asked,
         *,
-        user: str | None,
-        client_message_id: str | None = None,
-        body: bytes = b"",
-        request_id: str | None = None,
+        body: bytes,
         accepted: Callable[[Answer], None] | None = None,
     ) -> Answer:
-        """Hand an input to its conversation and wait for what it says. Raises Refused."""
+        """Hand an input to its conversation and wait for what it says. Raises Refused.
+
+        `body` is what was sent, by which a repeat is known.
+        """
         self._ownership.check_running()
         live = await self._ownership.activate(conversation_id)
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        digest = hashlib.sha256(body).digest()
-        live.post(Ask(make, done, user or "", client_message_id, digest, request_id, accepted))
+        live.post(Ask(asked, hashlib.sha256(body).digest(), done, accepted))
         return await done

@@ -309,7 +309,7 @@ class Live:
             row = await store.request(conversation_id, ask.request_id)
             ended = row.outcome if row else None
         now = self._clock.now()
-        asked = ask.make(now, ended)
+        asked = ask.at(now, ended)
         if isinstance(asked, i.Said | i.Answered):
             asked = structs.replace(asked, budget=await self._user_budget())
         if isinstance(asked, i.Controls):

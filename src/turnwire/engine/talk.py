@@ -14,7 +14,7 @@ from turnwire.core.controls import AgentControl, RewindFiles, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta, split_run_id
-from turnwire.core.status import Outcome, Status
+from turnwire.core.status import Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.asks import Answer
 from turnwire.engine.channel import numbered
@@ -101,7 +101,7 @@ class Talk:
             client_message_id=client_message_id,
         )
         body = [question_id, answer, resume_task]
-        return await self._ask(asked, "user.input_response", body, question_id)
+        return await self._ask(asked, "user.input_response", body)
 
     async def decide(
         self,
@@ -126,7 +126,7 @@ class Talk:
             client_message_id=client_message_id,
         )
         body = [request_id, decision, reason, updated_input, remember]
-        return await self._ask(asked, "user.permission_response", body, request_id)
+        return await self._ask(asked, "user.permission_response", body)
 
     async def interrupt(
         self,
@@ -334,9 +334,7 @@ class Talk:
                 sequence += 1
                 yield numbered(each.frame, sequence)
 
-    async def _ask(
-        self, asked: i.Asked, kind: str, body: Any, request_id: str | None = None
-    ) -> Answer:
+    async def _ask(self, asked: i.Asked, kind: str, body: Any) -> Answer:
         """Hand it over, if it is something that can be asked for. The time is added there.
 
         `body` is what was sent, by which a repeat is known; blobs are completed only in `asked`.
@@ -345,21 +343,8 @@ class Talk:
         if isinstance(asked, i.Said | i.ChangedQueue) and asked.content:
             known = await completed(asked.content, self._engine.store.blob)
             asked = structs.replace(asked, content=known)
-
-        def make(at: int, ended: Outcome | None) -> i.Input:
-            if isinstance(asked, i.Answered | i.Decided):
-                return structs.replace(asked, at=at, ended=ended)
-            return structs.replace(asked, at=at)
-
-        return await self._engine.ask(
-            self.id,
-            make,
-            user=asked.by,
-            client_message_id=asked.client_message_id,
-            body=msgspec.json.encode([kind, body]),
-            request_id=request_id,
-            accepted=self._accepted,
-        )
+        sent = msgspec.json.encode([kind, body])
+        return await self._engine.ask(self.id, asked, body=sent, accepted=self._accepted)
 
 
 def _is_a_persons(entry: Message) -> bool:

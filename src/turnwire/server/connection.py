@@ -75,8 +75,8 @@ class Connection(Client):
     async def take(self, value: Any) -> None:
         """Carry a frame out, and answer it."""
         command = read_command(value)
-        check_id(command.client_message_id)
         if isinstance(command, c.Heartbeat):
+            check_id(command.client_message_id)
             self.outlet.put(self._beat(command.client_message_id))
         elif isinstance(command, c.Rewind | c.ControlCommand):
             self.do_beside(self._carry_out(command))  # the agent answers, and may take its time
