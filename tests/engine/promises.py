@@ -163,12 +163,16 @@ def check_acknowledged(world: World, log: Log) -> None:
 
 
 def check_handed_over_once(world: World, log: Log) -> None:
-    """No process gets a turn twice, and what the log has of one is the work of one process."""
+    """No process gets a turn twice, and what the log has of one is the work of one process.
+
+    One that died before a word was read behind the prompt has not worked on it: what it said before, by itself, may stand
+    in that turn.
+    """
     for session in world.agent.sessions:
         assert all(count == 1 for count in session.prompts.values()), "handed over once"
     handed: dict[int, set[int]] = {}
     for session in world.agent.sessions:
-        for uuid in session.prompts:
+        for uuid in session.heard:
             handed.setdefault(int(uuid.rpartition(":")[2]), set()).add(session.number)
     for turn_id, numbers in handed.items():
         by = {n for e in log.entries if e.turn_id == turn_id for n in _sessions(e.entry)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from tests.core.conversation.driver import whose
 from turnwire.agents.local import LocalSession
@@ -77,6 +77,7 @@ class ScriptedSession(LocalSession):
         self.agent = agent
         self.number = number
         self.prompts: Counter[str] = Counter()  # by turn: how often it was handed over
+        self.heard: set[str] = set()  # turns after whose prompt something of it was read
         self.waits: str | None = None  # a turn that was handed over and has not begun
         self.in_turn = False
         self._origin: str | None = None  # of the turn
@@ -101,6 +102,11 @@ class ScriptedSession(LocalSession):
         return bool(self._out)
 
     # --- the port -----------------------------------------------------------------------------
+
+    async def events(self) -> AsyncIterator[list[ev.NormalizedStreamEvent]]:
+        async for batch in super().events():
+            self.heard |= self.prompts.keys()
+            yield batch
 
     async def prompt(self, content: list[Content], *, turn_uuid: str) -> None:
         self._check_open()

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import example, given, note, settings
 from hypothesis import strategies as st
 
 from tests.engine.promises import check_again, check_end, check_stopped
@@ -86,6 +86,15 @@ async def play(world: World, things: list[Thing], steps: bytes) -> None:
     # A few things often lead further than all of them seldom do.
     st.lists(st.sampled_from(THINGS), min_size=3, max_size=10, unique=True),
     st.binary(min_size=3 * 8, max_size=3 * 30),  # three bytes for each thing that happens
+)
+@example(  # the agent has spoken by itself before it gets the next prompt, and dies with that one
+    False,
+    [
+        *(World.someone_speaks, World.someone_repeats, World.someone_answers),
+        *(World.someone_decides, World.agent_changes, World.someone_stops),
+        *(World.someone_changes_the_queue, World.agent_dies),
+    ],
+    bytes(10) + b"i\x00 fa\x01\x01\x12 (1\x00\x00\x00 du\x01\x01m",
 )
 def test_every_promise_holds_whatever_happens(
     options: Options, survive: bool, things: list[Thing], steps: bytes
