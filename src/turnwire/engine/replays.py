@@ -64,6 +64,7 @@ class Replays:
         shared = self._shared.get(key)
         if shared is None or shared.state is not state or not now < shared.until <= now + _GOOD_FOR:
             reading = asyncio.create_task(self._read(state, after, iso(now)))
+            reading.add_done_callback(_note_failure)
             shared = self._shared[key] = _Shared(state, now + _GOOD_FOR, reading)
             self._shared.move_to_end(key)
             self._clock.call_after(_GOOD_FOR, self._forget)
@@ -86,6 +87,12 @@ class Replays:
         now = self._clock.now()
         for key in [key for key, shared in self._shared.items() if shared.until <= now]:
             del self._shared[key]
+
+
+def _note_failure(reading: asyncio.Task[list[Sent]]) -> None:
+    """Looks at how it ended: all who waited for it may have gone, and asyncio complains of an error that nobody looked at."""
+    if not reading.cancelled():
+        reading.exception()
 
 
 def _check_epoch(store: Store, epoch: str) -> None:
