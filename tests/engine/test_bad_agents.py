@@ -91,7 +91,9 @@ def test_a_flood_ends_and_only_who_does_not_read_is_cut_off(path: Path) -> None:
     most = 2 << 20
 
     async def scene() -> None:
-        async with engine_on(path, settings=EngineSettings(buffer_bytes=most)) as engine:
+        # To count what waits holds the loop, on a busy machine for seconds.
+        settings = EngineSettings(buffer_bytes=most, lease=120)
+        async with engine_on(path, settings=settings) as engine:
             talk = await talk_with(engine, flood=1, flood_seconds=10)
             slow = talk.follow()
             assert isinstance(await anext(slow), f.SessionConnected)

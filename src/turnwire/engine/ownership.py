@@ -246,18 +246,23 @@ class Ownership:
         leases = [live.lease for live in self.alive.values()]
         time_left = min((each.left - each.margin for each in leases), default=0.0)
         least = self._claims.lease / 10_000  # seconds; less after a standstill
+        # Not `asyncio.timeout`: after a standstill of this process it would not see that the store has answered meanwhile.
+        renewing = asyncio.create_task(self._renew())
         try:
-            async with asyncio.timeout(max(time_left, least)):
-                await self._renew()
-        except (StorageUnavailable, TimeoutError):
+            is_over, _ = await asyncio.wait([renewing], timeout=max(time_left, least))
+            is_renewed = bool(is_over) and not isinstance(renewing.exception(), StorageUnavailable)
+        finally:
+            renewing.cancel()
+        if is_renewed:
+            renewing.result()  # raises what nobody expects
+        else:
             for name, live in self.alive.items():
                 # There has to be time for another attempt, and for the agent's end.
                 if live.lease.left < live.lease.margin * 1.5 and live.lose_agent():
                     _log.warning(
                         "conversation %s: its agent ends. The store is out of reach.", name
                     )
-            return False
-        return True
+        return is_renewed
 
     async def _renew(self) -> list[Live]:
         """Renews all leases. Returns what is not ours any more. Raises StorageUnavailable."""
