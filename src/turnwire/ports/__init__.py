@@ -1,4 +1,5 @@
-"""The promises that the engine is built on: what an agent, a store, a bus and a clock must do.
+"""The promises that the engine is built on: what an agent, a store, a bus, a clock and a
+projector must do.
 
 Each port says what it promises about order, about all-or-nothing, and about loss. Whoever implements
 one can run the checks in `turnwire.testing` against it.
@@ -20,6 +21,7 @@ from turnwire.ports.agent import (
 )
 from turnwire.ports.bus import Bus
 from turnwire.ports.clock import Clock, Timer
+from turnwire.ports.projector import Projected, Projector, WireProtocol
 from turnwire.ports.rows import (
     AuditRow,
     BlobRow,
@@ -78,6 +80,8 @@ __all__ = [
     "NewConversation",
     "OverQuota",
     "Owned",
+    "Projected",
+    "Projector",
     "Receipt",
     "RequestRow",
     "Reserved",
@@ -91,4 +95,5 @@ __all__ = [
     "Ticket",
     "Timer",
     "Token",
+    "WireProtocol",
 ]
