@@ -185,6 +185,7 @@ def on_the_wire(messages: dict[str, Message]) -> dict[str, list[Any]]:
     for parts in found.values():
         for part in parts:
             part["payload"].pop("toolType", None)  # ours
+            part["payload"].pop("asks", None)  # ours as well
     return found
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Literal
 from uuid import uuid4
 
+from msgspec import structs
+
 from turnwire.agents.local import LocalSession
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock, ToolResultBlock, ToolUseBlock
@@ -16,8 +18,8 @@ from turnwire.ports import AgentCapabilities, AgentSession, SessionStart
 
 # fine: asks once; twice: one call asks two questions; late: asks after its result;
 # empty: asks nothing; nameless: names no call; renamed: asks in the name of another tool;
-# deaf: drops the answer
-How = Literal["fine", "twice", "late", "empty", "nameless", "renamed", "deaf"]
+# deaf: drops the answer; marked: its call says that it is a question
+How = Literal["fine", "twice", "late", "empty", "nameless", "renamed", "deaf", "marked"]
 
 COLOURS = [ev.QuestionOption("blue"), ev.QuestionOption("red")]
 QUESTION = ev.Question("colour", "Which colour?", COLOURS)
@@ -63,6 +65,9 @@ class AskerSession(LocalSession):
             return
         how = self.agent.how
         tool = ToolUseBlock(call, "ask_human", "TOOL", {"about": "colours"}, "completed")
+        if how == "marked":
+            given = {"question": "Which colour?", "options": ["blue", "red"]}
+            tool = structs.replace(tool, input=given, asks=True)
         words = TextBlock("One question first.", "completed")
         self._say(ev.TurnStarted(*who))
         self._say(ev.AssistantMessage(*who, f"m-{call}", 0, [words, tool]))
@@ -71,7 +76,8 @@ class AskerSession(LocalSession):
         asked = [] if how == "empty" else [QUESTION]
         named = "" if how == "nameless" else call
         name = "request_input" if how == "renamed" else "ask_human"
-        self._say(ev.QuestionAsked(*who, f"r-{call}", named, name, asked))
+        is_marked = True if how == "marked" else None
+        self._say(ev.QuestionAsked(*who, f"r-{call}", named, name, asked, asks=is_marked))
         reply = await self._answers.get()
         if how == "twice":
             self._say(ev.QuestionAsked(*who, f"r2-{call}", call, "ask_human", [QUESTION]))

@@ -11,6 +11,7 @@ import pytest
 import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from tests.agents.hearing import SECONDS, but_for_ids, talking
 from tests.agents.processes import wait_until_gone
@@ -18,10 +19,10 @@ from turnwire.agents.child import ChildAgent
 from turnwire.agents.demo import DemoAgent
 from turnwire.agents.guard import descendants_of, running
 from turnwire.agents.process import plain_environment
-from turnwire.agents.wire import LineSplitter
+from turnwire.agents.wire import LineSplitter, Said, read_from_agent, write
 from turnwire.core import controls as c
 from turnwire.core import events as ev
-from turnwire.core.blocks import TextBlock
+from turnwire.core.blocks import TextBlock, ToolUseBlock
 from turnwire.core.content import TextContent
 from turnwire.core.conversation.state import Reply
 from turnwire.core.error_codes import Refused
@@ -54,6 +55,30 @@ def test_an_agent_in_a_process_of_its_own_says_the_same() -> None:
         assert but_for_ids(there) == but_for_ids(here)
 
     asyncio.run(run())
+
+
+def test_news_that_the_rules_need_comes_through_as_it_was_said() -> None:
+    who = ("agent", "s-1", None, None)
+    asked = ToolUseBlock("q1", "poll", "POLL", {}, "in_progress", asks=True)
+    said: list[NormalizedStreamEvent] = [
+        ev.TurnStarted(*who, by_itself=True),
+        ev.AssistantMessage(*who, "m1", 0, [asked]),
+        ev.QuestionAsked(*who, "r1", "q1", "poll", [], asks=True),
+        ev.SystemEvent(*who, "news", Raw(b'{"a":1}'), True),
+        ev.PermissionModeChanged(*who, "news", permission_mode="plan"),
+        ev.ChoiceRefused(
+            *who, "news", wanted=ev.Choice("m"), stays=ev.Choice(max_thinking_tokens=None)
+        ),
+        ev.TitleProposed(*who, "news", title="Plans"),
+        ev.AnswerDelivered(*who, "news", request_id="q1", in_words=True),
+        ev.AgentIdle(*who, "news"),
+        ev.TasksListed(*who, "news", tasks=[ev.Task("t1")]),
+        ev.TaskChanged(*who, "news", task=ev.Task("t1", "c1", "x", "y"), in_background=True),
+        ev.TaskEnded(*who, "news", task=ev.Task("t1")),
+        ev.HookRan(*who, "news", run=ev.HookRun("h", "e", "deny", 1)),
+    ]
+    assert {type(event) for event in said} >= {*ev.SYSTEM_EVENTS}
+    assert read_from_agent(write(Said(said))) == Said(said)
 
 
 def test_what_it_says_about_itself_is_the_agents() -> None:

@@ -99,9 +99,9 @@ class _Session(LocalSession):
                 self._result("call-r", rest)
                 self._finish()
             case "background":
-                self._news("task_started", task_id="task", is_backgrounded=True)
+                self._task(ev.TaskChanged, "task_started", in_background=True)
                 self._finish()
-                self._news("task_notification", task_id="task", status="completed")
+                self._task(ev.TaskEnded, "task_notification")
                 asyncio.get_running_loop().call_later(0.3, self._report, rest)
             case "retract":
                 self._begin(rest + "\n\nand more")
@@ -156,9 +156,9 @@ class _Session(LocalSession):
         block = ToolResultBlock(call, text, is_error, "failed" if is_error else "completed")
         self._say(ev.UserMessage(*WHOSE, [block], "tool"))
 
-    def _news(self, subtype: str, **data: Any) -> None:
-        raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **data}))
-        self._say(ev.SystemEvent(*WHOSE, subtype, raw))
+    def _task(self, kind: type[ev.TaskChanged | ev.TaskEnded], subtype: str, **typed: Any) -> None:
+        raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, "task_id": "task"}))
+        self._say(kind(*WHOSE, subtype, raw, task=ev.Task("task"), **typed))
 
     def _report(self, text: str) -> None:
         """Of work that was over as soon as its turn was, and not at once."""

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from turnwire.core.events import Question, QuestionOption
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.blocks import ToolUseBlock
+from turnwire.core.events import Question, QuestionAsked, QuestionOption
+from turnwire.core.message import Message, ToolCallPart, ToolCallPayload
+from turnwire.core.message_codec import decode_message, encode
+from turnwire.core.parts import tool_call
+from turnwire.core.questions import questions_of
 
 
 @pytest.mark.parametrize(
@@ -21,8 +25,30 @@ from turnwire.core.questions import asks_a_person, questions_of
         ("mcp__front__request_inputs", False),
     ],
 )
-def test_some_tools_ask_a_person(tool: str, asks: bool) -> None:
-    assert asks_a_person(tool) is asks
+def test_a_call_that_does_not_say_whether_it_asks_is_known_by_its_tool(
+    tool: str, asks: bool
+) -> None:
+    assert ToolUseBlock("t1", tool, "OTHER", {}, "completed").is_question is asks
+    assert ToolCallPayload("t1", tool, {}).is_question is asks
+    assert QuestionAsked("a", "s", None, None, "r1", "t1", tool, []).is_question is asks
+
+
+@pytest.mark.parametrize(("tool", "asks"), [("poll", True), ("request_input", False)])
+def test_a_call_that_says_whether_it_asks_is_believed(tool: str, asks: bool) -> None:
+    block = ToolUseBlock("t1", tool, "OTHER", {}, "completed", asks=asks)
+    assert block.is_question is asks
+    assert QuestionAsked("a", "s", None, None, "r1", "t1", tool, [], asks=asks).is_question is asks
+    kept = decode_message(encode(Message("c:1", "assistant", [ToolCallPart(tool_call(block))], "")))
+    [part] = kept.parts
+    assert isinstance(part, ToolCallPart)
+    assert part.payload.is_question is asks
+
+
+def test_the_log_says_which_calls_ask_and_nothing_of_the_others() -> None:
+    def kept(tool: str) -> bool | None:
+        return tool_call(ToolUseBlock("t1", tool, "OTHER", {}, "completed")).asks
+
+    assert (kept("request_input"), kept("Bash")) == (True, None)
 
 
 @pytest.mark.parametrize(

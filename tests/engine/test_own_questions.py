@@ -112,6 +112,40 @@ def test_a_damaged_log_gets_the_call_of_its_question_back(path: Path) -> None:
     assert not check_file(path)
 
 
+def test_a_call_that_says_that_it_is_a_question_is_one_everywhere(path: Path) -> None:
+    async def ask() -> None:
+        async with engine_on(path, agent=Asker("marked")) as engine:
+            talk = await engine.create("asker", user="ann", conversation_id="talk")
+            async with Watcher(talk) as seen:
+                question = (await asked(talk, seen)).payload
+                assert not question.announced
+                assert not seen.of(f.AssistantToolCall), "it is told once"
+                assert (question.tool_name, question.question) == ("ask_human", "Which colour?")
+            found = await engine.store.search("colour", user="ann")
+            assert [each.conversation_id for each in found] == ["talk"]
+
+    async def answer() -> None:
+        async with engine_on(path, agent=Asker("marked")) as engine:
+            talk = await engine.open("talk")
+            async with Watcher(talk) as seen:
+                (request,) = (await talk.status()).requests
+                await talk.answer(request.request_id, "blue", user="ann")
+                await seen.until(f.AssistantComplete)
+            row = (await engine.open("talk")).row
+            document = "".join([text async for text in markdown_of(engine.store, row)])
+            assert "1. blue" in document
+
+    asyncio.run(ask())
+    assert not check_file(path)
+    with sqlite3.connect(path) as file:
+        lost = file.execute("DELETE FROM messages WHERE message_type = 'input_request'")
+        assert lost.rowcount == 1
+    file.close()
+    assert check_file(path, repair=True)
+    assert not check_file(path)
+    asyncio.run(answer())
+
+
 def check_file(path: Path, *, repair: bool = False) -> list[str]:
     """What the check of the file finds."""
     return [

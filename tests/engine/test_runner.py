@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Raw
 
 from tests.core.conversation.driver import whose
 from tests.engine.scripted import ScriptedAgent, ScriptedSession
@@ -274,8 +273,7 @@ def test_what_an_agent_says_of_itself_right_behind_a_turn_is_no_answer_to_what_w
                 session.begins()  # a turn of its own, before it can know of the second message
                 session.speaks("By the way.", finishes=True)
                 session.ends()
-                idle = Raw(b'{"state": "idle"}')
-                session._say(ev.SystemEvent(*whose(), "session_state_changed", idle, True))
+                session._say(ev.AgentIdle(*whose(), "idle", ephemeral=True))
                 session = await agent.opened()
                 session.begins()
                 session.speaks("Here I am.", finishes=True)

@@ -132,7 +132,7 @@ def _jsonl(things: list[Any]) -> str:
     for thing in things:
         value = msgspec.to_builtins(msgspec.json.decode(msgspec.json.encode(thing)))
         value.pop("raw", None)
-        if value["type"] in ("system_event", "UiSystemMessage"):
+        if "subtype" in value:
             value.pop("data", None)
         lines.append(json.dumps(value, ensure_ascii=False))
     return "\n".join(lines) + "\n"

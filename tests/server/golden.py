@@ -196,9 +196,23 @@ class GoldenSession(LocalSession):
             case "session.system_event" if p["subtype"] not in _NOT_THE_AGENTS:
                 data = Raw(msgspec.json.encode({"type": "system", **p.get("data", {})}))
                 lasts = p.get("message_sequence") is not None
-                return [ev.SystemEvent(*who, p["subtype"], data, not lasts)]
+                return [_news((*who, p["subtype"], data, not lasts), p.get("data", {}))]
             case _:
                 return []
+
+
+def _news(told: tuple[Any, ...], data: Frame) -> NormalizedStreamEvent:
+    """News of tasks is typed; all the other news is only passed on."""
+    about = (data.get("tool_use_id"), data.get("task_type"), data.get("description"))
+    match told[4]:
+        case "task_started" | "task_updated":
+            in_background = data.get("is_backgrounded") is True
+            task = ev.Task(data["task_id"], *about)
+            return ev.TaskChanged(*told, task=task, in_background=in_background)
+        case "task_notification":
+            return ev.TaskEnded(*told, task=ev.Task(data["task_id"], *about))
+        case _:
+            return ev.SystemEvent(*told)
 
 
 def _end(frame: Frame, *, interrupted: bool = False) -> list[NormalizedStreamEvent]:

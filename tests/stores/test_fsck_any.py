@@ -89,6 +89,13 @@ async def live(world: World, things: list[Thing], steps: bytes, copy: Path) -> N
     bytes(21) + b"\x87\x8e\x90",
     [(_WITHOUT_TOOLS, 1, 0)],
 )
+@example(  # a request for permission is in the log twice
+    OPTIONS[0],
+    False,
+    THINGS[:9],
+    bytes(21) + b">[i",
+    [(next(each for each in DAMAGE if "message_json = (SELECT" in each), 4, 2)],
+)
 def test_whatever_is_lost_the_rest_can_be_repaired(
     options: Options,
     survive: bool,

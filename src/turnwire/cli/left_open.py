@@ -18,7 +18,7 @@ from turnwire.core.conversation.effects import (
 from turnwire.core.conversation.inputs import AgentLost
 from turnwire.core.conversation.state import Conversation, OpenTool, Turn
 from turnwire.core.message import ToolCallPart, ToolResultPart, known_meta
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.core.status import OpenRequest, Outcome, TurnEnd, TurnError, TurnOrigin
 from turnwire.ports import StoredEntry
 
@@ -56,7 +56,7 @@ class LeftOpen:
                 name = call.tool_call_id
                 above = meta.parent_tool_use_id
                 self._tools[name] = OpenTool(name, turn_id, above, meta.agent_id)
-                if asks_a_person(call.tool_name):
+                if call.is_question:
                     self._ask(name, "question", name, call.tool_name, call.arguments, stored)
             case [ToolResultPart(payload=result)]:
                 self._tools.pop(result.tool_call_id, None)

@@ -12,7 +12,6 @@ from msgspec import Struct
 from turnwire.cli.recording import Entry
 from turnwire.core import blocks
 from turnwire.core import events as ev
-from turnwire.core.questions import asks_a_person
 from turnwire.core.usage import Usage
 from turnwire.dialects.claude import messages
 from turnwire.dialects.claude.translate import unify
@@ -234,7 +233,7 @@ class Summarizer:
     def _call(
         self, block: blocks.ToolUseBlock, event: ev.AssistantMessage, time: float | None
     ) -> None:
-        about = "" if asks_a_person(block.tool_name) else _about(block.input)  # told by itself
+        about = "" if block.is_question else _about(block.input)  # told by itself
         tool = ToolSummary(block.id, block.tool_name, about)
         # A background sub-agent works on under its own call, whichever turn runs by then.
         place = self._below.get(event.parent_tool_use_id or "")

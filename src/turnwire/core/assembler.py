@@ -400,9 +400,8 @@ def _finished(growing: _Growing, broken: list[str]) -> MessagePart:
         if arguments is None:
             arguments, raw = {}, text
             broken.append(start.tool_call_id)
-        return ToolCallPart(
-            m.ToolCallPayload(start.tool_call_id, start.tool_name, arguments, raw, start.tool_type)
-        )
+        about = (start.tool_call_id, start.tool_name, arguments, raw, start.tool_type)
+        return ToolCallPart(m.ToolCallPayload(*about, asks=start.asks))
     if growing.kind == "text":
         return m.TextPart(m.TextPayload(text, growing.citations))
     return m.ThinkingPart(m.ThinkingPayload(text, growing.signature, growing.redacted))

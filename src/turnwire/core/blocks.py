@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.lenient import Unknown
+from turnwire.core.question_names import asked_by_name
 
 __all__ = [
     "CommandExecutionBlock",
@@ -61,6 +62,12 @@ class ToolUseBlock(Block, frozen=True, tag="tool_use"):
     input: Any  # the arguments; null while they still stream in
     status: Status
     input_text: str | None = None  # the streamed arguments, where they are not valid JSON
+    asks: bool | None = None  # it is a question to a person; null: if its tool is `request_input`
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the call is a question to a person rather than work."""
+        return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class ToolResultBlock(Block, frozen=True, tag="tool_result"):

@@ -303,6 +303,7 @@ class DeltaStream:
                     block.tool_name,
                     index,
                     block.tool_type,
+                    block.is_question or block.asks,
                     message_id=stream.message_id,
                 )
                 out.append(d.ToolCallStartDelta(stream.run_id, stream.next(), now, start))

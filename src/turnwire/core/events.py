@@ -7,19 +7,28 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from turnwire.core.blocks import ContentBlock, TodoItem
+from turnwire.core.question_names import asked_by_name
 from turnwire.core.usage import ModelUsage, Usage
 
 __all__ = [
+    "SYSTEM_EVENTS",
+    "AgentIdle",
+    "AnswerDelivered",
     "AssistantMessage",
+    "Choice",
+    "ChoiceRefused",
     "ContentCompleted",
     "ContentDelta",
     "ContentStarted",
     "DeltaKind",
     "EndedProcess",
+    "HookRan",
+    "HookRun",
     "MessageCompleted",
     "MessageDiscarded",
     "MessageStarted",
     "NormalizedStreamEvent",
+    "PermissionModeChanged",
     "PermissionRequested",
     "PlanUpdated",
     "Question",
@@ -29,6 +38,11 @@ __all__ = [
     "ResultSummary",
     "SessionInit",
     "SystemEvent",
+    "Task",
+    "TaskChanged",
+    "TaskEnded",
+    "TasksListed",
+    "TitleProposed",
     "ToolProgress",
     "TurnCompleted",
     "TurnFailed",
@@ -74,6 +88,8 @@ class SessionInit(Event, frozen=True):
 class TurnStarted(Event, frozen=True):
     """The agent began to work on something."""
 
+    by_itself: bool = False  # no message began it, but the end of background work
+
 
 class EndedProcess(Struct, frozen=True, omit_defaults=True, gc=False):
     """A process that was ended, or was to be."""
@@ -90,7 +106,8 @@ class TurnCompleted(Event, frozen=True):
     stop_reason: str | None = None  # why the model stopped: `end_turn`, `tool_use`, ...
     interrupted: bool = False  # stopped by a person
     deferred_tool_use_id: str | None = None  # the call the turn is paused at
-    origin: str | None = None  # what started it, where the agent says: `task-notification`, ...
+    # what started it, in the agent's word, where that was no person: `task-notification`, ...
+    origin: str | None = None
     processes: list[EndedProcess] = []  # that were ended because it was stopped
 
 
@@ -240,6 +257,12 @@ class QuestionAsked(Event, frozen=True):
     questions: list[Question]
     input: Any = None  # the tool's input, as the agent sent it
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    asks: bool | None = None  # its call is a question itself; null: if the tool is `request_input`
+
+    @property
+    def is_question(self) -> bool:
+        """Whether its call is a question itself, with the questions in its input."""
+        return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class PermissionRequested(Event, frozen=True):
@@ -283,11 +306,103 @@ class PlanUpdated(Event, frozen=True):
 
 
 class SystemEvent(Event, frozen=True):
-    """Something about the session rather than in it."""
+    """Something about the session rather than in it. What follows from the ones below it is told by
+    their own fields; `subtype` and `data` are only passed on.
+    """
 
-    subtype: str
+    subtype: str  # the agent's word for it
     data: Raw | UnsetType = UNSET  # the agent's own message, untouched
     ephemeral: bool = False  # worth telling live, not worth keeping
+
+
+class PermissionModeChanged(SystemEvent, frozen=True, kw_only=True):
+    """The agent goes on in another permission mode, as when its plan was accepted."""
+
+    permission_mode: str
+
+
+class Choice(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a person can choose. A field that is not part of the choice is absent."""
+
+    model: str | None = None
+    permission_mode: str | None = None
+    max_thinking_tokens: int | UnsetType | None = UNSET
+
+
+class ChoiceRefused(SystemEvent, frozen=True, kw_only=True):
+    """The agent did not take a choice, and goes on with what it had."""
+
+    wanted: Choice
+    stays: Choice
+
+
+class TitleProposed(SystemEvent, frozen=True, kw_only=True):
+    """The agent knows a better title than the first words of the conversation."""
+
+    title: str
+
+
+class AnswerDelivered(SystemEvent, frozen=True, kw_only=True):
+    """An answer reached the agent in another way than its sender was told."""
+
+    request_id: str
+    in_words: bool  # as a message; else as the result of the call that asked
+
+
+class AgentIdle(SystemEvent, frozen=True):
+    """The agent has nothing left to do."""
+
+
+class Task(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Work that an agent has started."""
+
+    task_id: str
+    tool_use_id: str | None = None  # the call that started it
+    kind: str | None = None  # the agent's word
+    description: str | None = None
+
+
+class TasksListed(SystemEvent, frozen=True, kw_only=True):
+    """All work in the background there is now."""
+
+    tasks: list[Task]
+
+
+class TaskChanged(SystemEvent, frozen=True, kw_only=True):
+    """Work has begun, or there is news of it."""
+
+    task: Task
+    in_background: bool = False  # it goes on after its turn; false: as far as was known before
+
+
+class TaskEnded(SystemEvent, frozen=True, kw_only=True):
+    """Work has ended."""
+
+    task: Task
+
+
+class HookRun(Struct, frozen=True, omit_defaults=True, gc=False):
+    """One run of a hook of the application."""
+
+    hook: str
+    event: str  # what it was asked about, in the agent's word
+    decision: str  # allow, deny, ask, stop, or none: it had nothing to say
+    duration_ms: int
+    reason: str | None = None
+    input: dict[str, Any] | None = None  # what it changed the input to
+    context: str | None = None  # what it told the model
+    tool_name: str | None = None
+    tool_use_id: str | None = None
+    agent_id: str | None = None
+    failure: str | None = None  # raised, timeout, nonsense, cancelled
+    message: str | None = None  # how it failed
+    on_failure: str | None = None  # what was to be done then
+
+
+class HookRan(SystemEvent, frozen=True, kw_only=True):
+    """A hook of the application was asked, and decided."""
+
+    run: HookRun
 
 
 class UnknownEvent(Event, frozen=True):
@@ -319,5 +434,17 @@ NormalizedStreamEvent: TypeAlias = (
     | ToolProgress
     | PlanUpdated
     | SystemEvent
+    | PermissionModeChanged
+    | ChoiceRefused
+    | TitleProposed
+    | AnswerDelivered
+    | AgentIdle
+    | TasksListed
+    | TaskChanged
+    | TaskEnded
+    | HookRan
     | UnknownEvent
 )
+
+# All that are told to people as a SystemEvent is.
+SYSTEM_EVENTS: tuple[type[SystemEvent], ...] = (SystemEvent, *SystemEvent.__subclasses__())

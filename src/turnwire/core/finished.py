@@ -87,7 +87,7 @@ class FinishedStream:
             ev.MessageDiscarded: self._on_discarded,
             ev.UserMessage: self._on_user,
             ev.SessionInit: self._on_init,
-            ev.SystemEvent: self._on_system,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
             ev.UnknownEvent: self._on_unknown,
             ev.PlanUpdated: self._on_plan,
         }
@@ -193,8 +193,8 @@ class FinishedStream:
             return []
         words = e.subtype.replace("_", " ") or "system event"
         text = words[0].upper() + words[1:]
-        if e.subtype == "hook_run":
-            text = _words_of_hook(e.data) or text
+        if isinstance(e, ev.HookRan):
+            text = _words_of_hook(e.run)
         return self._news(e, text, {"subtype": e.subtype}, e.data)
 
     def _on_unknown(self, e: ev.UnknownEvent) -> list[Finished]:
@@ -238,25 +238,8 @@ class _Named(Struct, gc=False):
 _read_name = msgspec.json.Decoder(_Named).decode
 
 
-class _HookRun(Struct, gc=False):
-    hook: str
-    event: str
-    decision: str
-    reason: str | None = None
-    input: Any = None
-    tool_name: str | None = None
-    message: str | None = None  # how it failed
-
-
-_read_hook = msgspec.json.Decoder(_HookRun).decode
-
-
-def _words_of_hook(own: Any) -> str | None:
+def _words_of_hook(run: ev.HookRun) -> str:
     """What a hook of the application has decided, for a person."""
-    try:
-        run = _read_hook(own)
-    except (TypeError, ValueError):
-        return None
     where = f"{run.event} of {run.tool_name}" if run.tool_name else run.event
     said = "nothing to say" if run.decision == "none" else run.decision
     if run.message is not None:

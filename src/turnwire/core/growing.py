@@ -12,7 +12,6 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.partials import BlockName, Partial, PartialKind
-from turnwire.core.questions import asks_a_person
 from turnwire.core.recent import MAX_ENDED
 
 __all__ = ["Growing", "GrowingBlock", "Growth", "OpenBlock", "OpenMessage", "Piece", "Void"]
@@ -195,7 +194,7 @@ class Growing:
             ev.MessageCompleted: self._on_end,
             ev.MessageDiscarded: self._on_end,
             ev.ToolProgress: self._on_progress,
-            ev.SystemEvent: self._on_system,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
         }
 
     def feed_all(
@@ -353,7 +352,7 @@ class Growing:
         block_id, text, shown = f"{message_id}:{index}", "", True
         if isinstance(block, blocks.ToolUseBlock):
             block_id = block.id
-            if asks_a_person(block.tool_name):  # it is shown as a question, when it is whole
+            if block.is_question:  # it is shown as a question, when it is whole
                 message.blocks[index] = None
                 speaking = self._speaking.get(e.parent_tool_use_id)
                 if speaking is not None and speaking.begun.message_id == message_id:

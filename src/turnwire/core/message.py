@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, structs
 
 from turnwire.core.lenient import Unknown, salvage
+from turnwire.core.question_names import asked_by_name
 
 __all__ = [
     "ROLE_PARTS",
@@ -104,6 +105,12 @@ class ToolCallPayload(_Wire, frozen=True):
     tool_type: str | None = None  # a family a front end can switch on: `CLAUDE_READ`, `MCP`, ...
     preview: str | None = None  # the beginning of the arguments, where they are in a blob
     blob: BlobRef | None = None  # the arguments, or the raw text, where they are too large
+    asks: bool | None = None  # it is a question to a person; absent: as its tool's name says
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the call is a question to a person rather than work."""
+        return asked_by_name(self.tool_name) if self.asks is None else self.asks
 
 
 class ToolResultPayload(_Wire, frozen=True):

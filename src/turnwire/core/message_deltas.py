@@ -81,6 +81,7 @@ class ToolCallStartDeltaPayload(_DeltaPayload, frozen=True):
     tool_name: str
     index: int | None = None  # the block
     tool_type: str | None = None
+    asks: bool | None = None  # it is a question to a person; absent: as its tool's name says
 
 
 class ToolCallArgsDeltaPayload(_DeltaPayload, frozen=True):

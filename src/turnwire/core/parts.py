@@ -46,7 +46,8 @@ def tool_call(block: blocks.ToolUseBlock) -> m.ToolCallPayload:
         if arguments is not None and raw is None:
             raw = msgspec.json.encode(arguments).decode()
         arguments = {}
-    return m.ToolCallPayload(block.id, block.tool_name, arguments, raw, block.tool_type)
+    asks = block.is_question or block.asks  # false is kept where it was said
+    return m.ToolCallPayload(block.id, block.tool_name, arguments, raw, block.tool_type, asks=asks)
 
 
 def _result_content(content: Any) -> list[MessagePart] | dict[str, Any] | str:

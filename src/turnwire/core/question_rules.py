@@ -8,7 +8,7 @@ from typing import TypeVar
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.errors import TurnwireError
 
 __all__ = ["BadQuestion", "QuestionRules"]
@@ -81,15 +81,12 @@ class QuestionRules:
                 "Ask before the result, or announce another call and ask with its id."
             )
         called = self._called.get(call)
-        asks_by_name = asks_a_person(event.tool_name)
-        if called is not None and asks_a_person(called.tool_name) != asks_by_name:
+        if called is not None and called.is_question != event.is_question:
             return (
                 f"is of the tool {event.tool_name!r}, but its call was announced as "
                 f"{called.tool_name!r}. Use the same name in both."
             )
-        if (
-            asks_by_name
-        ):  # its questions are in the input of its call, and it may wait for them again
+        if event.is_question:  # its questions are in its call's input; it may wait for them again
             in_input = questions_of(called.input) if called is not None else event.questions
             if event.questions and not any(each.question for each in in_input):
                 return "has no question in the input of its call. Put its questions there as well."

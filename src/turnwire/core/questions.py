@@ -1,4 +1,4 @@
-"""How a person is asked: the AskUserQuestion tool, or a tool named request_input on any server."""
+"""How a person is asked: the questions in the input of a tool call."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from typing import Any
 
 from turnwire.core.events import Question, QuestionOption
 
-__all__ = ["ONLY", "asks_a_person", "questions_of"]
+__all__ = ["ONLY", "questions_of"]
 
 ONLY = "answer"  # the id of a question that is the only one of its tool
 
 
-def asks_a_person(tool_name: str) -> bool:
-    """Whether a call of this tool is a question to a person rather than work."""
-    return tool_name in ("AskUserQuestion", "request_input") or (
-        tool_name.startswith("mcp__") and tool_name.endswith("__request_input")
-    )
-
-
 def questions_of(tool_input: Any) -> list[Question]:
-    """The questions in the tool's input. AskUserQuestion wants answers keyed by question text."""
+    """The questions in the tool's input. One of several is known by its text, as its answer is."""
     if not isinstance(tool_input, dict):
         return []
     several = tool_input.get("questions")
@@ -37,8 +30,8 @@ def _question(item: dict[str, Any], key: str | None = None) -> Question:
         question=text,
         options=options,
         multi=item.get("multiSelect") is True,
-        # AskUserQuestion has no such field: whoever is asked by it may always use own words. So may
-        # who would have nothing to choose from.
+        # Not every agent's tool has this field: then own words are always welcome. They also are
+        # where there would be nothing to choose from.
         free_text=item.get("free_text") is not False or not options,
         header=_text(item.get("header")),
     )

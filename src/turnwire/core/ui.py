@@ -222,7 +222,7 @@ class UiStreamAdapter:
             ev.TurnFailed: self._turn_failed,
             ev.ResultSummary: self._result,
             ev.SessionInit: self._session_init,
-            ev.SystemEvent: self._system_event,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._system_event),
             ev.UnknownEvent: self._unknown,
             # Turns, plans, usage and requests have doors of their own in each protocol.
             ev.TurnStarted: self._nothing,

@@ -37,8 +37,6 @@ from turnwire.ports import (
 
 __all__ = ["Elsewhere", "catch_up", "hint"]
 
-_OF_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
-
 
 def hint(bus: Bus, conversation_id: str, head: int) -> None:
     """Tell those elsewhere that there is something to read."""
@@ -142,25 +140,15 @@ class _News:
                 self._tell(
                     now, model=self._after.model, permission_mode=self._after.permission_mode
                 )
-            case f.SessionSystemEvent(payload=p.SystemNews(subtype=subtype, data=data)):
-                if subtype in _OF_TASKS:
-                    self._tell(now, background_tasks=self._tasks(subtype, data))
+            case f.SessionSystemEvent():
+                self._tell(now, background_tasks=self._tasks())
             case _:
                 pass
         return None
 
-    def _tasks(self, subtype: str, data: Any) -> list[BackgroundTask]:
-        """What goes on in the background after news of it; a task is shown as it is now."""
-        listed = data.get("tasks", [data]) if isinstance(data, dict) else []
-        named = {task.get("task_id") for task in listed if isinstance(task, dict)}
-        told = self.status.background_tasks
-        if subtype == "task_notification":
-            return [task for task in told if task.task_id not in named]
-        stay = [
-            task for task in told if subtype != "background_tasks_changed" or task.task_id in named
-        ]
-        ids = {task.task_id for task in stay}
-        return stay + [task for task in self._after.background if task.task_id in named - ids]
+    def _tasks(self) -> list[BackgroundTask]:
+        """The background work that goes on now, of the turns that have begun here."""
+        return [task for task in self._after.background if (task.turn_id or 0) <= self._started]
 
     def begin_silent(self, now: str) -> None:
         """A turn that runs, of which the log has nothing yet."""

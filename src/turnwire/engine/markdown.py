@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from turnwire.core.events import Question
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.core.status import TurnEnd
 from turnwire.core.view import (
     BlockView,
@@ -94,7 +94,7 @@ def _call(call: ToolView) -> Iterator[str]:
     """A tool with all of its input, what its sub-agent said, and all of its result."""
     about = call.input.get("description") if isinstance(call.input, dict) else None
     yield f"**{_line(call.tool_name)}**" + (f": {_line(about)}" if isinstance(about, str) else "")
-    asks = asks_a_person(call.tool_name) or call.tool_type == "QUESTION"
+    asks = call.request is not None and call.request.kind == "question"
     if asks and isinstance(call.input, dict):
         for question in questions_of(call.input):
             yield from _question(question)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.message import Message, ThinkingPart, ToolCallPart, ToolResultPart
 from turnwire.core.message_codec import encode
-from turnwire.core.questions import asks_a_person
 from turnwire.core.text import encode_clean
 from turnwire.stores.redact import raw_event
 
@@ -38,7 +37,7 @@ def message_type(entry: Message) -> str:
         return "text" if name == "system" else name
     match entry.parts:
         case [ToolCallPart(payload=call)]:
-            return "input_request" if asks_a_person(call.tool_name) else "tool_call"
+            return "input_request" if call.is_question else "tool_call"
         case [ToolResultPart()]:
             return "tool_result"
         case _:

@@ -14,7 +14,7 @@ from operator import add
 from typing import Any
 
 from turnwire.core.message import Message, MessagePart, TextPart, ToolCallPart, ToolResultPart
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 
 __all__ = ["CJK", "indexed", "normalized", "pairs", "text_of"]
 
@@ -51,7 +51,7 @@ def _texts(parts: Iterable[MessagePart]) -> Iterable[str]:
                     case dict(fields):
                         said = [value for value in fields.values() if isinstance(value, str)]
                         yield "\n".join(said)[:RESULT_LIMIT]
-            case ToolCallPart(payload) if asks_a_person(payload.tool_name):
+            case ToolCallPart(payload) if payload.is_question:
                 yield "\n".join(_asked(payload.arguments))
             case _:
                 pass

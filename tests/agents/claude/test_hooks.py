@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from turnwire.agents.claude.hook_runs import HookRun, HookRuns
+from turnwire.agents.claude.hook_runs import HookRuns
 from turnwire.agents.claude.hooks import (
     Decision,
     Hook,
@@ -24,6 +24,7 @@ from turnwire.agents.claude.hooks import (
     read_hooks,
     stop,
 )
+from turnwire.core.events import HookRun
 
 BASH: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "c1"}
 

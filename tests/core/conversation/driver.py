@@ -267,6 +267,15 @@ class Talk:
         raw = Raw(msgspec.json.encode(data))
         return self.hear(ev.SystemEvent(*whose(), subtype, raw, ephemeral))
 
+    def tells(self, kind: type[ev.SystemEvent], *, ephemeral: bool = False, **typed: Any) -> Talk:
+        """News that the rules understand."""
+        return self.hear(kind(*whose(), "news", UNSET, ephemeral, **typed))
+
+    def task(self, task_id: str = "task-1", tool_use_id: str | None = None, **more: Any) -> Talk:
+        """Work has begun in the background."""
+        task = ev.Task(task_id, tool_use_id, **more)
+        return self.tells(ev.TaskChanged, task=task, in_background=True)
+
     def ends(self, *, interrupted: bool = False, figures: bool = True, **more: Any) -> Talk:
         """The turn comes to its end."""
         end = ev.TurnCompleted(*whose(), "end_turn", interrupted, **more)

@@ -6,22 +6,18 @@ from typing import Any
 
 import pytest
 
-from tests.core.conversation.driver import Talk, refusal, running, whose
+from tests.core.conversation.driver import Talk, refusal, running
 from turnwire.core import events as ev
 from turnwire.core.message import known_meta
 from turnwire.core.status import BackgroundTask
 
-TASK: dict[str, Any] = {
-    "task_id": "task-1",
-    "description": "look around",
-    "task_type": "local_agent",
-}
+ABOUT: dict[str, Any] = {"kind": "local_agent", "description": "look around"}
 
 
 def background(**options: Any) -> Talk:
     """The first turn has started `t1` in the background and has ended."""
     talk = running(**options).calls("t1", "Agent")
-    talk.news("task_started", **TASK, tool_use_id="t1", is_backgrounded=True)
+    talk.task("task-1", "t1", **ABOUT)
     return talk.gets("t1", "launched").ends().forget()
 
 
@@ -37,55 +33,51 @@ def test_the_state_shows_what_goes_on() -> None:
 
 def test_a_task_is_known_by_the_list_of_all_and_by_the_news_of_its_start() -> None:
     talk = running().calls("t1", "Agent")
-    talk.news("background_tasks_changed", tasks=[TASK], ephemeral=True)
+    talk.tells(ev.TasksListed, tasks=[ev.Task("task-1", **ABOUT)], ephemeral=True)
     assert talk.status.background_tasks[0].tool_use_id is None
-    talk.news("task_started", **TASK, tool_use_id="t1", is_backgrounded=True)
+    talk.task("task-1", "t1", **ABOUT)
     (task,) = talk.status.background_tasks
     assert (task.tool_use_id, task.turn_id) == ("t1", 1)
 
 
 def test_a_task_that_is_not_in_the_list_any_more_is_over() -> None:
     talk = background()
-    talk.news("background_tasks_changed", tasks=[], ephemeral=True)
+    talk.tells(ev.TasksListed, tasks=[], ephemeral=True)
     assert talk.status.background_tasks == []
 
 
 def test_a_task_that_tells_its_end_is_over_and_the_news_belongs_to_its_turn() -> None:
     talk = background()
     talk.say("Next")
-    talk.starts().forget().news("task_notification", task_id="task-1", status="completed")
-    assert talk.told == ["news: task_notification"]
+    talk.starts().forget().tells(ev.TaskEnded, task=ev.Task("task-1"))
+    assert talk.told == ["news: news"]
     assert talk.log[-1].turn_id == 1
     assert talk.status.background_tasks == []
 
 
 def test_a_task_may_become_another() -> None:
-    talk = background().news("task_updated", task_id="task-1", description="look closer")
+    talk = background().tells(ev.TaskChanged, task=ev.Task("task-1", description="look closer"))
     assert talk.status.background_tasks[0].description == "look closer"
 
 
 def test_a_task_in_the_foreground_is_no_background_work() -> None:
-    talk = running().news("task_started", **TASK, is_backgrounded=False)
-    talk.news("task_updated", task_id="task-1")
+    talk = running().tells(ev.TaskChanged, task=ev.Task("task-1"))
     assert talk.status.background_tasks == []
 
 
-@pytest.mark.parametrize("subtype", ["task_started", "background_tasks_changed"])
-def test_news_of_that_name_about_something_else_change_nothing(subtype: str) -> None:
-    talk = background()
-    talk.news(subtype, tasks="many")
-    talk.hear(ev.SystemEvent(*whose(), subtype))
+def test_other_news_of_the_session_changes_nothing() -> None:
+    talk = background().news("task_notification", task_id="task-1")
     assert len(talk.status.background_tasks) == 1
 
 
 def test_a_task_before_any_turn_has_none() -> None:
-    talk = Talk().news("task_started", **TASK, is_backgrounded=True)
+    talk = Talk().task()
     assert talk.status.background_tasks[0].turn_id is None
 
 
 def test_several_tasks_are_kept_apart() -> None:
-    talk = background().news("task_started", task_id="task-2", is_backgrounded=True)
-    talk.news("task_updated", task_id="task-2", description="and another")
+    talk = background().task("task-2")
+    talk.tells(ev.TaskChanged, task=ev.Task("task-2", description="and another"))
     first, second = talk.status.background_tasks
     assert (first.task_id, second.task_id) == ("task-1", "task-2")
     assert (first.description, second.description) == ("look around", "and another")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.core.conversation.driver import Talk, refusal, running
+from turnwire.core import events as ev
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation import inputs as i
 from turnwire.dialects.v2 import frames as f
@@ -51,14 +54,14 @@ def test_reasoning_that_the_agent_refuses_is_not_kept() -> None:
     talk = running()
     talk.do(i.Chose(at=talk.now, max_thinking_tokens=5000))
     asked, stays = {"max_thinking_tokens": 5000}, {"max_thinking_tokens": None}
-    talk.news("choice_refused", wanted={"max_thinking_tokens": 9}, stays=stays)
+    refused(talk, {"max_thinking_tokens": 9}, stays)
     assert talk.status.max_thinking_tokens == 5000, "a later choice is not touched"
-    talk.news("choice_refused", wanted=asked, stays=stays)
+    refused(talk, asked, stays)
     assert talk.status.max_thinking_tokens is None
 
 
-def refused(talk: Talk, wanted: dict[str, str], stays: dict[str, str]) -> Talk:
-    return talk.news("choice_refused", wanted=wanted, stays=stays)
+def refused(talk: Talk, wanted: dict[str, Any], stays: dict[str, Any]) -> Talk:
+    return talk.tells(ev.ChoiceRefused, wanted=ev.Choice(**wanted), stays=ev.Choice(**stays))
 
 
 def test_what_the_agent_refuses_is_not_kept() -> None:
@@ -83,7 +86,7 @@ def test_its_refusal_does_not_touch_what_was_chosen_later() -> None:
 def test_a_refusal_that_does_not_say_of_what_changes_nothing() -> None:
     talk = running()
     talk.do(i.Chose(at=talk.now, permission_mode="plan"))
-    assert talk.news("choice_refused").status.permission_mode == "plan"
+    assert refused(talk, {}, {}).status.permission_mode == "plan"
 
 
 def test_a_mode_that_the_agent_goes_into_by_itself_is_kept_for_the_next_process() -> None:
@@ -91,17 +94,16 @@ def test_a_mode_that_the_agent_goes_into_by_itself_is_kept_for_the_next_process(
     talk.do(i.Chose(at=talk.now, permission_mode="plan"))
     talk.news("status", ephemeral=True, status="requesting")
     assert talk.status.permission_mode == "plan"
-    talk.news(
-        "status", ephemeral=True, status=None, permissionMode="default"
-    )  # a plan was accepted
+    talk.tells(ev.PermissionModeChanged, ephemeral=True, permission_mode="default")
     assert talk.status.permission_mode == "default"
 
 
 def test_a_hook_that_was_asked_is_in_the_log_and_in_the_audit_trail() -> None:
     talk = running()
-    talk.news("hook_run", hook="no_rm", event="PreToolUse", decision="deny", reason="Not here.")
-    assert talk.frame(f.SessionSystemEvent).data["reason"] == "Not here."
+    run = ev.HookRun("no_rm", "PreToolUse", "deny", 5, "Not here.", tool_use_id="t1")
+    talk.tells(ev.HookRan, run=run)
+    assert talk.frame(f.SessionSystemEvent).text == "Hook no_rm, PreToolUse: deny (Not here.)"
     assert talk.audited()[-1] == ("hook_run", None)
-    before = len(talk.audited())
-    talk.news("hook_run", about="something else")
-    assert len(talk.audited()) == before
+    audit = [write for write in talk.writes if isinstance(write, e.Audit)][-1]
+    kept = {"hook": "no_rm", "event": "PreToolUse", "decision": "deny", "tool_use_id": "t1"}
+    assert audit.data == kept

@@ -96,7 +96,7 @@ def test_an_agent_that_sleeps_over_a_question_is_not_woken_up_for_a_control() ->
 def test_only_what_works_in_the_background_can_be_stopped() -> None:
     talk = running()
     assert refusal(lambda: asks(talk, c.StopTask("t1"))) == "INVALID_PAYLOAD"
-    talk.news("task_started", task_id="t1", is_backgrounded=True)
+    talk.task("t1")
     talk.forget()
     asks(talk, c.StopTask("t1"))
     assert talk.commands == ["ask stop_task"]

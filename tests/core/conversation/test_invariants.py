@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import msgspec
 from hypothesis import currently_in_test_context, given, note, settings
 from hypothesis import strategies as st
-from msgspec import Raw
 
 from tests.core.conversation.driver import command_line, whose
 from tests.core.conversation.model import Model
@@ -205,16 +203,15 @@ class World:
 
     def agent_has_news(self) -> None:
         known = [*self.model.state.tools, *self.model.state.closed]
-        data = {
-            "task_id": self.choose(["task1", "task2"]),
-            "tool_use_id": self.choose([None, *known]),
-            "is_backgrounded": True,
-            "tasks": [{"task_id": "task2"}],
-            "state": "idle",
-        }
-        names = ["task_started", "task_notification", "background_tasks_changed"]
-        subtype = self.choose([*names, "session_state_changed"])
-        self.hear(ev.SystemEvent(*whose(), subtype, Raw(msgspec.json.encode(data))))
+        task = ev.Task(self.choose(["task1", "task2"]), self.choose([None, *known]))
+        who = (*whose(), "news")
+        news: list[ev.SystemEvent] = [
+            ev.TaskChanged(*who, task=task, in_background=True),
+            ev.TaskEnded(*who, task=task),
+            ev.TasksListed(*who, tasks=[ev.Task("task2")]),
+            ev.AgentIdle(*who),
+        ]
+        self.hear(self.choose(news))
 
     # --- everything else ------------------------------------------------------------------------
 
@@ -390,8 +387,8 @@ def test_a_call_that_gets_its_answer_as_its_result_waits_for_no_permission() -> 
 
 
 def start_task(world: World, tool_use_id: str) -> None:
-    data = {"task_id": "task1", "tool_use_id": tool_use_id, "is_backgrounded": True}
-    world.hear(ev.SystemEvent(*whose(), "task_started", Raw(msgspec.json.encode(data))))
+    task = ev.Task("task1", tool_use_id)
+    world.hear(ev.TaskChanged(*whose(), "news", task=task, in_background=True))
 
 
 def live(world: World, things: list[Callable[[World], None]], steps: bytes) -> None:

@@ -168,17 +168,17 @@ def test_what_the_agent_does_by_itself_meanwhile_does_not_lose_it() -> None:
     assert "My answer: blue" in talk.commands[0]
 
 
-@pytest.mark.parametrize("how", ["prompt", "tool_result", None])
-def test_an_agent_that_takes_it_otherwise_says_so(how: str | None) -> None:
+@pytest.mark.parametrize("in_words", [True, False])
+def test_an_agent_that_takes_it_otherwise_says_so(in_words: bool) -> None:
     talk = suspended(questions_survive=True)
     talk.answer()
-    talk.forget().news("answer_delivered", request_id="q1", delivered_as=how)
-    given = ["result q1: blue"] if how == "prompt" else []
-    assert talk.told == ["news: answer_delivered", *given]
-    talk.news("answer_delivered", request_id="q9", delivered_as="prompt").starts()
+    talk.forget().tells(ev.AnswerDelivered, request_id="q1", in_words=in_words)
+    given = ["result q1: blue"] if in_words else []
+    assert talk.told == ["news: news", *given]
+    talk.tells(ev.AnswerDelivered, request_id="q9", in_words=True).starts()
     assert talk.state.replies, "it may die before it has taken it in"
     talk.speaks()
-    assert bool(talk.state.replies) is (how != "prompt"), "in words it has it when it goes on"
+    assert bool(talk.state.replies) is not in_words, "in words it has it when it goes on"
 
 
 def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_until_it_shows() -> (
@@ -187,7 +187,7 @@ def test_one_that_was_to_be_told_in_words_and_is_a_result_after_all_is_kept_unti
     talk = suspended()
     talk.answer()
     for call in ("q1", "q9"):
-        talk.news("answer_delivered", request_id=call, delivered_as="tool_result")
+        talk.tells(ev.AnswerDelivered, request_id=call, in_words=False)
     assert talk.starts().speaks().state.replies
     assert talk.gets("q1", "blue").speaks().state.replies == []
 

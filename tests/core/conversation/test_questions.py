@@ -8,6 +8,7 @@ import pytest
 
 from tests.core.conversation.driver import Talk, asking, at, refusal, running, suspended, whose
 from turnwire.core import events as ev
+from turnwire.core.blocks import ToolUseBlock
 from turnwire.core.conversation import effects as e
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import Question, QuestionOption
@@ -97,6 +98,29 @@ def test_an_announced_call_that_asks_nothing_is_shown_as_it_is() -> None:
     event = ev.QuestionAsked(*whose(), "r-1", "t1", "ask_human", [], {"questions": []})
     shown = running().calls("t1", "ask_human").hear(event).frame(f.AssistantRequestInput)
     assert (shown.question, shown.questions) == ("", [])
+
+
+def test_a_call_that_says_that_it_is_a_question_asks_when_it_is_announced() -> None:
+    block = ToolUseBlock(
+        "q1", "poll", "POLL", {"question": "Which colour?"}, "completed", asks=True
+    )
+    talk = running().hear(ev.AssistantMessage(*whose(), "m1", 0, [block]))
+    [request] = talk.status.requests
+    assert (request.request_id, request.questions) == (
+        "q1",
+        [ev.Question("answer", "Which colour?")],
+    )
+    told = talk.forget().hear(
+        ev.QuestionAsked(*whose(), "r1", "q1", "poll", request.questions, asks=True)
+    )
+    assert told.told == [], "it waits for the answer to the question that is open"
+
+
+def test_a_question_that_is_one_itself_keeps_the_name_of_its_tool() -> None:
+    given = {"question": "Which colour?"}
+    asked = ev.QuestionAsked(*whose(), "r1", "q1", "poll", [], given, asks=True)
+    [request] = running().hear(asked).status.requests
+    assert (request.tool_name, request.input) == ("poll", given)
 
 
 def test_the_question_of_an_announced_call_may_be_withdrawn() -> None:

@@ -105,7 +105,7 @@ NO_NEWS: dict[str, Step] = {
         lambda talk: talk.lose_agent(),
     ),
     "an agent that closes with background work": (
-        lambda: running().news("task_started", task_id="1", is_backgrounded=True).ends().forget(),
+        lambda: running().task().ends().forget(),
         lambda talk: talk.lose_agent(),
     ),
     "an agent that opens": (
@@ -117,7 +117,7 @@ NO_NEWS: dict[str, Step] = {
     "what an agent says of its session": (idle, lambda talk: talk.news("mcp_status", up=True)),
     "a title that the agent gives": (
         idle,
-        lambda talk: talk.news("session_title_changed", ephemeral=True, title="Better"),
+        lambda talk: talk.tells(ev.TitleProposed, ephemeral=True, title="Better"),
     ),
     "the title that it has": (
         lambda: _named("Plans"),

@@ -357,7 +357,7 @@ PLACES: dict[str, Callable[[], Talk]] = {
         running().calls("t1", "Agent").gets("t1").calls("t2", voice="t1").ends()
     ),
     "a call of no turn": lambda: running().ends().calls("t9"),
-    "a task": lambda: running().news("task_started", task_id="1", is_backgrounded=True).ends(),
+    "a task": lambda: running().task().ends(),
 }
 
 

@@ -135,9 +135,9 @@ def test_an_agent_that_does_both_in_one_says_so_by_being_idle() -> None:
     talk = Talk()
     talk.say()
     talk.starts().ends(origin="task-notification")
-    talk.news("session_state_changed", state="running", ephemeral=True)
+    talk.news("busy", ephemeral=True)
     assert talk.status.running
-    talk.news("session_state_changed", state="idle", ephemeral=True)
+    talk.tells(ev.AgentIdle, ephemeral=True)
     assert talk.told[-1] == "turn 1 completed"
 
 
@@ -146,7 +146,7 @@ def test_nothing_that_an_agent_does_ends_a_turn_that_it_was_not_handed() -> None
     talk.say()
     talk.unsent = True
     talk.starts().speaks("The build is done").ends()
-    talk.news("session_state_changed", state="idle", ephemeral=True)
+    talk.tells(ev.AgentIdle, ephemeral=True)
     assert talk.status.running
     talk.unsent = False
     talk.forget().starts().ends()
@@ -156,8 +156,8 @@ def test_nothing_that_an_agent_does_ends_a_turn_that_it_was_not_handed() -> None
 def test_an_idle_agent_does_not_end_a_turn_that_it_was_just_handed() -> None:
     talk = Talk()
     talk.say()
-    talk.news("session_state_changed", state="idle", ephemeral=True)
-    talk.starts().news("session_state_changed", state="idle", ephemeral=True)
+    talk.tells(ev.AgentIdle, ephemeral=True)
+    talk.starts().tells(ev.AgentIdle, ephemeral=True)
     assert talk.status.running
 
 
@@ -172,7 +172,7 @@ def test_a_stop_is_asked_for_again_when_it_ended_only_the_agents_own_work() -> N
     assert talk.told == ["stopped: user", "turn 1 interrupted"]
 
 
-@pytest.mark.parametrize("origin", [None, "human", "user"])
+@pytest.mark.parametrize("origin", [None, "user"])
 def test_a_turn_that_a_person_began_ends_as_usual(origin: str | None) -> None:
     assert running().ends(origin=origin).told == ["turn 1 completed"]
 

@@ -905,6 +905,35 @@ def test_ask_user_question_is_a_question_with_its_options() -> None:
     assert sizes.multi
 
 
+@pytest.mark.parametrize("name", ["06_ask_user", "08_request_input"])
+def test_each_event_of_a_question_says_that_it_is_one(name: str) -> None:
+    events = events_of(recorded(name))
+    said = [
+        block
+        for event in events
+        for block in (
+            event.content
+            if isinstance(event, ev.AssistantMessage)
+            else [event.block]
+            if isinstance(event, ev.ContentStarted | ev.ContentCompleted)
+            else []
+        )
+        if isinstance(block, blocks.ToolUseBlock)
+    ]
+    assert len(said) >= 3, "as it begins, as it ends, and as it is said for good"
+    assert all(block.asks is True for block in said)
+    assert one(ev.QuestionAsked, events).asks is True
+
+
+def test_a_call_that_is_work_does_not_say_that_it_asks() -> None:
+    messages = only(ev.AssistantMessage, events_of(recorded("05_parallel")))
+    calls = [
+        each for said in messages for each in said.content if isinstance(each, blocks.ToolUseBlock)
+    ]
+    assert calls
+    assert not any(call.asks or call.is_question for call in calls)
+
+
 def test_the_request_input_tool_is_a_question_under_the_tools_own_id() -> None:
     asked = one(ev.QuestionAsked, events_of(recorded("08_request_input")))
     assert (asked.tool_use_id, asked.tool_name) == ("toolu_ri", "request_input")

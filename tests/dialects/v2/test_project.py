@@ -304,6 +304,18 @@ def question(arguments: dict[str, Any], **meta: Any) -> dict[str, Any]:
     return payload
 
 
+@pytest.mark.parametrize(
+    ("tool", "asks", "type_"),
+    [
+        ("poll", True, "assistant.request_input"),
+        ("AskUserQuestion", False, "assistant.tool_call"),
+    ],
+)
+def test_a_call_is_a_question_if_it_says_so(tool: str, asks: bool, type_: str) -> None:
+    call = m.ToolCallPayload("toolu_1", tool, ASKED, asks=asks)
+    assert told(entry("assistant", m.ToolCallPart(call)))["type"] == type_
+
+
 def test_a_call_that_asks_a_person_is_a_question() -> None:
     assert question(ASKED, modelId="claude-x") == {
         "question_id": "toolu_1",

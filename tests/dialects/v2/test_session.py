@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import Raw
 
 from tests.live_sessions import (
     ASKS,
@@ -522,8 +521,8 @@ def test_a_voice_that_nobody_called_speaks_in_the_turn_that_runs() -> None:
 
 
 def test_the_agent_begins_by_itself_when_its_task_has_ended() -> None:
-    woken = ev.SystemEvent(*WHO, "task_notification")
-    frames = live(TURN, END, FIGURES, woken, TURN, END, FIGURES, TURN, woken)
+    woken = ev.TurnStarted(*WHO, by_itself=True)
+    frames = live(TURN, END, FIGURES, woken, END, FIGURES, TURN)
     starts = [each["origin"] for each in only(frames, "turn.started")]
     assert starts == ["user", "agent", "user"]
     ends = [each.get("origin") for each in only(frames, "assistant.complete")]
@@ -536,22 +535,19 @@ def test_the_agent_may_say_at_the_end_that_it_began_by_itself() -> None:
 
 
 def test_background_tasks_are_in_the_state() -> None:
-    def changed(tasks: bytes) -> ev.SystemEvent:
-        data = Raw(b'{"tasks":%b}' % tasks)
-        return ev.SystemEvent(*WHO, "background_tasks_changed", data, True)
+    def changed(*tasks: ev.Task) -> ev.SystemEvent:
+        return ev.TasksListed(*WHO, "background_tasks_changed", ephemeral=True, tasks=[*tasks])
 
-    one = b'{"task_id":"t-1","task_type":"local_agent","description":"look around"}'
-    two = b'{"task_id":"t-2"}'
+    one = ev.Task("t-1", None, "local_agent", "look around")
+    two = ev.Task("t-2")
     states = only(
         live(
             TURN,
-            changed(b"[%b]" % one),
+            changed(one),
             END,
             FIGURES,
-            changed(b"[%b,%b]" % (one, two)),
-            changed(b"7"),
-            ev.SystemEvent(*WHO, "background_tasks_changed", ephemeral=True),
-            changed(b"[]"),
+            changed(one, two),
+            changed(),
         ),
         "session.state",
     )

@@ -13,7 +13,7 @@ __all__ = ["Chosen"]
 class Chosen:
     """As it is now, by what the program says. A choice that it refuses is told, and changes nothing.
 
-    `refused` gets what is to be told; `check_open` raises AgentGone when the session is over.
+    `refused` gets what was wanted, what stays, and why; `check_open` raises AgentGone when the session is over.
     """
 
     def __init__(
@@ -24,7 +24,7 @@ class Chosen:
         permission_mode: str | None,
         most_thinking: int | None,
         check_open: Callable[[], None],
-        refused: Callable[[dict[str, Any]], None],
+        refused: Callable[[dict[str, Any], dict[str, Any], str], None],
     ) -> None:
         self._program = program
         self._most_thinking = most_thinking
@@ -63,8 +63,7 @@ class Chosen:
 
     def _tell(self, what: str, wanted: Any, why: str) -> None:
         """It is refused, and what was before stays."""
-        about = {"wanted": {what: wanted}, "stays": {what: self._now[what]}}
-        self._refused({"message": why, **about})
+        self._refused({what: wanted}, {what: self._now[what]}, why)
 
     def says(self, model: str | None, permission_mode: str) -> None:
         """What the program says that it works with; none: nothing of the model."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from turnwire.agents.claude.calling import TookTooLong, call_within, writable
 from turnwire.agents.claude.decisions import (
@@ -21,8 +21,9 @@ from turnwire.agents.claude.decisions import (
 )
 from turnwire.agents.claude.hooks import Hook, HookCall
 from turnwire.agents.claude.questions import GATED
+from turnwire.core.events import HookRun
 
-__all__ = ["HookRun", "HookRuns", "Registered"]
+__all__ = ["HookRuns", "Registered"]
 
 _log = logging.getLogger("turnwire.claude")
 _SPARE = 30.0  # seconds that Claude Code waits longer than the hooks may take
@@ -46,24 +47,6 @@ _NO_CONTEXT = ("PermissionRequest", "PreCompact")
 _STRENGTH: list[Verdict | None] = [None, "allow", "ask", "deny", "stop"]
 
 Failure = Literal["raised", "timeout", "nonsense", "cancelled"]
-
-
-class HookRun(Struct, frozen=True, omit_defaults=True):
-    """One run of one hook, as the log tells it."""
-
-    hook: str
-    event: str
-    decision: str  # allow, deny, ask, stop, or none: it had nothing to say
-    duration_ms: int
-    reason: str | None = None
-    input: dict[str, Any] | None = None  # what it changed the input to
-    context: str | None = None  # what it told the model
-    tool_name: str | None = None
-    tool_use_id: str | None = None
-    agent_id: str | None = None
-    failure: Failure | None = None
-    message: str | None = None  # how it failed
-    on_failure: str | None = None  # what was to be done then
 
 
 class Registered(NamedTuple):

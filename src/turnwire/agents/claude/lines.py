@@ -17,9 +17,6 @@ from turnwire.errors import BadLine
 __all__ = ["is_for_sdk", "told_by_us", "unreadable"]
 
 
-_EPHEMERAL = ("session_title_changed",)  # the title is kept, and not that it changed
-
-
 def is_for_sdk(message: claude.ClaudeMessage, has: Callable[[str], bool]) -> bool:
     """The control protocol is the SDK's, but for what people answer and for MCP servers of ours."""
     match message:
@@ -43,7 +40,17 @@ def unreadable(session_id: str, raw: bytes, bad: BadLine) -> NormalizedStreamEve
     return ev.UnknownEvent("claude", session_id, None, None, "unreadable", data, str(bad))
 
 
-def told_by_us(session_id: str, subtype: str, /, **more: Any) -> NormalizedStreamEvent:
-    """News about the program that it cannot tell itself, in the form of its own."""
-    raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **more}))
-    return ev.SystemEvent("claude", session_id, None, None, subtype, raw, subtype in _EPHEMERAL)
+def told_by_us(
+    session_id: str,
+    subtype: str,
+    told: dict[str, Any],
+    kind: type[ev.SystemEvent] = ev.SystemEvent,
+    **typed: Any,
+) -> NormalizedStreamEvent:
+    """News about the program that it cannot tell itself, in the form of its own.
+
+    `kind` says what follows from it, and `typed` are the fields that only this kind has.
+    """
+    raw = Raw(msgspec.json.encode({"type": "system", "subtype": subtype, **told}))
+    ephemeral = kind is ev.TitleProposed  # the title is kept, and not that it changed
+    return kind("claude", session_id, None, None, subtype, raw, ephemeral, **typed)

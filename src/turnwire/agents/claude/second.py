@@ -6,7 +6,6 @@ from turnwire.agents.claude.lines import told_by_us
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person
 
 __all__ = ["ONE_AT_A_TIME", "SecondQuestions"]
 
@@ -33,16 +32,16 @@ class SecondQuestions:
     def follow(self, event: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
         """What can be told now."""
         match event:
-            case ev.AssistantMessage(content=[ToolUseBlock(id=call, tool_name=tool)]):
-                if not asks_a_person(tool):
+            case ev.AssistantMessage(content=[ToolUseBlock(id=call) as block]):
+                if not block.is_question:
                     return [event]
                 if self._open not in (None, call):
                     self._held[call] = event
                     return []
                 if event.parent_tool_use_id is None:
                     self._open = call
-            case ev.ContentStarted(block=ToolUseBlock(id=call, tool_name=tool)):
-                if asks_a_person(tool) and self._open not in (None, call):
+            case ev.ContentStarted(block=ToolUseBlock(id=call) as block):
+                if block.is_question and self._open not in (None, call):
                     self._growing.add((event.message_id, event.index))
                     return []
             case ev.ContentDelta() | ev.ContentCompleted():
@@ -76,5 +75,5 @@ class SecondQuestions:
         [block] = held.content
         assert isinstance(block, ToolUseBlock)
         about = {"tool_use_id": call, "tool_name": block.tool_name, "input": block.input}
-        news = told_by_us(held.session_id, "question_refused", message=ONE_AT_A_TIME, **about)
-        return [news]
+        told = {"message": ONE_AT_A_TIME, **about}
+        return [told_by_us(held.session_id, "question_refused", told)]

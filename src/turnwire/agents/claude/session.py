@@ -15,7 +15,7 @@ from turnwire.agents.claude.asking import Asking
 from turnwire.agents.claude.bounds import Bounds, bounds_of
 from turnwire.agents.claude.chosen import Chosen
 from turnwire.agents.claude.elicitations import DISMISSED, Elicitations
-from turnwire.agents.claude.hook_runs import HookRun, HookRuns
+from turnwire.agents.claude.hook_runs import HookRuns
 from turnwire.agents.claude.hooks import Hook
 from turnwire.agents.claude.lines import is_for_sdk, told_by_us, unreadable
 from turnwire.agents.claude.own_servers import OwnServers
@@ -93,7 +93,7 @@ class ClaudeSession(LocalSession):
             permission_mode=permission_mode,
             most_thinking=most_thinking,
             check_open=self._check_open,
-            refused=lambda about: self._news("choice_refused", **about),
+            refused=self._tell_refused,
         )
         self._turn = TurnWatch()
         self._stopped = StopWatch(lambda: self._program.process.below())
@@ -150,7 +150,7 @@ class ClaudeSession(LocalSession):
     def tell_forgotten(self, before: str) -> None:
         """This session begins anew, because there is none any more of the name that it had."""
         said = "Claude does not know what was said before: its own record of it is gone."
-        self._say(told_by_us("", "session_lost", session_id=before, message=said))
+        self._say(told_by_us("", "session_lost", {"session_id": before, "message": said}))
 
     async def close(self) -> list[EndedProcess]:
         """End the program with everything that it started; an idle one may leave by itself."""
@@ -268,7 +268,8 @@ class ClaudeSession(LocalSession):
     async def _name_by(self, content: list[Content]) -> None:
         title = await find_title(content, self._program.request)
         if title is not None:
-            self._news("session_title_changed", title=title)
+            named = {"title": title}
+            self._news("session_title_changed", named, ev.TitleProposed, title=title)
 
     # --- from the program ---------------------------------------------------------------------
 
@@ -372,16 +373,25 @@ class ClaudeSession(LocalSession):
 
     # --- news of our own ----------------------------------------------------------------------
 
-    def _news(self, subtype: str, /, **more: Any) -> None:
-        self._say(told_by_us(self._adapter.session_id, subtype, **more))
+    def _news(
+        self, subtype: str, told: dict[str, Any], kind: type[ev.SystemEvent], **typed: Any
+    ) -> None:
+        self._say(told_by_us(self._adapter.session_id, subtype, told, kind, **typed))
+
+    def _tell_refused(self, wanted: dict[str, Any], stays: dict[str, Any], why: str) -> None:
+        told = {"message": why, "wanted": wanted, "stays": stays}
+        typed = {"wanted": ev.Choice(**wanted), "stays": ev.Choice(**stays)}
+        self._news("choice_refused", told, ev.ChoiceRefused, **typed)
 
     def _tell_delivery(self, reply: Reply, how: str) -> None:
         """What was promised with the answer, before this session was opened, has come otherwise."""
-        self._news("answer_delivered", request_id=reply.request_id, delivered_as=how)
+        told = {"request_id": reply.request_id, "delivered_as": how}
+        typed = {"request_id": reply.request_id, "in_words": how == "prompt"}
+        self._news("answer_delivered", told, ev.AnswerDelivered, **typed)
 
-    def _hook_ran(self, run: HookRun) -> None:
+    def _hook_ran(self, run: ev.HookRun) -> None:
         told = msgspec.to_builtins(run)
-        news = told_by_us(self._adapter.session_id, "hook_run", **told)
+        news = told_by_us(self._adapter.session_id, "hook_run", told, ev.HookRan, run=run)
         _, _, parent, agent_id = self._adapter.whose(run.agent_id)
         self._telling.add(structs.replace(news, parent_tool_use_id=parent, agent_id=agent_id))
 

@@ -8,7 +8,6 @@ from turnwire.agents.claude.failures import explain, is_hopeless
 from turnwire.core import events as ev
 from turnwire.core.blocks import ToolResultBlock, ToolUseBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person
 from turnwire.dialects import claude
 from turnwire.dialects.claude import messages, system
 
@@ -78,7 +77,7 @@ class TurnWatch:
                 self.runs = True
                 self.idle.clear()
             case ev.AssistantMessage(content=[ToolUseBlock() as call], parent_tool_use_id=None):
-                self.asks = self.asks or asks_a_person(call.tool_name)
+                self.asks = self.asks or call.is_question
                 self.calls.add(call.id)
             case ev.AssistantMessage(
                 content=[ToolUseBlock() as call], parent_tool_use_id=str(parent), agent_id=agent_id

@@ -169,7 +169,7 @@ class DemoSession(LocalSession):
         async with self._floor:
             self._turn = turn
             failed, interrupted = None, False
-            turn.begin(first=not self._introduced)
+            turn.begin(first=not self._introduced, by_itself=origin is not None)
             self._introduced = True
             try:
                 await self._misbehave(turn)

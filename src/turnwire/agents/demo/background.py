@@ -7,7 +7,7 @@ import asyncio
 from msgspec import structs
 
 from turnwire.agents.demo.message import Message
-from turnwire.agents.demo.turn import Stopped, Turn
+from turnwire.agents.demo.turn import Stopped, Turn, told_of
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 
@@ -29,9 +29,8 @@ async def background(turn: Turn) -> None:
         await message.text(turn.text("before_background"))
         call = await message.call("Agent", arguments)
     task = turn.new_id("task")
-    known = {"task_id": task, "tool_use_id": call, "description": description}
-    search = _Search(turn, known)
-    turn.news("task_started", {**search.running, "is_backgrounded": True})
+    search = _Search(turn, ev.Task(task, call, "local_agent", description), call)
+    turn.task_began(search.task, in_background=True)
     turn.host.works[task] = search
     _tell_tasks(turn)
     turn.result(call, turn.text("background_started", task=task))
@@ -43,10 +42,10 @@ async def background(turn: Turn) -> None:
 class _Search:
     """A helper's voice after its turn. An interrupt of a turn does not end it."""
 
-    def __init__(self, turn: Turn, known: dict[str, str]) -> None:
-        self.running = {**known, "task_type": "local_agent"}
+    def __init__(self, turn: Turn, task: ev.Task, call: str) -> None:
+        self.task = task
         self._turn = Turn(turn.host, structs.replace(turn.place, turn=f"{turn.place.turn}b"))
-        self._known = known
+        self._call = call
         self._is_begun = False
         self._over = asyncio.Event()
 
@@ -73,7 +72,7 @@ class _Search:
             self._end("stopped", self._turn.text("interrupted"))
 
     async def _find(self) -> str:
-        turn, call = self._turn, self._known["tool_use_id"]
+        turn, call = self._turn, self._call
         prompt = TextBlock(turn.text("background_prompt"), "completed")
         turn.say(ev.UserMessage(*turn.whose(call), [prompt], "agent", turn.new_id("prompt")))
         async with Message(turn, call) as message:
@@ -86,13 +85,13 @@ class _Search:
         return report
 
     def _end(self, status: str, summary: str) -> None:
-        news = {**self._known, "status": status, "summary": summary}
-        self._turn.news("task_notification", news)
-        del self._turn.host.works[self._known["task_id"]]
+        self._turn.task_ended(self.task, status, summary)
+        del self._turn.host.works[self.task.task_id]
         _tell_tasks(self._turn)
 
 
 def _tell_tasks(turn: Turn) -> None:
     """All that run, whichever turn began them."""
-    tasks = [work.running for work in turn.host.works.values()]
-    turn.news("background_tasks_changed", {"tasks": tasks}, ephemeral=True)
+    tasks = [work.task for work in turn.host.works.values()]
+    told = {"tasks": [{**told_of(task), "task_type": task.kind} for task in tasks]}
+    turn.news("background_tasks_changed", told, ev.TasksListed, ephemeral=True, tasks=tasks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnwire.agents.demo.message import Message
-from turnwire.agents.demo.turn import Stopped, Turn
+from turnwire.agents.demo.turn import Stopped, Turn, told_of
 from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 
@@ -18,8 +18,8 @@ async def helper_works(
     An interrupt ends it: the call that it works for gets its result.
     """
     starts, printed, report = (turn.text(name) for name in texts)
-    known = {"task_id": task, "tool_use_id": call, "description": description}
-    turn.news("task_started", {**known, "task_type": "local_agent"})
+    known = ev.Task(task, call, "local_agent", description)
+    turn.task_began(known)
     whose = turn.whose(call)
     prompt = turn.text("helper_prompt")
     turn.say(
@@ -31,13 +31,13 @@ async def helper_works(
             command = await message.call("Bash", {"command": "wc -w notes.txt"})
         await turn.output(command, printed, call)
         turn.result(command, printed, parent=call)
-        turn.news("task_progress", known, ephemeral=True)
+        turn.news("task_progress", told_of(known), ephemeral=True)
         async with Message(turn, call) as message:
             await message.text(report)
     except Stopped:
         ended = turn.text("interrupted")
-        turn.news("task_notification", {**known, "status": "stopped", "summary": ended})
+        turn.task_ended(known, "stopped", ended)
         turn.result(call, ended, error=True)
         raise
-    turn.news("task_notification", {**known, "status": "completed", "summary": report})
+    turn.task_ended(known, "completed", report)
     return report

@@ -19,7 +19,7 @@ from turnwire.core.conversation.state import Reply
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
 
-__all__ = ["PROVIDER", "Failed", "Host", "Stopped", "Turn", "Whose", "Work"]
+__all__ = ["PROVIDER", "Failed", "Host", "Stopped", "Turn", "Whose", "Work", "told_of"]
 
 PROVIDER = "demo"
 Whose = tuple[str, str, str | None, str | None]  # what every event begins with
@@ -41,7 +41,7 @@ class Failed(Exception):
 class Work(Protocol):
     """Something that goes on in the background."""
 
-    running: dict[str, str]  # what is told of it
+    task: ev.Task
 
     async def stop(self) -> None:
         """End it."""
@@ -67,6 +67,12 @@ class Host(Protocol):
 
     def afterwards(self, work: Callable[[], Awaitable[bool]]) -> None:
         """Do this when the turn is over; it says whether there is something to report then."""
+
+
+def told_of(task: ev.Task) -> dict[str, Any]:
+    """A task in the words of its news."""
+    about = {"task_id": task.task_id, "tool_use_id": task.tool_use_id}
+    return {**about, "description": task.description}
 
 
 class Turn:
@@ -97,11 +103,31 @@ class Turn:
         """Hand these out together."""
         self.host.say(*events)
 
-    def news(self, subtype: str, data: dict[str, Any], *, ephemeral: bool = False) -> None:
+    def news(
+        self,
+        subtype: str,
+        data: dict[str, Any],
+        kind: type[ev.SystemEvent] = ev.SystemEvent,
+        *,
+        ephemeral: bool = False,
+        **typed: Any,
+    ) -> None:
         """Something about the session, in the shape that Claude gives it."""
         message = {"type": "system", "subtype": subtype, **data}
         raw = Raw(msgspec.json.encode(message))
-        self.say(ev.SystemEvent(*self.whose(), subtype, raw, ephemeral))
+        self.say(kind(*self.whose(), subtype, raw, ephemeral, **typed))
+
+    def task_began(self, task: ev.Task, *, in_background: bool = False) -> None:
+        """Tell that a task has begun."""
+        told: dict[str, Any] = {**told_of(task), "task_type": task.kind}
+        if in_background:
+            told["is_backgrounded"] = True
+        self.news("task_started", told, ev.TaskChanged, task=task, in_background=in_background)
+
+    def task_ended(self, task: ev.Task, status: str, summary: str) -> None:
+        """Tell that a task has ended."""
+        told = {**told_of(task), "status": status, "summary": summary}
+        self.news("task_notification", told, ev.TaskEnded, task=task)
 
     def new_id(self, kind: str) -> str:
         """The next id; never one that was given out before in this conversation."""
@@ -183,12 +209,12 @@ class Turn:
         self._messages += 1
         return Usage(read, written, 0, 0)
 
-    def begin(self, *, first: bool) -> None:
+    def begin(self, *, first: bool, by_itself: bool = False) -> None:
         """The first words of every turn."""
         if first:
             tools = ["Agent", "Bash", "TodoWrite", "request_input"]
             self.say(ev.SessionInit(*self.whose(), "demo", self.host.cwd, "default", tools, "1"))
-        self.say(ev.TurnStarted(*self.whose()))
+        self.say(ev.TurnStarted(*self.whose(), by_itself))
         self.news("status", {"status": "requesting"}, ephemeral=True)
 
     def end(self, failed: Failed | None, *, interrupted: bool, origin: str | None = None) -> None:

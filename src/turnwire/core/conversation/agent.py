@@ -22,11 +22,9 @@ from turnwire.core.conversation.figures import add_to_totals, add_to_turn
 from turnwire.core.conversation.news import (
     hear_of_delivery,
     hear_of_hook,
-    hear_of_mode,
     hear_of_refusal,
     hear_of_tasks,
     hear_of_title,
-    says_idle,
     turn_of_task,
 )
 from turnwire.core.conversation.requests import questions_of_turn
@@ -39,7 +37,6 @@ from turnwire.core.conversation.turns import (
     wake,
 )
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart, ToolResultPayload
-from turnwire.core.questions import asks_a_person
 from turnwire.core.status import TurnEnd, TurnError
 
 __all__ = ["agent_said"]
@@ -51,7 +48,7 @@ _NO_SIGN = (
     *(ev.ToolProgress, ev.ResultSummary),
 )
 _BUDGET_SPENT = "budget_exhausted"  # so an agent says it
-_BY_A_PERSON = (None, "human", "user")  # what a turn's end says of its origin
+_BY_A_PERSON = (None, "user")  # what a turn's end says of its origin
 
 
 def agent_said(d: Draft, said: i.AgentSaid) -> None:
@@ -84,16 +81,16 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             if not was_called(d, event.tool_use_id):
                 _add(d, question_of(d, event), turn_id, said, None)
             wait_for_answer(d, event, said.inbox_item_id)
-        case ev.SystemEvent(subtype="answer_delivered"):
+        case ev.AnswerDelivered():
             hear_of_delivery(d, event)
-        case ev.SystemEvent(subtype="choice_refused"):
+        case ev.ChoiceRefused():
             hear_of_refusal(d, event)
-        case ev.SystemEvent(subtype="session_title_changed"):
-            hear_of_title(d, event)
-        case ev.SystemEvent(subtype="hook_run"):
-            hear_of_hook(d, event)
-        case ev.SystemEvent(subtype="status"):
-            hear_of_mode(d, event)
+        case ev.TitleProposed(title=title):
+            hear_of_title(d, title)
+        case ev.HookRan(run=run):
+            hear_of_hook(d, run)
+        case ev.PermissionModeChanged(permission_mode=mode):
+            d.permission_mode = mode
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
@@ -122,7 +119,7 @@ def _notice(d: Draft, said: i.AgentSaid) -> None:
             d.begin_turn("agent", said.trace_id)
     elif turn.phase == "starting" and not isinstance(event, _NO_SIGN):
         d.turn = structs.replace(turn, phase="running", meanwhile=None)
-    elif turn.meanwhile is not None and says_idle(event) and not said.unsent:
+    elif turn.meanwhile is not None and isinstance(event, ev.AgentIdle) and not said.unsent:
         d.turn = structs.replace(turn, ending=turn.meanwhile)  # it did both in one
 
 
@@ -223,7 +220,7 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             if was_called(d, call.tool_call_id):
                 return
             open_tool(d, entry, call.tool_call_id, turn_id, said.event)
-            if asks_a_person(call.tool_name):
+            if call.is_question:
                 entry = _in_turn(d, entry, turn_id)
                 ask_question(d, entry, call, turn_id, said.event, said.inbox_item_id, raw)
                 return

@@ -14,7 +14,7 @@ from turnwire.core.conversation.requests import deadline_of, end_request, open_r
 from turnwire.core.conversation.state import OpenTool
 from turnwire.core.entries import entry_of
 from turnwire.core.message import Message, ToolCallPayload, to_json
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.core.status import OpenRequest
 
 __all__ = [
@@ -74,11 +74,10 @@ def ask_question(
 def question_of(d: Draft, event: ev.QuestionAsked) -> Message:
     """The call of a question that was asked without one that the log could show."""
     name, arguments = event.tool_name, event.input
-    if not asks_a_person(name):
+    if not event.is_question:
         name, arguments = "request_input", {"questions": [_as_input(q) for q in event.questions]}
-    return _call(
-        d, event, ToolUseBlock(event.tool_use_id, name, "QUESTION", arguments, "completed")
-    )
+    asked = ToolUseBlock(event.tool_use_id, name, "QUESTION", arguments, "completed", asks=True)
+    return _call(d, event, asked)
 
 
 def call_of(d: Draft, event: ev.PermissionRequested) -> Message:
@@ -120,8 +119,8 @@ def _names(questions: list[ev.Question]) -> list[tuple[str, str]]:
 def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None) -> None:
     """The agent waits for the answer to a question. It may be there already.
 
-    A call whose name says that it asks has opened its question when it was announced. Any other
-    call opens its question now.
+    A call that is a question itself has opened it when it was announced. Any other call opens its
+    question now.
     """
     question_id = event.tool_use_id
     if any(request.request_id == question_id for request in d.requests):
@@ -131,7 +130,7 @@ def wait_for_answer(d: Draft, event: ev.QuestionAsked, inbox_item_id: str | None
     call = d.tools.get(question_id)
     if replies:
         d.commands.append(Deliver(d.turn, replies, False))
-    elif call is not None and not asks_a_person(event.tool_name):
+    elif call is not None and not event.is_question:
         d.asked[event.request_id] = question_id
         _ask_in_call(d, event, call, inbox_item_id)
     else:

@@ -12,14 +12,16 @@ from turnwire.core import blocks as unified
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
 from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.dialects.claude import control, messages, system
 from turnwire.dialects.claude.answers import InterruptReceipt, read_answer
 from turnwire.dialects.claude.cost import CostMeter
 from turnwire.dialects.claude.elicitation import asked_with
 from turnwire.dialects.claude.lines import Line
 from turnwire.dialects.claude.message_state import MessageState
+from turnwire.dialects.claude.news import MEANINGS
 from turnwire.dialects.claude.plan import Plan
+from turnwire.dialects.claude.questions import is_question
 from turnwire.dialects.claude.streaming import NO_MESSAGE, Events, StreamFollower
 from turnwire.dialects.claude.translate import unify_all
 
@@ -39,6 +41,7 @@ _FAILED = frozenset(
 )
 
 
+_BY_A_PERSON = ("human", "user")  # what started a turn, as Claude says it
 _LONGEST_RECEIPT = 1000  # bytes; the answers of other requests can be very long
 
 # What each kind of news is called; an unknown subtype goes by its own name.
@@ -84,6 +87,7 @@ class ClaudeStreamAdapter(StreamFollower):
         self._handlers: dict[type, Callable[[Any, Line], Events]] = {
             # Whatever is not listed below is news about the session.
             **dict.fromkeys(_SUBTYPES, self._system_event),
+            **dict.fromkeys(MEANINGS, self._news),
             system.UnknownSystemMessage: self._system_event,
             messages.AssistantMessage: self._assistant,
             messages.UserMessage: self._user,
@@ -175,6 +179,8 @@ class ClaudeStreamAdapter(StreamFollower):
         message = frame.message or NO_MESSAGE
         content = unify_all(message.content, frame.tool_use_result)
         origin = self._origin(frame, content)
+        if origin == "user":
+            self._woken = False
         out: Events = []
         if origin == "tool":  # a resumed session begins with the result that it waited for
             self._open_turn(lane, out)
@@ -246,6 +252,8 @@ class ClaudeStreamAdapter(StreamFollower):
         self._in_turn = self._interrupted = False
         session_id = self.session_id
         origin = result.origin.kind if result.origin else None
+        if origin in _BY_A_PERSON:
+            origin = None
         reason = result.terminal_reason or ""
         ended: NormalizedStreamEvent
         if reason.startswith("aborted"):
@@ -300,7 +308,7 @@ class ClaudeStreamAdapter(StreamFollower):
 
     def _control_request(self, frame: control.ControlRequest, line: Line) -> Events:
         match frame.request:
-            case control.CanUseTool() as request if asks_a_person(request.tool_name):
+            case control.CanUseTool() as request if is_question(request.tool_name):
                 return [self._question(frame.request_id, request, line)]
             case control.CanUseTool() as request:
                 return [self._permission(frame.request_id, request, line)]
@@ -330,6 +338,7 @@ class ClaudeStreamAdapter(StreamFollower):
             questions_of(request.input),
             request.input,
             Raw(line.raw),
+            True,
         )
 
     def _permission(
@@ -415,6 +424,15 @@ class ClaudeStreamAdapter(StreamFollower):
             )
         ]
 
+    def _news(self, message: Any, line: Line) -> Events:
+        if type(message) is system.TaskNotification:
+            self._woken = not self._in_turn  # a turn that begins now reports what it has found
+        self._meet(message.session_id)
+        kind, more = MEANINGS[type(message)](message)
+        subtype = _SUBTYPES[type(message)]
+        ids = ("claude", self.session_id, None, None)
+        return [kind(*ids, subtype, Raw(line.raw), subtype in _EPHEMERAL, **more)]
+
     def whose(self, agent_id: str | None) -> tuple[str, str, str | None, str | None]:
         """A request names only the sub-agent; its lane knows under which tool call it runs."""
         for lane in self._lanes.values():
@@ -441,7 +459,7 @@ def _mcp_question(message: Any) -> control.CanUseTool | None:
     if not isinstance(params, dict) or message.get("method") != "tools/call":
         return None
     name, meta = params.get("name"), params.get("_meta")
-    if not isinstance(name, str) or not asks_a_person(name):
+    if not isinstance(name, str) or not is_question(name):
         return None
     known = meta.get("claudecode/toolUseId") if isinstance(meta, dict) else None
     tool_use_id = known if isinstance(known, str) else None

@@ -46,9 +46,8 @@ class StreamedBlock:
                     arguments, text = msgspec.json.decode(grown), None
                 except (msgspec.DecodeError, RecursionError):
                     arguments, text = None, grown
-                return unified.ToolUseBlock(
-                    start.id, start.tool_name, start.tool_type, arguments, "in_progress", text
-                )
+                about = (start.id, start.tool_name, start.tool_type)
+                return unified.ToolUseBlock(*about, arguments, "in_progress", text, start.asks)
             case start:
                 return start
 

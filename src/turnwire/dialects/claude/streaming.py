@@ -55,6 +55,7 @@ class StreamFollower:
         self._main = Lane(None, None)
         self._lanes: dict[str | None, Lane] = {None: self._main}
         self._in_turn = False
+        self._woken = False  # background work has ended since: the agent may begin by itself
         self._unnamed = 0  # messages the agent gave no id
         self._block_handlers: dict[type, Callable[[Any, Lane, MessageState], Events]] = {
             stream.ContentBlockDelta: self._block_delta,
@@ -300,9 +301,8 @@ class StreamFollower:
         state.start(index, block)
         if isinstance(block, unified.ToolUseBlock) and not block.input:
             # An empty input at the start means "still to come", not "no arguments".
-            block = unified.ToolUseBlock(
-                block.id, block.tool_name, block.tool_type, None, "in_progress"
-            )
+            about = (block.id, block.tool_name, block.tool_type)
+            block = unified.ToolUseBlock(*about, None, "in_progress", None, block.asks)
         return [
             ev.ContentStarted(
                 "claude", self.session_id, lane.parent, lane.agent_id, state.id, index, block
@@ -353,7 +353,8 @@ class StreamFollower:
     def _open_turn(self, lane: Lane, out: Events) -> None:
         if not self._in_turn and lane is self._main:
             self._in_turn = True
-            out.append(ev.TurnStarted("claude", self.session_id, None, None))
+            out.append(ev.TurnStarted("claude", self.session_id, None, None, self._woken))
+            self._woken = False
 
     # --- what is not about a message ----------------------------------------------------------
 

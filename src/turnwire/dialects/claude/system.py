@@ -32,6 +32,7 @@ __all__ = [
     "PermissionDenied",
     "PluginInstall",
     "SessionStateChanged",
+    "SessionTitleChanged",
     "SessionWritesLost",
     "Start",
     "StatusChanged",
@@ -123,6 +124,12 @@ class SessionStateChanged(_System, frozen=True, tag="session_state_changed"):
     """idle, running or requires_action."""
 
     state: str | None = None
+
+
+class SessionTitleChanged(_System, frozen=True, tag="session_title_changed"):
+    """The session has another title."""
+
+    title: str | None = None
 
 
 class TaskUsage(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -318,6 +325,7 @@ SystemMessage: TypeAlias = (
     | CompactBoundary
     | ThinkingTokens
     | SessionStateChanged
+    | SessionTitleChanged
     | TaskStarted
     | TaskProgress
     | TaskUpdated

@@ -13,18 +13,24 @@ from msgspec import UNSET, Raw, UnsetType
 from turnwire.core import blocks as unified
 from turnwire.core.blocks import ContentBlock, Status
 from turnwire.dialects.claude import blocks as claude
+from turnwire.dialects.claude.questions import is_question
 
 __all__ = ["tool_type", "unify", "unify_all"]
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 
 
-@lru_cache(maxsize=1024)
 def tool_type(name: str) -> str:
     """The family a front end switches on: `Read` -> `CLAUDE_READ`, `mcp__x__y` -> `MCP`."""
     if name.startswith("mcp__"):
         return "MCP"
     return "CLAUDE_" + _WORD.sub("_", name).upper()
+
+
+@lru_cache(maxsize=1024)
+def _about(name: str) -> tuple[str, bool | None]:
+    """The family of a tool, and whether its calls are questions, if they are."""
+    return tool_type(name), is_question(name) or None
 
 
 def unify(block: claude.ClaudeBlock, status: Status = "completed") -> ContentBlock:
@@ -64,12 +70,13 @@ def _redacted_thinking(block: claude.RedactedThinkingBlock, status: Status) -> C
 
 
 def _tool_use(block: claude.ToolUseBlock, status: Status) -> ContentBlock:
-    kind = tool_type(block.name)
-    return unified.ToolUseBlock(block.id, block.name, kind, block.input, "in_progress")
+    kind, asks = _about(block.name)
+    return unified.ToolUseBlock(block.id, block.name, kind, block.input, "in_progress", None, asks)
 
 
 def _mcp_tool_use(block: claude.McpToolUseBlock, status: Status) -> ContentBlock:
-    return unified.ToolUseBlock(block.id, block.name, "MCP", block.input, "in_progress")
+    _, asks = _about(block.name)
+    return unified.ToolUseBlock(block.id, block.name, "MCP", block.input, "in_progress", None, asks)
 
 
 def _tool_result(

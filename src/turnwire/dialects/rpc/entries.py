@@ -16,7 +16,6 @@ from turnwire.core.events import ResultSummary
 from turnwire.core.grouping import block_of, in_order
 from turnwire.core.lenient import salvage
 from turnwire.core.message import Message, MessagePart, Meta
-from turnwire.core.questions import asks_a_person
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.rpc import messages as rpc
 from turnwire.dialects.rpc.bridge import to_rpc_block
@@ -133,7 +132,7 @@ def _said(
         block = make(part.payload)  # type: ignore[union-attr]  # each of these parts has one
         if type(part) is m.TextPart:
             error = meta.error
-        elif isinstance(part, m.ToolCallPart) and asks_a_person(part.payload.tool_name):
+        elif isinstance(part, m.ToolCallPart) and part.payload.is_question:
             aborted = False
     else:
         kept: b.ContentBlock = salvage(b.ContentBlock, block_of(parts, meta.blocks)[0], [])
@@ -156,7 +155,7 @@ def _thinking(said: m.ThinkingPayload) -> RpcBlock:
 def _tool_call(call: m.ToolCallPayload) -> RpcBlock:
     arguments: Any = call.arguments
     text: str | None = None
-    if not asks_a_person(call.tool_name):
+    if not call.is_question:
         if call.raw_args_text is not None or call.blob is not None:  # they are in there
             arguments = None
         text = call.preview if call.raw_args_text is None else call.raw_args_text

@@ -162,7 +162,7 @@ class RpcProjector:
                 elif type(each) is ui.UiToolProgress:
                     out += [Line("output_delta", said, turn_id) for said in self._bridge.feed(each)]
                     out += [Line("text_delta", said, turn_id) for said in self._as_text.feed(each)]
-                elif type(event) is ev.SystemEvent and event.ephemeral:
+                elif isinstance(event, ev.SystemEvent) and event.ephemeral:
                     out.append(self._news(event.subtype, event.data, turn_id))
         return figures
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from turnwire.core.questions import asks_a_person
+from turnwire.core.question_names import asked_by_name
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.check_blocks import BlockCheck
@@ -90,7 +90,7 @@ class LogCheck:
             case f.AssistantToolCall(payload=call):
                 self.tools.called(frame, call.tool_use_id)
                 self.blocks.finished(frame)
-                if asks_a_person(call.tool_name):
+                if asked_by_name(call.tool_name):
                     self._say("question_as_tool_call", call.tool_use_id)
             case f.AssistantChunk() | f.AssistantThinking() | f.AssistantBlock():
                 self.blocks.finished(frame)

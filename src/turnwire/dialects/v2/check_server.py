@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Raw, Struct, ValidationError
 
-from turnwire.core.questions import asks_a_person
+from turnwire.core.question_names import asked_by_name
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.check_answers import AnswerCheck
@@ -215,7 +215,7 @@ class ServerCheck:
             log.tools.progress(payload.tool_use_id)
         elif isinstance(frame, f.AssistantDiscarded):
             log.blocks.discarded(payload.block_ids)
-        elif isinstance(frame, f.AssistantToolCall) and asks_a_person(payload.tool_name):
+        elif isinstance(frame, f.AssistantToolCall) and asked_by_name(payload.tool_name):
             self._say("question_as_tool_call", payload.tool_use_id)
         elif _is_partial(payload):
             log.blocks.partial(frame)

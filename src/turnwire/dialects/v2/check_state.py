@@ -40,8 +40,8 @@ class StateCheck:
         self._told: Status | None = None  # the latest one of this connection
         self.running: bool | None = None  # the agent works; None: nobody can know
         self._causes: set[str] = set()  # what has changed the state since
-        # What news since then may have changed: `mode`, `thinks`, `model`, or to `model=` which one; `tasks`,
-        # and `task` where the news was of one.
+        # What news since then may have changed: `thinks`; `mode` and `model`, or with `=` to which one;
+        # `tasks`, and `task` where the news was the agent's own.
         self._changeable: set[str] = set()
         self._spoke: bool | None = True  # since the last request ended; None: nobody can know
         self._model: str | None = None
@@ -272,8 +272,9 @@ class StateCheck:
         may_be = {"model", f"model={status.model}"}
         if status.model != self._model and not may_be & self._changeable:
             return f"model is {status.model}, not {self._model}"
-        if status.permission_mode != self._mode and exact and "mode" not in self._changeable:
-            return f"permission_mode is {status.permission_mode}, not {self._mode}"
+        mode = status.permission_mode
+        if mode != self._mode and exact and not {"mode", f"mode={mode}"} & self._changeable:
+            return f"permission_mode is {mode}, not {self._mode}"
         thinks = status.max_thinking_tokens
         if thinks != self._thinks and exact and "thinks" not in self._changeable:
             return f"max_thinking_tokens is {thinks}, not {self._thinks}"
@@ -281,8 +282,6 @@ class StateCheck:
             return f"title is {status.title!r}, not {self._title!r}"
         return None
 
-
-_TASKS = ("task_started", "task_updated", "task_notification", "background_tasks_changed")
 
 _WORDS = {
     "start": "turn.started",
@@ -305,19 +304,13 @@ def _is_ours(result: p.ToolResult) -> bool:
 def _changeable(news: p.SystemNews) -> set[str]:
     """What a system event may change: all that it names; anything, if it is kept and not ours."""
     names = news.data if isinstance(news.data, dict) else {}
-    may = {"tasks"}
-    if news.subtype in _TASKS:
-        may.add("task")
+    is_ours = news.subtype in ("init", "model", "plan", "rewind")
+    may = {"tasks"} if is_ours else {"tasks", "task"}
     if "model" in names:
         may.add(f"model={names['model']}")
-    if {"permission_mode", "permissionMode"} & names.keys():
-        may.add("mode")
-    if news.message_sequence is not None and news.subtype not in (
-        "init",
-        "model",
-        "plan",
-        "rewind",
-    ):
+    # Which of its fields is the mode only the agent knows.
+    may |= {f"mode={value}" for value in names.values() if isinstance(value, str)}
+    if news.message_sequence is not None and not is_ours:
         may |= {"model", "mode", "thinks"}
     return may
 

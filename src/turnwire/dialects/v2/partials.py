@@ -191,5 +191,5 @@ _FRAMES: dict[type, _Frame] = {
     Void: _void,
     ev.ContentDelta: _output,
     ev.ToolProgress: _progress,
-    ev.SystemEvent: _news,
+    **dict.fromkeys(ev.SYSTEM_EVENTS, _news),
 }

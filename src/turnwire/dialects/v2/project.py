@@ -24,7 +24,7 @@ from turnwire.core.finished import Finished
 from turnwire.core.grouping import block_of, in_order
 from turnwire.core.lenient import salvage
 from turnwire.core.message import Message, MessagePart, Meta
-from turnwire.core.questions import asks_a_person, questions_of
+from turnwire.core.questions import questions_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
@@ -139,7 +139,7 @@ def _thinking(said: m.ThinkingPayload, meta: Meta, number: int) -> _Made:
 
 
 def _tool_call(call: m.ToolCallPayload, meta: Meta, number: int) -> _Made:
-    if asks_a_person(call.tool_name):
+    if call.is_question:
         return _request_input(call, meta, number)
     elsewhere = call.raw_args_text is not None or call.blob is not None
     payload = p.ToolCall(

@@ -85,7 +85,6 @@ class Session:
         self._outside: _Place = (None, None)
         self._inside: _Place = self._outside  # of the latest turn
         self._here: _Place = self._outside  # where the agent itself speaks now
-        self._woken = False  # background work has ended, so that the agent may begin by itself
         # Each waits for one more event: an init for its turn, an end for its figures.
         self._waits = False
         self._init: ev.SessionInit | None = None
@@ -116,7 +115,7 @@ class Session:
             ev.PermissionRequested: self._on_permission,
             ev.RequestWithdrawn: self._on_withdrawn,
             ev.ToolProgress: self._on_live,
-            ev.SystemEvent: self._on_system,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
             ev.UnknownEvent: self._write_all,
             ev.PlanUpdated: self._write_all,
         }
@@ -236,7 +235,7 @@ class Session:
 
     def _on_turn(self, e: ev.TurnStarted, out: _Frames) -> None:
         if not self._running:
-            self._begin("agent" if self._woken else "user", out)
+            self._begin("agent" if e.by_itself else "user", out)
         self._waits = False
         self._tell_init(out)
 
@@ -250,7 +249,7 @@ class Session:
             self._origin = origin
             self._figures = []
         self._here = self._inside
-        self._running, self._deferred, self._woken, self._changed = True, False, False, True
+        self._running, self._deferred, self._changed = True, False, True
         turn_id, trace_id = self._inside
         start = p.TurnStart(self._turn, origin)
         out.append(f.TurnStarted(self._conversation_id, turn_id, None, self._now, trace_id, start))
@@ -338,12 +337,10 @@ class Session:
             parent = e.parent_tool_use_id
             turn_id, trace_id = self._here if parent is None else self._place(parent)
             out += self._partials.feed_all((e,), turn_id, trace_id, self._now)
-            if e.subtype == "background_tasks_changed":
-                self._tasks = background_tasks(e, self._tasks, self._here[0])
+            if isinstance(e, ev.TasksListed):
+                self._tasks = background_tasks(e.tasks, self._tasks, self._here[0])
                 self._changed = True
         else:
-            if e.subtype == "task_notification":
-                self._woken = not self._running
             self._write_all(e, out)
 
     # --- what waits for a person --------------------------------------------------------------

@@ -31,6 +31,7 @@ def mend_calls(m: Mending) -> None:
     seen: set[str] = set()  # calls, and permissions
     answered: set[str] = set()
     blocks_seen: set[tuple[str, Any]] = set()
+    asked: set[tuple[str, Any]] = set()  # events of requests
     for entry in list(m.entries):
         message = entry.message
         if message is None:
@@ -58,7 +59,7 @@ def mend_calls(m: Mending) -> None:
                     _put_back(m, seen, entry, call_id)
                 answered.add(call_id)
             case "system", _:
-                _follow_event(m, seen, entry)
+                _follow_event(m, seen, asked, entry)
             case _:
                 pass
     for request in m.state.requests:
@@ -71,8 +72,14 @@ def _is_twice(m: Mending, entry: Entry) -> None:
     _make_note(m, entry, "entry_twice", "What the log has already.")
 
 
-def _follow_event(m: Mending, seen: set[str], entry: Entry) -> None:
+def _follow_event(m: Mending, seen: set[str], asked: set[tuple[str, Any]], entry: Entry) -> None:
     name, data = event_of(entry)
+    if name in ("permission_request", "input_request", "request_resolved"):
+        request = name, str(data.get("request_id") or data.get("question_id"))
+        if request in asked:
+            _is_twice(m, entry)
+            return
+        asked.add(request)
     if name == "permission_request":
         call_id = str(data.get("tool_use_id"))
         if call_id not in seen:
@@ -129,16 +136,17 @@ def _request(m: Mending, name: str) -> OpenRequest | None:
 
 def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | None) -> Message:
     """What is known of it: of a question its request, of anything else only that it was made."""
-    tool, given, data = "lost", {"lost": _LOST}, None
+    tool, given, data, asks = "lost", {"lost": _LOST}, None, None
     if request is not None:
         tool, given = request.tool_name, request.input
+        asks = not any(_tells_question(each, call_id) for each in m.entries) or None
         data = {
             name: getattr(request, name)
             for name in ("required", "metadata", "inbox_item_id", "deadline_at")
         }
     return entry_of(
         "assistant",
-        [blocks.ToolUseBlock(call_id, tool, "OTHER", given, "completed")],
+        [blocks.ToolUseBlock(call_id, tool, "OTHER", given, "completed", asks=asks)],
         run_id=m.run(turn_id),
         timestamp=m.now,
         message_id=f"lost:{call_id}",
@@ -147,6 +155,12 @@ def _call(m: Mending, call_id: str, request: OpenRequest | None, turn_id: int | 
         agent_id=request.agent_id if request else None,
         data=to_json(data) if data else None,
     )
+
+
+def _tells_question(entry: Entry, call_id: str) -> bool:
+    """Whether the question of this call is an event of its own: then the call is work."""
+    name, data = event_of(entry)
+    return name == "input_request" and data.get("question_id") == call_id
 
 
 def _permission(m: Mending, request: OpenRequest) -> Message:

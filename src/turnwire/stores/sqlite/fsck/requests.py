@@ -6,7 +6,6 @@ from typing import Any
 
 from turnwire.core.entries import event_entry
 from turnwire.core.message import Message, ToolCallPart, ToolResultPart
-from turnwire.core.questions import asks_a_person
 from turnwire.core.status import OpenRequest
 from turnwire.stores.sqlite.fsck.case import Entry, Item, Request
 from turnwire.stores.sqlite.fsck.mending import Mending, event_of, state_after
@@ -47,7 +46,7 @@ def _in_log(m: Mending) -> tuple[dict[str, Entry], dict[str, Any]]:
     for entry in m.entries:
         match entry.message.parts if entry.message else []:
             case [ToolCallPart(payload=call)]:
-                if asks_a_person(call.tool_name):
+                if call.is_question:
                     asked[call.tool_call_id] = entry
                 continue
             case _:
