@@ -28,3 +28,14 @@ def test_no_module_of_the_engine_names_rpc(path: Path) -> None:
 @pytest.mark.parametrize("name", PUBLISHING)
 def test_what_is_published_is_in_the_words_of_no_protocol(name: str) -> None:
     assert "turnwire.dialects" not in (ENGINE / name).read_text(encoding="utf-8")
+
+
+VALIDATOR = ENGINE.parent / "dialects" / "v2" / "validator"
+MAKES_FRAMES = re.compile(
+    r"turnwire\.(core\.(conversation|growing|happenings)|engine)|v2\.(project|partials|sent|opening)"
+)
+
+
+@pytest.mark.parametrize("path", sorted(VALIDATOR.glob("*.py")), ids=lambda path: path.name)
+def test_the_rules_of_v2_know_nothing_of_what_makes_frames(path: Path) -> None:
+    assert not MAKES_FRAMES.search(path.read_text(encoding="utf-8"))

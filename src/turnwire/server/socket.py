@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
-from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.address import Address
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.dialects.v2.sent import Sent
 from turnwire.engine.follow import Place

@@ -12,9 +12,9 @@ from turnwire.core.opening import Start
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.opening import opening
 from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.engine.channel import Channel
 
 _NOW = "2026-01-01T00:00:00.000Z"

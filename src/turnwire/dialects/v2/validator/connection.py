@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from turnwire.core.error_codes import ERRORS
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_address import Address
+from turnwire.dialects.v2.address import Address
 from turnwire.dialects.v2.close_codes import CLOSE_CODES, CLOSES_WITH
 
 __all__ = ["Connection", "Say"]
