@@ -32,7 +32,7 @@ def test_what_is_published_is_in_the_words_of_no_protocol(name: str) -> None:
 
 VALIDATOR = ENGINE.parent / "dialects" / "v2" / "validator"
 MAKES_FRAMES = re.compile(
-    r"turnwire\.(core\.(conversation|growing|happenings)|engine)|v2\.(project|partials|sent|opening)"
+    r"turnwire\.(core\.(conversation(?!\.rules)|growing|happenings)|engine)|v2\.(project|partials|sent|opening)"
 )
 
 
