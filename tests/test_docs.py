@@ -27,8 +27,8 @@ from turnwire.core.ui import UiStreamEvent
 from turnwire.core.view import View
 from turnwire.dialects import claude, rpc
 from turnwire.dialects.v2 import codec as v2
-from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
 from turnwire.dialects.v2.frames import UnknownFrame
+from turnwire.dialects.v2.validator.check import SESSION_RULES, SessionCheck
 from turnwire.testing.model_api import Script
 
 ROOT = docs.ROOT
@@ -64,7 +64,7 @@ VOCABULARIES = {
     "turnwire.dialects.v2.payloads": "docs/protocol/v2.md",
     "turnwire.core.violations": "docs/cli.md",
     "turnwire.dialects.claude.check": "docs/cli.md",
-    "turnwire.dialects.v2.check": "docs/cli.md",
+    "turnwire.dialects.v2.validator.check": "docs/cli.md",
     "turnwire.engine.record": "docs/cli.md",
     "turnwire.cli.summary": "docs/cli.md",
 }

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from tests.cost import grows_linearly
+from tests.dialects.v2.partials import Partials
 from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.dialects.claude import ClaudeStreamAdapter, history
 from turnwire.dialects.claude.branches import Voice, story
 from turnwire.dialects.claude.history import Record
 from turnwire.dialects.claude.lines import Line, read
-from turnwire.dialects.v2.partials import Partials
 
 
 def _lines(*events: dict[str, Any], called: tuple[str, ...] = ()) -> list[Any]:

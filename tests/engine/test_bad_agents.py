@@ -21,8 +21,8 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.core.conversation.state import Options
 from turnwire.core.message import TextPart, ToolCallPart, ToolResultPart
 from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.sent import Sent
 from turnwire.engine import Engine, EngineSettings, SlowReader
-from turnwire.engine.channel import Sent
 from turnwire.ports import Agent
 from turnwire.testing.agent_listener import processes_below_us
 

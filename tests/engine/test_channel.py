@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from turnwire.core import events as ev
+from turnwire.core import happenings as h
 from turnwire.core.blocks import (
     ContentBlock,
     ErrorBlock,
@@ -21,23 +22,15 @@ from turnwire.core.content import TextContent
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, Turn, Waiting, status_of
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.growing import OpenMessage, Piece
 from turnwire.core.message import meta_of
 from turnwire.core.status import QueueItem, Totals, TurnEnd
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import encode
-from turnwire.engine.channel import (
-    Channel,
-    FollowAgain,
-    Listener,
-    Sent,
-    SlowReader,
-    Spoken,
-    Subscriber,
-    Told,
-    in_pieces,
-    numbered,
-)
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine.channel import Channel, FollowAgain, SlowReader, Subscriber
 from turnwire.testing.store_samples import a_message
 
 NOW = "2026-01-01T12:00:00.000Z"
@@ -59,70 +52,6 @@ def state_frame(state: Conversation = IDLE) -> f.Frame:
 def of_length(length: int) -> f.Frame:
     """A frame that takes so many bytes, without a number."""
     return chunk("x" * (length - len(encode(chunk("")).raw)))
-
-
-# --- a frame that is sent -------------------------------------------------------------------------
-
-
-def test_a_frame_is_written_once_for_all_connections() -> None:
-    frame = chunk("hello")
-    sent = Sent(frame)
-    assert sent.frame is frame
-    assert sent.encoded.raw == encode(frame).raw
-    assert sent.encoded is sent.encoded
-
-
-def test_each_connection_gets_its_own_number_in_the_same_frame() -> None:
-    sent = Sent(chunk("hello"))
-    for number in (1, 12, 3):
-        assert sent.at(number) == encode(sent.frame).at(number)
-        assert b"".join(sent.pieces(number)) == encode(sent.frame).at(number)
-
-
-def test_clients_share_a_frame_and_no_client_holds_a_new_one() -> None:
-    sent = Sent(chunk("hello"))
-    assert sent.shared is sent
-    assert sent.holders == 0
-
-
-def test_a_frame_knows_the_entry_that_it_tells_of() -> None:
-    entry = chunk("hello", message_sequence=7)
-    again = f.MessageReplay(*IDS, f.Replay(7, entry))  # type: ignore[arg-type]
-    assert [Sent(each).number for each in (entry, again, chunk("x"))] == [7, 7, None]
-
-
-def test_a_frame_is_large_beyond_256_kib() -> None:
-    for length, is_large in [(100, False), (256 * KIB, False), (256 * KIB + 1, True)]:
-        sent = Sent(of_length(max(length, 300)))
-        assert sent.is_large is is_large
-
-
-def test_a_large_frame_is_cut_into_pieces_of_64_kib() -> None:
-    raw = bytes(range(256)) * 800  # 200 KiB
-    assert [len(piece) for piece in in_pieces(raw)] == [64 * KIB, 64 * KIB, 64 * KIB, 8 * KIB]
-    assert b"".join(in_pieces(raw)) == raw
-    assert b"".join(in_pieces(raw, 1000)) == raw[1000:]
-    sent = Sent(of_length(200 * KIB))
-    assert max(len(piece) for piece in sent.pieces(5)) == 64 * KIB
-    assert b"".join(sent.pieces(5)) == sent.at(5)
-
-
-def test_a_piece_of_plain_text_counts_by_its_letters_without_being_written() -> None:
-    sent = Sent(chunk("hello"))
-    assert sent.size == 5 + 400
-    assert sent.size == 5 + 400
-    assert len(sent.at(1)) < sent.size
-
-
-def test_every_other_frame_counts_by_its_bytes() -> None:
-    written = Sent(chunk("hello"))
-    assert written.at(1)
-    for sent in (Sent(state_frame()), Sent(chunk("会议" * 500)), written):
-        assert sent.size == len(encode(sent.frame).raw)
-
-
-def test_a_numbered_frame_differs_by_its_number_only() -> None:
-    assert numbered(chunk("hello"), 4) == structs.replace(chunk("hello"), sequence=4)
 
 
 # --- a follower, and how much may wait for it -----------------------------------------------------
@@ -226,23 +155,7 @@ def test_who_has_to_follow_again_is_told_by_its_code() -> None:
     assert (SlowReader("").code, SlowReader("").retryable) == ("RATE_LIMITED", True)
 
 
-def test_a_listener_says_itself_how_it_hears() -> None:
-    with pytest.raises(NotImplementedError):
-        Listener(Waking(), frames=1, size=1).hear([])
-
-
 # --- publishing -----------------------------------------------------------------------------------
-
-
-class Hears(Listener):
-    """A listener that keeps what it hears."""
-
-    def __init__(self) -> None:
-        super().__init__(Waking(), frames=9, size=10_000)
-        self.heard: list[Sent | Spoken] = []
-
-    def hear(self, together: list[Sent | Spoken]) -> None:
-        self.heard += together
 
 
 def reader() -> Subscriber:
@@ -253,85 +166,125 @@ def frames_of(subscriber: Subscriber) -> list[f.Frame]:
     return [sent.frame for sent in all_of(subscriber)]
 
 
+def follow(channel: Channel, *subscribers: Subscriber) -> None:
+    for each in subscribers:
+        channel.subscribe(each, "v2", lambda: V2Projector("talk"))
+
+
+def renamed(title: str) -> h.Changed:
+    return h.Changed(NOW, title, None)
+
+
+def news(title: str) -> f.Frame:
+    return f.ConversationUpdated(*IDS, p.ConversationNews(title))
+
+
 def test_only_who_has_subscribed_is_sent_what_is_published() -> None:
     channel, one, two = Channel(IDLE), reader(), reader()
     assert channel.is_followed is False
-    channel.subscribe(one)
-    channel.subscribe(two)
+    follow(channel, one, two)
     assert channel.is_followed is True
-    channel.publish(IDLE, [chunk("1")])
+    channel.publish(IDLE, [renamed("1")])
     channel.unsubscribe(two)
-    channel.publish(IDLE, [chunk("2"), chunk("3")])
-    assert frames_of(one) == [chunk("1"), chunk("2"), chunk("3")]
-    assert frames_of(two) == [chunk("1")]
+    channel.publish(IDLE, [renamed("2"), renamed("3")])
+    assert frames_of(one) == [news("1"), news("2"), news("3")]
+    assert frames_of(two) == [news("1")]
     channel.unsubscribe(one)
     assert channel.is_followed is False
 
 
 def test_all_readers_get_the_same_frame_so_it_is_written_once() -> None:
     channel, one, two = Channel(IDLE), reader(), reader()
-    channel.subscribe(one)
-    channel.subscribe(two)
-    channel.publish(IDLE, [chunk("1")])
+    follow(channel, one, two)
+    channel.publish(IDLE, [renamed("1")])
     assert all_of(one) == all_of(two)
 
 
-def test_a_listener_also_hears_the_agents_events_in_their_place() -> None:
-    channel, reads, hears = Channel(IDLE), reader(), Hears()
-    channel.subscribe(reads)
-    channel.subscribe(hears)
-    words = Spoken([ev.MessageStarted("demo", "s", None, None, "m")], 1)
-    channel.publish(IDLE, [chunk("1"), words, chunk("2")])
-    assert frames_of(reads) == [chunk("1"), chunk("2")]
-    first, second, third = hears.heard
-    assert second is words
-    assert isinstance(first, Sent)
-    assert isinstance(third, Sent)
-    assert [first.frame, third.frame] == [chunk("1"), chunk("2")]
-    assert hears.take() is None
+class Counting(V2Projector):
+    """A projector that counts what it is given."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__("talk")
+        Counting.made += 1
+        self.given: list[h.Happening] = []
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        self.given += happened
+        return super().project(happened)
 
 
-def test_a_reader_is_not_woken_for_what_only_a_listener_hears() -> None:
-    channel, wake, hears = Channel(IDLE), Waking(), Hears()
-    channel.subscribe(Subscriber(wake, frames=9, size=10_000))
-    channel.subscribe(hears)
-    channel.publish(IDLE, [Spoken([], None)])
+def test_a_projector_is_there_only_while_somebody_follows_in_its_protocol() -> None:
+    channel, one, two, other = Channel(IDLE), reader(), reader(), reader()
+    Counting.made = 0
+    first = channel.subscribe(one, "a", Counting)
+    assert channel.subscribe(two, "a", Counting) is first
+    second = channel.subscribe(other, "b", Counting)
+    assert Counting.made == 2
+    assert isinstance(first, Counting)
+    assert isinstance(second, Counting)
+    channel.publish(IDLE, [renamed("1")])
+    channel.unsubscribe(one)
+    channel.unsubscribe(two)
+    channel.publish(IDLE, [renamed("2")])
+    assert first.given == [renamed("1")], "once for all who follow, and no longer than they do"
+    assert second.given == [renamed("1"), renamed("2")]
+    assert channel.subscribe(one, "a", Counting) is not first
+
+
+class Fails(V2Projector):
+    """A projector with a defect."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        raise RuntimeError("a defect")
+
+
+def test_a_projector_that_fails_ends_its_own_followers_and_no_others() -> None:
+    channel, one, other = Channel(IDLE), reader(), reader()
+    channel.subscribe(one, "broken", lambda: Fails("talk"))
+    follow(channel, other)
+    channel.publish(IDLE, [renamed("1")])
+    assert one.end is not None
+    assert type(one.end()) is FollowAgain
+    assert other.end is None
+    assert frames_of(other) == [news("1")]
+
+
+def test_a_reader_is_not_woken_for_what_its_protocol_does_not_tell() -> None:
+    channel, wake = Channel(IDLE), Waking()
+    follow(channel, Subscriber(wake, frames=9, size=10_000))
+    begun = ev.MessageStarted("demo", "s", None, None, "m")
+    channel.publish(IDLE, [h.AgentSpoke(NOW, 1, FIRST, [begun], [])])
     assert wake.count == 0
-    assert hears.heard == [Spoken([], None)]
-
-
-def test_what_all_listeners_share_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        Spoken([], 1).turn_id = 2  # type: ignore[misc]
 
 
 def test_the_channel_has_the_state_that_was_published_last_even_if_nobody_follows() -> None:
     channel = Channel(IDLE)
     assert channel.state is IDLE
-    assert channel.state_frame(NOW) == state_frame(IDLE)
+    assert channel.now(NOW).status == status_of(IDLE)
     channel.publish(RUNNING, [])
     assert channel.state is RUNNING
-    assert channel.state_frame(NOW) == state_frame(RUNNING)
+    assert channel.now(NOW).status == status_of(RUNNING)
 
 
 def test_the_end_of_a_channel_reaches_every_follower_behind_what_waits() -> None:
     channel, one, two = Channel(IDLE), reader(), reader()
-    channel.subscribe(one)
-    channel.subscribe(two)
-    channel.publish(IDLE, [chunk("1")])
+    follow(channel, one, two)
+    channel.publish(IDLE, [renamed("1")])
     channel.finish(stopped)
     for each in (one, two):
-        assert frames_of(each) == [chunk("1")]
+        assert frames_of(each) == [news("1")]
         assert each.end is stopped
 
 
 def test_what_waits_can_be_dropped_and_following_goes_on() -> None:
     channel, one = Channel(IDLE), reader()
-    channel.subscribe(one)
-    channel.publish(IDLE, [chunk("1")])
+    follow(channel, one)
+    channel.publish(IDLE, [renamed("1")])
     channel.drop()
-    channel.publish(IDLE, [chunk("2")])
-    assert frames_of(one) == [chunk("2")]
+    channel.publish(IDLE, [renamed("2")])
+    assert frames_of(one) == [news("2")]
 
 
 # --- the moment at which a follower joins ---------------------------------------------------------
@@ -448,21 +401,26 @@ def tell(channel: Channel, *events: NormalizedStreamEvent, state: Conversation =
     return channel.stream(events, state, NOW)
 
 
-def spoken_in(told: Sequence[Told]) -> list[NormalizedStreamEvent]:
-    return [event for each in told if isinstance(each, Spoken) for event in each.events]
+def spoken_in(told: Sequence[h.AgentSpoke]) -> list[NormalizedStreamEvent]:
+    return [event for each in told for event in each.events]
 
 
-def pieces_in(told: list[Any]) -> list[f.AssistantChunk]:
-    return [each for each in told if isinstance(each, f.AssistantChunk)]
+def pieces_in(told: Sequence[h.AgentSpoke]) -> list[Piece]:
+    return [each for spoke in told for each in spoke.growth if isinstance(each, Piece)]
 
 
-def test_pieces_that_are_ready_together_are_one_frame_before_what_a_listener_hears() -> None:
+def heard_again(channel: Channel) -> list[NormalizedStreamEvent]:
+    return [event for each in channel.growing.open_messages() for event in each.events]
+
+
+def test_pieces_that_are_ready_together_are_one() -> None:
     agent = Voice()
-    frame, spoken = tell(
+    [spoke] = tell(
         Channel(RUNNING), agent.begins(), agent.text(), agent.says("one "), agent.says("two")
     )
-    assert frame.payload.text == "one two"
-    assert spoken == Spoken([agent.begins(), agent.text(), agent.says("one two")], 2)
+    assert [each.text for each in pieces_in([spoke])] == ["one two"]
+    assert spoke.events == [agent.begins(), agent.text(), agent.says("one two")]
+    assert (spoke.turn_id, spoke.at) == (2, NOW)
 
 
 @pytest.mark.parametrize(
@@ -490,13 +448,14 @@ def test_words_belong_to_the_turn_of_their_voice(
     state: Conversation, parent: str | None, turn_id: int | None, trace_id: str | None
 ) -> None:
     channel, voice = Channel(state), Voice(parent)
-    told = tell(channel, voice.begins(), voice.text(), voice.says("x"), state=state)
-    frame, spoken = told
-    assert (frame.turn_id, frame.trace_id) == (turn_id, trace_id)
-    assert spoken.turn_id == turn_id
+    [spoke] = tell(channel, voice.begins(), voice.text(), voice.says("x"), state=state)
+    assert (spoke.turn_id, spoke.trace_id) == (turn_id, trace_id)
+    [piece] = pieces_in([spoke])
+    assert (piece.block.turn_id, piece.block.trace_id) == (turn_id, trace_id)
     channel.publish(state, [])
-    assert [each.turn_id for each in channel.spoken_so_far()] == [turn_id]
-    [end] = channel.hush(state, helpers=True)
+    assert [each.turn_id for each in channel.growing.open_messages()] == [turn_id]
+    [end] = channel.hush(NOW, helpers=True)
+    assert isinstance(end, h.AgentSpoke)
     assert end.turn_id == turn_id
 
 
@@ -512,12 +471,12 @@ def test_voices_that_speak_together_are_told_one_after_the_other() -> None:
         agent.says("b"),
         state=state,
     )
-    assert [(each.turn_id, each.payload.text) for each in pieces_in(told)] == [
+    assert [(each.block.turn_id, each.text) for each in pieces_in(told)] == [
         (2, "a"),
         (1, "h"),
         (2, "b"),
     ]
-    assert [each.turn_id for each in told if isinstance(each, Spoken)] == [2, 1, 2]
+    assert [each.turn_id for each in told] == [2, 1, 2]
 
 
 def test_a_question_is_heard_while_it_is_being_written() -> None:
@@ -543,16 +502,16 @@ def test_a_listener_that_comes_hears_the_beginning_of_a_question() -> None:
     channel, agent = Channel(RUNNING), Voice()
     asks = agent.block(a_call("AskUserQuestion"), 1)
     tell(channel, agent.begins(), asks)
-    assert spoken_in(channel.spoken_so_far()) == [agent.begins(), asks]
+    assert heard_again(channel) == [agent.begins(), asks]
     pieces = [
         ev.ContentDelta(*agent.who, "m", 1, "tool_input", text, "toolu_1") for text in ("{", "}")
     ]
     for piece in pieces:
         tell(channel, piece)
     whole = structs.replace(pieces[0], text="{}")
-    assert spoken_in(channel.spoken_so_far()) == [agent.begins(), asks, whole]
+    assert heard_again(channel) == [agent.begins(), asks, whole]
     tell(channel, agent.has_said("", 1))
-    assert spoken_in(channel.spoken_so_far()) == [agent.begins()]
+    assert heard_again(channel) == [agent.begins()]
 
 
 def test_any_other_call_is_heard_while_it_is_being_written() -> None:
@@ -566,7 +525,7 @@ def test_a_question_is_forgotten_with_the_end_of_its_message() -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.begins(), agent.block(a_call("AskUserQuestion")), agent.ends())
     tell(channel, agent.begins())
-    assert spoken_in(channel.spoken_so_far()) == [agent.begins()]
+    assert heard_again(channel) == [agent.begins()]
 
 
 @pytest.mark.parametrize("helpers", [True, False])
@@ -574,20 +533,22 @@ def test_a_message_that_is_cut_short_ends_for_listeners(helpers: bool) -> None:
     state = structs.replace(RUNNING, voices={"t": 1})
     channel, agent, helper = Channel(state), Voice(), Voice("t", "h")
     tell(channel, agent.begins(), helper.begins(), state=state)
-    ends = [Spoken([ev.MessageDiscarded(*agent.who, "m", 0, "turn_ended")], 2)]
+    end = ev.MessageDiscarded(*agent.who, "m", 0, "turn_ended")
+    ends = [h.AgentSpoke(NOW, 2, SECOND, [end], [])]
     if helpers:
-        ends.append(Spoken([ev.MessageDiscarded(*helper.who, "h", 0, "turn_ended")], 1))
-    assert channel.hush(state, helpers=helpers) == ends
-    assert channel.hush(state, helpers=False) == []
-    assert len(channel.hush(state, helpers=True)) == (0 if helpers else 1)
+        end = ev.MessageDiscarded(*helper.who, "h", 0, "turn_ended")
+        ends.append(h.AgentSpoke(NOW, 1, FIRST, [end], []))
+    assert channel.hush(NOW, helpers=helpers) == ends
+    assert channel.hush(NOW, helpers=False) == []
+    assert len(channel.hush(NOW, helpers=True)) == (0 if helpers else 1)
 
 
 @pytest.mark.parametrize("how", ["ends", "drops"])
 def test_a_message_that_has_ended_is_not_cut_short(how: str) -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.begins(), getattr(agent, how)())
-    assert channel.hush(RUNNING, helpers=True) == []
-    assert channel.spoken_so_far() == []
+    assert channel.hush(NOW, helpers=True) == []
+    assert channel.growing.open_messages() == []
 
 
 # --- what a follower that joins gets of it --------------------------------------------------------
@@ -595,13 +556,12 @@ def test_a_message_that_has_ended_is_not_cut_short(how: str) -> None:
 
 def test_who_comes_gets_each_block_as_far_as_it_has_grown() -> None:
     channel, agent = Channel(RUNNING), Voice()
-    assert channel.snapshots(NOW) == []
+    assert channel.growing.snapshots() == []
     tell(channel, agent.begins(), agent.text(), agent.says("one "))
     tell(channel, agent.says("two"))
-    [snapshot] = channel.snapshots(NOW)
-    assert isinstance(snapshot, f.AssistantChunk)
-    assert (snapshot.payload.text, snapshot.payload.snapshot) == ("one two", True)
-    [block] = channel.open_blocks()
+    [snapshot] = channel.growing.snapshots()
+    assert (snapshot.text, snapshot.number, snapshot.is_snapshot) == ("one two", 2, True)
+    [block] = channel.growing.open_blocks()
     assert (block.message_id, block.index, block.text) == ("m", 0, "one two")
 
 
@@ -628,9 +588,9 @@ def test_a_listener_that_comes_hears_the_beginning_of_each_message_again() -> No
         agent.says("one two"),
         *events[3:],
     ]
-    assert channel.spoken_so_far() == [
-        Spoken(again, 2),
-        Spoken([helper.begins(), helper.text(), helper.says("help")], 1),
+    assert channel.growing.open_messages() == [
+        OpenMessage(2, SECOND, again),
+        OpenMessage(1, FIRST, [helper.begins(), helper.text(), helper.says("help")]),
     ]
 
 
@@ -643,7 +603,8 @@ def steps(
     after: Conversation = RUNNING,
     channel: Channel | None = None,
 ) -> list[f.Frame]:
-    return (channel or Channel(before)).step(before, after, writes, NOW)
+    happened = (channel or Channel(before)).step(before, after, writes, NOW)
+    return V2Projector("talk").frames(happened)
 
 
 def started_by(turn: Turn, *queue: QueueItem) -> p.TurnStart:
@@ -679,7 +640,7 @@ def test_a_block_that_became_an_entry_grows_no_more() -> None:
     tell(channel, agent.text(), agent.says("one"), agent.text(1), agent.says("two", 1))
     known = structs.replace(a_message("one"), meta=meta_of("talk:2", message_id="m", index=0))
     steps(e.AddEntry(1, known, 2, SECOND), channel=channel)
-    assert [block.index for block in channel.open_blocks()] == [1]
+    assert [block.index for block in channel.growing.open_blocks()] == [1]
     assert pieces_in(tell(channel, agent.says("late"))) == []
 
 
@@ -687,7 +648,7 @@ def test_an_entry_that_is_no_block_leaves_what_grows_alone() -> None:
     channel, agent = Channel(RUNNING), Voice()
     tell(channel, agent.text(), agent.says("one"))
     steps(e.AddEntry(1, a_message("x"), 2, SECOND), channel=channel)
-    assert len(channel.open_blocks()) == 1
+    assert len(channel.growing.open_blocks()) == 1
 
 
 def test_a_turn_names_the_message_that_has_waited_for_it() -> None:

@@ -14,6 +14,7 @@ from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.v2.projector import V2Projector
 from turnwire.engine import Engine
 from turnwire.engine.channel import Channel, Subscriber
 from turnwire.engine.elsewhere import catch_up
@@ -77,7 +78,7 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
             assert over is not None
             channel = Channel(before)
             subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber)
+            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
             for row, ends in [(running, 0), (over, 1)]:
                 await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
                 told = list(iter(subscriber.take, None))
@@ -101,7 +102,7 @@ def test_entries_that_are_lost_are_not_looked_for_without_end(tmp_path: Path) ->
             assert row.head > 1
             channel = Channel(before)
             subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber)
+            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
             async with asyncio.timeout(PATIENCE):
                 await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
             told = [sent.frame for sent in iter(subscriber.take, None)]
@@ -133,7 +134,7 @@ def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_pat
             assert row.head == idle.head
             channel = Channel(idle.state)
             subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber)
+            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
             await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
             [started, state] = [sent.frame for sent in iter(subscriber.take, None)]
             assert isinstance(started, f.TurnStarted)

@@ -18,10 +18,14 @@ from turnwire.core.blocks import TextBlock
 from turnwire.core.conversation.effects import AddEntry
 from turnwire.core.conversation.state import Turn, status_of
 from turnwire.core.error_codes import Refused
+from turnwire.core.opening import Opening, Start
+from turnwire.core.status import Capabilities, Limits
+from turnwire.dialects.rpc.projector import Line, RpcProjector
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, FollowAgain, Listener, Sent, SlowReader, Spoken
-from turnwire.engine.follow import Place, follow, open_at
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine.channel import Channel, FollowAgain, SlowReader, Subscriber
+from turnwire.engine.follow import Place, Reader, follow, open_at
 from turnwire.engine.replays import Replays
 from turnwire.long_work import SLICE
 from turnwire.stores.sqlite import SqliteStore
@@ -53,15 +57,15 @@ class Scene:
             self.channel,
             self.replays,
             self.clock,
-            info=self.info,
+            Reader("v2", lambda: V2Projector(self.channel.state.conversation_id), self.opening),
             left=self.leave,
             frames=frames,
             size=size,
         )
 
-    def info(self, first: int, head: int) -> p.SessionInfo:
-        offered, limits = p.Capabilities("demo", []), p.Limits(1, 1, 1)
-        return p.SessionInfo("k", "client", self.store.epoch, first, head, offered, limits)
+    def opening(self, start: Start, head: int, now: str) -> Opening:
+        offered, limits = Capabilities("demo", []), Limits(1, 1, 1)
+        return Opening(now, "k", "client", self.store.epoch, start, head, offered, limits)
 
     def leave(self) -> None:
         assert not self.channel.is_followed, "who leaves is told of after it has gone"
@@ -73,8 +77,8 @@ class Scene:
         [add] = self.talk.entries(text)
         assert isinstance(add, AddEntry)
         await self.talk.commit(self.talk.prepare(add))
-        frames = self.channel.step(before, self.talk.state, [add], AT)
-        self.channel.publish(self.talk.state, frames)
+        happened = self.channel.step(before, self.talk.state, [add], AT)
+        self.channel.publish(self.talk.state, happened)
 
     def grow(self, *events: ev.NormalizedStreamEvent) -> None:
         state = self.channel.state
@@ -199,33 +203,25 @@ def test_what_grows_comes_whole_behind_the_state_and_then_piece_by_piece(path: P
     with_talk(path, test)
 
 
-class Hears(Listener):
-    """A listener that keeps what it hears."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: None, frames=100, size=100_000)
-        self.heard: list[Sent | Spoken] = []
-
-    def hear(self, together: list[Sent | Spoken]) -> None:
-        self.heard += together
-
-
-def test_a_listener_hears_what_grows_instead_of_snapshots(path: Path) -> None:
+def test_each_protocol_tells_who_comes_what_grows_in_its_own_words(path: Path) -> None:
     async def test(scene: Scene) -> None:
-        begun = ev.MessageStarted(*WHO, "m")
-        scene.grow(begun, text(), piece("one "))
-        hears, place = Hears(), Place(3, scene.store.epoch)
-        opened = [
+        scene.grow(ev.MessageStarted(*WHO, "m"), text(), piece("one "))
+        other, place = Subscriber(lambda: None, frames=9, size=9_000), Place(3, scene.store.epoch)
+        reader = Reader("rpc", lambda: RpcProjector("demo", "s", "x"), scene.opening)
+        opened: list[Line] = [
             each
             async for each in open_at(
-                place, scene.channel, hears, scene.replays, scene.clock, scene.info
+                place, scene.channel, other, scene.replays, scene.clock, reader
             )
         ]
-        assert opened[-1] == Spoken([begun, text(), piece("one ")], 1)
-        kinds = [type(each.frame) for each in opened[:-1] if isinstance(each, Sent)]
-        assert kinds == [f.SessionResumed, f.SessionReplayComplete, f.SessionState]
+        assert [type(each.news).__name__ for each in opened if each.news] == [
+            "Opening",
+            "StateChanged",
+        ]
+        grows = [each for each in opened if each.kind == "grows"]
+        assert [b"one " in each.written for each in grows] == [False, False, True]
         scene.grow(piece("two"))
-        assert Spoken([piece("two")], 1) in hears.heard
+        assert b"two" in other.take().written
 
     with_talk(path, test)
 

@@ -25,11 +25,12 @@ from turnwire.core.conversation import step, turns
 from turnwire.core.conversation.effects import Effects
 from turnwire.core.conversation.inputs import Input
 from turnwire.core.conversation.state import Conversation, Waiting
+from turnwire.core.opening import Start
 from turnwire.core.partials import BlockName, Partial
 from turnwire.crash_points import EXIT_CODE, VARIABLE
-from turnwire.dialects.v2.opening import Start
+from turnwire.dialects.v2.sent import Sent
 from turnwire.engine import follow, live
-from turnwire.engine.channel import Sent, Subscriber
+from turnwire.engine.channel import Subscriber
 from turnwire.engine.clock import SystemClock
 from turnwire.engine.elsewhere import Elsewhere
 from turnwire.engine.runner import AgentRunner

@@ -15,15 +15,16 @@ from tests.server.serving import Serving, serving
 from tests.server.stalled import stalled
 from tests.server.test_slow import Listener, listening, until
 from turnwire.agents.demo import DemoAgent
+from turnwire.core.pieces import LARGE
+from turnwire.dialects.rpc.projector import Line
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import LARGE, Sent
+from turnwire.dialects.v2.sent import Sent
 from turnwire.server.answers import json_list
 from turnwire.server.backlog import Backlog
 from turnwire.server.client import Client
 from turnwire.server.listen import WebSocket
-from turnwire.server.rpc.feed import Line
-from turnwire.server.rpc.outlet import Written
+from turnwire.server.rpc.written import Written
 
 HUGE = 6_000_000  # bytes: more than the kernel takes for a client that does not read
 CLOSE = b"\x88\x02" + (4001).to_bytes(2, "big")  # the close frame, with its code
@@ -150,7 +151,7 @@ def test_the_pieces_of_a_large_frame_are_its_bytes() -> None:
     assert b"".join(sent.pieces(17)) == sent.at(17)
     line = Line("whole", None)
     line._written = b"y" * (3 * LARGE)
-    written = Written(b"{", 5, line)
+    written = Written(b"{", line)
     assert written.is_large
     assert b"".join(written.pieces(1)) == written.at(1)
     views = [piece for piece in written.pieces(1) if isinstance(piece, memoryview)]

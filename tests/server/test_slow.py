@@ -20,9 +20,9 @@ from tests.server.stalled import stalled
 from turnwire.agents.demo import DemoAgent
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2 import sent as sending
 from turnwire.dialects.v2.codec import Encoded, encode
 from turnwire.dialects.v2.frames import Frame
-from turnwire.engine import channel
 from turnwire.server.client import Client as ServerClient
 from turnwire.server.listen import WebSocket
 from turnwire.server.outlet import Outlet
@@ -73,10 +73,10 @@ def test_what_waits_is_counted_in_bytes(text: str) -> None:
     chunk = f.AssistantChunk(
         *("c", 1, None, "2026-01-01T00:00:00.000Z", "t"), p.Chunk("b", "m", 0, True, text, 1)
     )
-    sent = channel.Sent(chunk)
+    sent = sending.Sent(chunk)
     counted = sent.size
     written = len(sent.at(1))
-    assert abs(counted - written) <= channel._ENVELOPE
+    assert abs(counted - written) <= sending._ENVELOPE
     assert sent.size == counted, "what is added when it begins to wait is taken off when it is sent"
 
 
@@ -118,13 +118,13 @@ def watched(outlet: Outlet) -> list[int]:
     sizes: list[int] = []
     receive = outlet.receive
 
-    def count(together: list[channel.Sent]) -> None:
+    def count(together: list[sending.Sent]) -> None:
         receive(together)
         sizes.append(outlet._size)
         assert outlet._size == sum(sent.size for sent in outlet._waiting)
         assert outlet._size <= BUFFER + sum(sent.size for sent in together)
 
-    outlet.receive = count  # type: ignore[method-assign]
+    outlet.receive = count  # type: ignore[method-assign, assignment]
     return sizes
 
 
@@ -403,7 +403,7 @@ def test_a_frame_is_written_once_for_everyone(
         written.append(frame)
         return encode(frame)
 
-    monkeypatch.setattr(channel, "encode", count)
+    monkeypatch.setattr(sending, "encode", count)
 
     async def run() -> None:
         async with serving(tmp_path) as server:

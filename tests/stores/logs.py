@@ -14,8 +14,8 @@ from turnwire.core.conversation.state import Options, Turn
 from turnwire.core.message import BlobRef, TextPart, TextPayload
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.check import SessionCheck
 from turnwire.dialects.v2.codec import encode
+from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.engine import Engine, Talk
 from turnwire.ports import Store
 from turnwire.testing.store_samples import TRACE, a_message, at, begin

@@ -18,7 +18,7 @@ from turnwire.cli.recording import Recording, events_of, open_recording
 from turnwire.cli.words import NARROWEST, counted, plain, some
 from turnwire.dialects.claude import ClaudeStreamAdapter
 from turnwire.dialects.claude.check import RULES, StreamCheck, StreamReport
-from turnwire.dialects.v2 import check as v2
+from turnwire.dialects.v2.validator import check as v2
 from turnwire.errors import BadLine, UnreadableInput
 
 __all__ = ["FileReport", "command"]

@@ -7,9 +7,17 @@ from typing import Any
 
 from msgspec import structs
 
-from turnwire.core.message import KeptBlock, Message, MessagePart, known_meta, to_json
+from turnwire.core.message import (
+    BlobRef,
+    KeptBlock,
+    Message,
+    MessagePart,
+    UnknownPart,
+    known_meta,
+    to_json,
+)
 
-__all__ = ["contents", "group", "in_order", "kept"]
+__all__ = ["block_of", "contents", "group", "in_order", "kept"]
 
 
 def contents(message: Message) -> list[MessagePart | KeptBlock]:
@@ -25,6 +33,22 @@ def in_order(
     for block in sorted(blocks or (), key=lambda kept: kept.position):
         whole.insert(block.position, block)
     return whole
+
+
+def block_of(
+    parts: list[MessagePart], blocks: list[KeptBlock] | None
+) -> tuple[Any, BlobRef | None]:
+    """The content block of an entry whose block no part says, and where it is if it is too large.
+
+    An entry that this version would not have written is an unknown block.
+    """
+    match in_order(parts, blocks):
+        case [KeptBlock(block=block, blob=blob)]:
+            return block, blob
+        case [UnknownPart(original_type=kind, data=data)]:
+            return {"type": "unknown", "originalType": kind, "data": data}, None
+        case items:
+            return {"type": "unknown", "originalType": "message", "data": to_json(items)}, None
 
 
 def group(entries: Iterable[Message]) -> list[Message]:

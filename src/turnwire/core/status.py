@@ -15,10 +15,13 @@ from turnwire.core.usage import Usage
 __all__ = [
     "BackgroundTask",
     "Budget",
+    "Capabilities",
+    "Limits",
     "OpenRequest",
     "Outcome",
     "QueueItem",
     "RequestKind",
+    "ResetReason",
     "RunState",
     "Status",
     "Totals",
@@ -34,6 +37,7 @@ RunState: TypeAlias = Literal["active", "streaming", "waiting_input", "interrupt
 TurnOrigin: TypeAlias = Literal["user", "agent", "resume"]
 RequestKind: TypeAlias = Literal["question", "permission"]
 Outcome: TypeAlias = Literal["answered", "expired", "cancelled"]
+ResetReason: TypeAlias = Literal["epoch", "beyond_head", "tail"]
 
 
 class _Plain(Struct, frozen=True, omit_defaults=True, gc=False):
@@ -166,3 +170,26 @@ class Status(Struct, frozen=True, omit_defaults=True, gc=False):
     totals: Totals | None = None
     max_thinking_tokens: int | None = None  # absent: as the agent is used to
     budget: Budget | None = None  # absent: it may cost whatever it takes
+
+
+# --- what a connection is offered ---------------------------------------------------------------
+
+
+class Capabilities(_Plain, frozen=True):
+    """What this connection may ask for. A front end offers nothing else."""
+
+    agent: str  # the agent's name: `claude`, `demo`, ...
+    commands: list[str]  # the client frames that will not be refused with NOT_SUPPORTED
+    images: bool = False  # a user.message may hold pictures
+    models: list[str] = []  # for session.set_model, where the agent lists them
+    permission_modes: list[str] = []  # for session.set_permission_mode
+    controls: list[str] = []  # for session.control
+    fork: bool = False  # POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED
+
+
+class Limits(_Plain, frozen=True):
+    """How much is too much."""
+
+    max_frame_bytes: int  # of a client frame
+    max_queue: int  # messages that may wait
+    heartbeat_seconds: int  # a client that is silent for longer than twice this is cut off

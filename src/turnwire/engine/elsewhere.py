@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from turnwire.core import happenings as h
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import known_meta
@@ -70,15 +71,15 @@ async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: st
     if channel.state is before:  # nobody else has told it meanwhile
         told = channel.changed(before, row.state, news.status, now)
         reach(CrashPoint.CATCH_UP_PUBLISHES)
-        channel.publish(row.state, [*news.frames, *told])
+        channel.publish(row.state, [*news.happened, *told])
         reach(CrashPoint.CATCH_UP_PUBLISHED)
 
 
 class _News:
-    """What happened elsewhere, as frames, with the states in between as far as the log shows them."""
+    """What happened elsewhere, with the states in between as far as the log shows them."""
 
     def __init__(self, before: Conversation, after: Conversation, ended: list[StoredTurn]) -> None:
-        self.frames: list[f.Frame] = []
+        self.happened: list[h.Happening] = []
         self.status = status_of(before)  # as it was last told
         self._name = before.conversation_id
         self._started = before.turns
@@ -97,8 +98,8 @@ class _News:
                 self._start(turn.turn_id, turn.ended_at, turn.trace_id, None)
                 self._runs(turn.ended_at)
             end, status = turn.end, self.status
-            ids = (self._name, turn.turn_id, None, turn.ended_at, turn.trace_id)
-            self.frames.append(f.AssistantComplete(*ids, end))
+            ended = h.TurnEnded(turn.ended_at, turn.turn_id, turn.trace_id, end)
+            self.happened.append(ended)
             state = "interrupted" if end.interrupted else "error" if end.is_error else "active"
             self._tell(
                 turn.ended_at,
@@ -122,7 +123,7 @@ class _News:
             if self._origins.get(stored.turn_id, "user") != "user":
                 self._runs(now)  # nobody's words began it
         frame = frame_of(stored.entry, stored.sequence, self._name, stored.trace_id)
-        self.frames.append(frame)
+        self.happened.append(h.EntryAdded(stored.sequence, stored.entry, stored.trace_id))
         if starts:
             self._runs(now)
         elif self.status.running and self.status.state == "active" and _is_said(frame):
@@ -171,9 +172,8 @@ class _News:
             place = next((n for n in gone if queue[n].client_message_id == said), len(queue))
             self._tell(now, queue=queue[place:])
             first = next(iter(self.status.queue), None)
-        start = p.TurnStart(turn_id, origin, first.queue_id if first else None, said)
-        ids = (self._name, turn_id, None, now, trace_id)
-        self.frames.append(f.TurnStarted(*ids, start))
+        queue_id = first.queue_id if first else None
+        self.happened.append(h.TurnBegan(now, turn_id, trace_id, origin, queue_id, said))
         if first is not None:
             self._queue = self.status.queue[1:]
 
@@ -201,7 +201,7 @@ class _News:
         status = structs.replace(self.status, **changes)
         if status != self.status:
             self.status = status
-            self.frames.append(f.SessionState(self._name, None, None, now, None, status))
+            self.happened.append(h.StateChanged(now, status))
 
 
 def _is_said(frame: f.Frame) -> bool:

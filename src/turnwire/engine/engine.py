@@ -23,9 +23,10 @@ from turnwire.core.partials import Partial
 from turnwire.core.status import Status
 from turnwire.core.times import iso
 from turnwire.dialects.v2 import payloads as p
+from turnwire.dialects.v2.sent import Sent
 from turnwire.engine.allowance import UserBudgets
 from turnwire.engine.asks import Answer, Ask
-from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
+from turnwire.engine.channel import Channel, Follower
 from turnwire.engine.channels import Channels
 from turnwire.engine.claims import Claims
 from turnwire.engine.clock import SystemClock
@@ -33,7 +34,7 @@ from turnwire.engine.connections import Connections
 from turnwire.engine.conversations import Conversations
 from turnwire.engine.elsewhere import hint
 from turnwire.engine.follow import Place
-from turnwire.engine.following import Following
+from turnwire.engine.following import V2, Following
 from turnwire.engine.known_agents import KnownAgents
 from turnwire.engine.left_behind import LeftBehind
 from turnwire.engine.live import Live
@@ -55,6 +56,7 @@ from turnwire.ports import (
     NewConversation,
     Owned,
     Store,
+    WireProtocol,
 )
 
 __all__ = ["Engine"]
@@ -296,16 +298,16 @@ class Engine:
         self,
         row: ConversationRow,
         place: Place,
-        subscriber: Subscriber,
+        follower: Follower,
         *,
         client_id: str,
         connection_id: str,
         user: str | None,
         reached: Callable[[], int],
-        protocol: str = "v2",
+        protocol: WireProtocol = V2,
         is_owner: bool = True,
-    ) -> AsyncGenerator[Sent | Spoken, None]:
-        """The first frames for a subscriber of one's own, who gets what follows by themselves.
+    ) -> AsyncGenerator[Any, None]:
+        """The first messages for a follower of one's own, who gets what follows by themselves.
 
         `reached` says the newest entry that they were sent, `is_owner` whether the data is theirs.
         To be ended with `detach`, also where
@@ -314,7 +316,7 @@ class Engine:
         return self._following.attach(
             row,
             place,
-            subscriber,
+            follower,
             client_id=client_id,
             connection_id=connection_id,
             user=user,
@@ -323,9 +325,9 @@ class Engine:
             is_owner=is_owner,
         )
 
-    def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:
+    def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
         """They follow no longer."""
-        self._following.detach(conversation_id, subscriber, connection_id)
+        self._following.detach(conversation_id, follower, connection_id)
 
     # --- how it is now ------------------------------------------------------------------------
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import Any
 
 from msgspec import Struct
 
+from turnwire.core.opening import Opening, Start, start_of
 from turnwire.core.times import iso
-from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.opening import hello, replay_complete, start_of
-from turnwire.engine.channel import Channel, Listener, Sent, Spoken, Subscriber
+from turnwire.engine.channel import Channel, Follower, Subscriber
 from turnwire.engine.replays import Replays
 from turnwire.long_work import LongWork
-from turnwire.ports import Clock
+from turnwire.ports import Clock, Projector
 
-__all__ = ["Place", "follow", "open_at"]
+__all__ = ["Place", "Reader", "follow", "open_at"]
 
 
 class Place(Struct, frozen=True):
@@ -28,52 +27,50 @@ class Place(Struct, frozen=True):
     tail: int | None = None
 
 
+class Reader(Struct, frozen=True):
+    """In which protocol somebody follows, and what they are told first."""
+
+    protocol: str
+    make: Callable[[], Projector]
+    opening: Callable[[Start, int, str], Opening]  # where they begin, the head, the time
+
+
 async def open_at(
     place: Place,
     channel: Channel,
-    subscriber: Subscriber,
+    follower: Follower,
     replays: Replays,
     clock: Clock,
-    info: Callable[[int, int], p.SessionInfo],
-) -> AsyncGenerator[Sent | Spoken, None]:
-    """The first frames of a connection. The subscriber gets what follows them, from now on.
+    reader: Reader,
+) -> AsyncGenerator[Any, None]:
+    """The first messages of a connection. The follower gets what follows them, from now on.
 
     The seam: subscribe, take the head, replay up to it, then let go what came meanwhile. The state
     and the snapshots are those of one moment, and all that happens from then on waits behind them.
     Whoever waits for that moment is there already, so that nothing stops for them. Whoever calls
     this ends the subscription.
     """
-    channel.subscribe(subscriber)
+    projector = channel.subscribe(follower, reader.protocol, reader.make)
     await channel.until_told()
-    subscriber.begin()
+    follower.begin()
     now = iso(clock.now())
     state = channel.state
-    name, head = state.conversation_id, state.head
+    head = state.head
     start = start_of(
         place.last_sequence, place.epoch, place.tail, head=head, epoch_now=replays.epoch
     )
-    last: list[f.Frame] = [
-        replay_complete(name, head, now),
-        channel.state_frame(now),
-    ]
-    spoken: list[Spoken] = []
-    if isinstance(subscriber, Listener):
-        spoken = channel.spoken_so_far()
-    else:
-        last += channel.snapshots(now)
-    for frame in hello(name, start, info(start.after + 1, head), now):
-        yield Sent(frame)
+    last = projector.present(channel.now(now))
+    for message in projector.greet(reader.opening(start, head, now)):
+        yield message
     work = LongWork()
-    async with aclosing(replays.since(state, start.after)) as missed:
+    async with aclosing(replays.since(state, start.after, projector)) as missed:
         async for page in missed:
-            for sent in page:
-                if work.is_due:  # the caller that takes a frame writes it and sends it
+            for message in page:
+                if work.is_due:  # the caller that takes a message writes it and sends it
                     await work.give_way()
-                yield sent
-    for frame in last:
-        yield Sent(frame)
-    for each in spoken:
-        yield each
+                yield message
+    for message in last:
+        yield message
 
 
 async def follow(
@@ -81,20 +78,19 @@ async def follow(
     channel: Channel,
     replays: Replays,
     clock: Clock,
+    reader: Reader,
     *,
-    info: Callable[[int, int], p.SessionInfo],
     left: Callable[[], None],
     frames: int,
     size: int,
-) -> AsyncGenerator[Sent, None]:
-    """The first frames, and then everything that happens."""
+) -> AsyncGenerator[Any, None]:
+    """The first messages, and then everything that happens."""
     news = asyncio.Event()
     subscriber = Subscriber(news.set, frames=frames, size=size)
     epoch = replays.epoch
     try:
-        async for sent in open_at(place, channel, subscriber, replays, clock, info):
-            if isinstance(sent, Sent):  # as nobody listens here
-                yield sent
+        async for message in open_at(place, channel, subscriber, replays, clock, reader):
+            yield message
         while True:
             while (waiting := subscriber.take()) is not None:
                 yield waiting

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
+from typing import Any
 
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
-from turnwire.dialects.v2 import payloads as p
-from turnwire.engine.channel import Channel, Sent, Spoken, Subscriber
+from turnwire.core.opening import Opening, Start
+from turnwire.core.status import Limits
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.sent import Sent
+from turnwire.engine.channel import Channel, Follower
 from turnwire.engine.channels import Channels
 from turnwire.engine.connections import Connections
-from turnwire.engine.follow import Place, follow, open_at
+from turnwire.engine.follow import Place, Reader, follow, open_at
 from turnwire.engine.known_agents import KnownAgents
 from turnwire.engine.ownership import STOPPED, Ownership
 from turnwire.engine.replays import Replays
 from turnwire.engine.settings import EngineSettings
-from turnwire.ports import Clock, ConversationRow, Store
+from turnwire.ports import Clock, ConversationRow, Store, WireProtocol
 
-__all__ = ["Following"]
+__all__ = ["V2", "Following"]
+
+V2 = WireProtocol("v2", lambda row: V2Projector(row.conversation_id))
 
 
 class Following:
@@ -57,7 +63,7 @@ class Following:
             channel,
             self._replays,
             self._clock,
-            info=self._info(row, channel, client_id, connection_id),
+            self._reader(V2, row, channel, client_id, connection_id),
             left=lambda: self._left(row.conversation_id),
             frames=self.settings.buffer,
             size=self.settings.buffer_bytes,
@@ -76,31 +82,31 @@ class Following:
         self,
         row: ConversationRow,
         place: Place,
-        subscriber: Subscriber,
+        follower: Follower,
         *,
         client_id: str,
         connection_id: str,
         user: str | None,
         reached: Callable[[], int],
-        protocol: str,
+        protocol: WireProtocol,
         is_owner: bool,
-    ) -> AsyncGenerator[Sent | Spoken, None]:
-        """The first frames for a subscriber of one's own; see `Engine.attach`."""
+    ) -> AsyncGenerator[Any, None]:
+        """The first messages for a follower of one's own; see `Engine.attach`."""
         channel = await self._channel_of(row)
-        about = (connection_id, row.conversation_id, client_id, user, reached, protocol)
+        about = (connection_id, row.conversation_id, client_id, user, reached, protocol.name)
         self._connections.open(*about)
-        info = self._info(row, channel, client_id, connection_id, is_owner=is_owner)
-        frames = open_at(place, channel, subscriber, self._replays, self._clock, info)
-        async with aclosing(frames):
-            async for sent in frames:
-                yield sent
+        reader = self._reader(protocol, row, channel, client_id, connection_id, is_owner=is_owner)
+        first = open_at(place, channel, follower, self._replays, self._clock, reader)
+        async with aclosing(first):
+            async for message in first:
+                yield message
 
-    def detach(self, conversation_id: str, subscriber: Subscriber, connection_id: str) -> None:
+    def detach(self, conversation_id: str, follower: Follower, connection_id: str) -> None:
         """They follow no longer."""
         self._connections.close(connection_id)
         channel = self._channels.get(conversation_id)
         if channel is not None:
-            channel.unsubscribe(subscriber)
+            channel.unsubscribe(follower)
             self._left(conversation_id)
 
     async def stop(self) -> None:
@@ -140,24 +146,28 @@ class Following:
             raise Refused("CONVERSATION_NOT_FOUND", conversation_id=conversation_id)
         return row
 
-    def _info(
+    def _reader(
         self,
+        protocol: WireProtocol,
         row: ConversationRow,
         channel: Channel,
         client_id: str,
         connection_id: str,
         *,
         is_owner: bool = True,
-    ) -> Callable[[int, int], p.SessionInfo]:
+    ) -> Reader:
         offered = self._agents.capabilities(row.agent, is_owner=is_owner)
-        limits = p.Limits(
+        limits = Limits(
             self.settings.max_frame_bytes,
             channel.state.options.max_queue,
             self.settings.heartbeat_seconds,
         )
-        return lambda first, head: p.SessionInfo(
-            connection_id, client_id, self._store.epoch, first, head, offered, limits
-        )
+
+        def opening(start: Start, head: int, now: str) -> Opening:
+            epoch = self._store.epoch
+            return Opening(now, connection_id, client_id, epoch, start, head, offered, limits)
+
+        return Reader(protocol.name, partial(protocol.projector, row), opening)
 
     def _left(self, conversation_id: str) -> None:
         channel = self._channels.get(conversation_id)

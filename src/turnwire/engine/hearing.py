@@ -1,4 +1,4 @@
-"""What an agent says, batch by batch: steps of the conversation, and frames for who follows it."""
+"""What an agent says, batch by batch: steps of the conversation, and what happened in them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from turnwire.core.conversation.rules import offered_rules
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.happenings import Happening
 from turnwire.core.partials import cut_short
 from turnwire.core.text import writable
 from turnwire.core.times import iso
-from turnwire.engine.channel import Channel, Told
+from turnwire.engine.channel import Channel
 
 __all__ = ["Heard", "Hearing"]
 
@@ -41,7 +42,7 @@ class Heard(Struct):
 
     state: Conversation
     writes: list[e.Moment]
-    frames: list[Told]
+    happened: list[Happening]
     effects: list[e.Effects]
 
 
@@ -97,18 +98,18 @@ class Hearing:
                 self._entries.feed(event, run_id="", now=now)  # gives none, but follows
                 continue
             if growing:
-                heard.frames += self._channel.stream(growing, heard.state, now)
+                heard.happened += self._channel.stream(growing, heard.state, now)
                 growing = []
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 for last in self._last_words(event):
                     self._step(heard, last, at, now)
-                heard.frames += self._channel.hush(heard.state, helpers=False)
+                heard.happened += self._channel.hush(now, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
             self._step(heard, event, at, now, is_last=not figures_follow, unsent=unsent)
             # What begins here is handed over only when all of this is written.
             unsent |= any(map(e.hands_over, heard.effects[-1].commands))
         if growing:
-            heard.frames += self._channel.stream(growing, heard.state, now)
+            heard.happened += self._channel.stream(growing, heard.state, now)
         return heard
 
     def silence(self, state: Conversation, at: int) -> Heard:
@@ -116,12 +117,14 @@ class Hearing:
         heard = Heard(state, [], [], [])
         for last in self._last_words(None):
             self._step(heard, last, at, iso(at))
-        for left in self._channel.open_blocks():  # of a turn that waits, which has heard nothing
+        for (
+            left
+        ) in self._channel.growing.open_blocks():  # of a turn that waits, which has heard nothing
             who = ("", "", left.parent_tool_use_id, left.agent_id)
             void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
-            heard.frames += self._channel.stream([void], heard.state, iso(at))
+            heard.happened += self._channel.stream([void], heard.state, iso(at))
         self._entries = EntryStream()  # the next process tells its own messages
-        heard.frames += self._channel.hush(heard.state, helpers=True)
+        heard.happened += self._channel.hush(iso(at), helpers=True)
         return heard
 
     def _step(
@@ -134,7 +137,7 @@ class Hearing:
         is_last: bool = True,
         unsent: bool = False,
     ) -> None:
-        said = i.AgentSaid(
+        heard_now = i.AgentSaid(
             at=at,
             event=event,
             entries=self._entries.feed(event, run_id="", now=now),
@@ -144,15 +147,13 @@ class Hearing:
             unsent=unsent,
         )
         before = heard.state
-        heard.state, effects = step(before, said)
+        heard.state, effects = step(before, heard_now)
         heard.writes += effects.writes
         heard.effects.append(effects)
-        frames = self._channel.step(before, heard.state, effects.writes, now)
-        spoken = self._channel.stream([event], heard.state, now)
-        # The figures of a turn come before its end is told: who hears both tells them together.
-        heard.frames += (
-            [*spoken, *frames] if isinstance(event, ev.ResultSummary) else [*frames, *spoken]
-        )
+        came = self._channel.step(before, heard.state, effects.writes, now)
+        said = self._channel.stream([event], heard.state, now)
+        # The figures of a turn come before its end is told: who tells both tells them together.
+        heard.happened += [*said, *came] if isinstance(event, ev.ResultSummary) else [*came, *said]
 
     def _last_words(self, end: NormalizedStreamEvent | None) -> list[NormalizedStreamEvent]:
         """Nothing more comes of the blocks that still grow: what there is of them is kept.
@@ -160,7 +161,7 @@ class Hearing:
         At the end of a turn only the agent itself falls silent; its sub-agents may go on.
         """
         out: list[NormalizedStreamEvent] = []
-        for left in self._channel.open_blocks():
+        for left in self._channel.growing.open_blocks():
             if end is not None and left.parent_tool_use_id is not None:
                 continue
             provider, session = (end.provider, end.session_id) if end else ("", "")

@@ -21,13 +21,14 @@ from turnwire.core.conversation.budget import UserBudget, check_budgets, left_to
 from turnwire.core.conversation.state import Conversation, needs_recovery, spent_by
 from turnwire.core.error_codes import Refused
 from turnwire.core.events import NormalizedStreamEvent, ResultSummary
+from turnwire.core.happenings import Happening
 from turnwire.core.partials import Partial
 from turnwire.core.text import clean
 from turnwire.core.times import iso, ms_of
 from turnwire.crash_points import CrashPoint, reach
 from turnwire.engine.allowance import NO_LIMIT, Allowance, UserBudgets
 from turnwire.engine.asks import Answer, Ask, Controls, accept, refuse
-from turnwire.engine.channel import Channel, FollowAgain, Told
+from turnwire.engine.channel import Channel, FollowAgain
 from turnwire.engine.hearing import Heard, Hearing
 from turnwire.engine.runner import AgentRunner
 from turnwire.engine.saving import Saving
@@ -127,7 +128,7 @@ class Live:
         )
         self._left = partials
         self._saving = Saving(
-            channel.partials,
+            channel.growing,
             claim,
             store=store,
             clock=clock,
@@ -272,7 +273,7 @@ class Live:
         """Words that are on their way: they wait for nothing, and are not worth a task."""
         try:
             heard = self._hearing.take(self.state, batch, self._clock.now())
-            self._publish(heard.state, heard.frames)
+            self._publish(heard.state, heard.happened)
         except Exception:
             self._has_failed(batch)
 
@@ -319,27 +320,27 @@ class Live:
         ack = effects.ack or e.Ack()
         if receipt is not None:
             receipt = structs.replace(receipt, ack=msgspec.json.encode(ack))
-        frames = self.channel.step(self.state, after, effects.writes, iso(now))
+        happened = self.channel.step(self.state, after, effects.writes, iso(now))
         reach(CrashPoint.ASK_STEPPED)
         commit = self._commit(after, effects.writes, now, receipt, is_news=effects.is_news)
         await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
         accept(ask, Answer(ack))
         reach(CrashPoint.ASK_ACKNOWLEDGED)
-        self._publish(after, frames)
+        self._publish(after, happened)
         self._do(effects)
 
     # --- controls: the agent answers, so they end in a step of their own ------------------------
 
     async def _begin_control(self, ask: Ask, asked: i.Controls, receipt: Receipt | None) -> None:
         after, effects = step(self.state, asked)
-        frames = self.channel.step(self.state, after, effects.writes, iso(asked.at))
+        happened = self.channel.step(self.state, after, effects.writes, iso(asked.at))
         reach(CrashPoint.ASK_STEPPED)
         commit = self._commit(after, effects.writes, asked.at, is_news=effects.is_news)
         await self._store.commit(commit)
         reach(CrashPoint.ASK_WRITTEN)
         self._controls.begin(ask, asked, receipt)
-        self._publish(after, frames)
+        self._publish(after, happened)
         self._do(effects)
 
     def _controlled(self, control_id: str, came: ControlResult | Refused) -> None:
@@ -350,18 +351,18 @@ class Live:
     async def _end_control(self, ended: i.Controlled) -> None:
         after, effects = step(self.state, ended)
         ack = effects.ack or e.Ack()
-        frames = self.channel.step(self.state, after, effects.writes, iso(ended.at))
+        happened = self.channel.step(self.state, after, effects.writes, iso(ended.at))
         receipt = self._controls.receipt(ended, ack)
         await self._write(after, effects.writes, ended.at, receipt, is_news=effects.is_news)
         self._controls.end(ended, ack)
-        self._publish(after, frames)
+        self._publish(after, happened)
         self._do(effects)
 
-    async def _carry_out(self, happened: i.Input) -> None:
-        after, effects = step(self.state, happened)
-        frames = self.channel.step(self.state, after, effects.writes, iso(happened.at))
-        await self._write(after, effects.writes, happened.at, is_news=effects.is_news)
-        self._publish(after, frames)
+    async def _carry_out(self, came: i.Input) -> None:
+        after, effects = step(self.state, came)
+        happened = self.channel.step(self.state, after, effects.writes, iso(came.at))
+        await self._write(after, effects.writes, came.at, is_news=effects.is_news)
+        self._publish(after, happened)
         self._do(effects)
 
     async def _make_true(self, back: i.Recovered) -> None:
@@ -372,7 +373,7 @@ class Live:
         heard.writes += effects.writes
         heard.effects.append(effects)
         now = iso(back.at)
-        heard.frames += self.channel.step(before, heard.state, effects.writes, now)
+        heard.happened += self.channel.step(before, heard.state, effects.writes, now)
         await self._hear(heard, back.at)
 
     async def _listen(self, batch: list[NormalizedStreamEvent]) -> None:
@@ -390,7 +391,7 @@ class Live:
         with self.channel.telling():
             is_news = any(effects.is_news for effects in heard.effects)
             await self._write(heard.state, heard.writes, now, is_news=is_news)
-            self._publish(heard.state, heard.frames)
+            self._publish(heard.state, heard.happened)
         for effects in heard.effects:
             self._do(effects)
 
@@ -460,7 +461,7 @@ class Live:
         self._try_again.clear()
         again()
 
-    def _publish(self, after: Conversation, frames: Sequence[Told]) -> None:
+    def _publish(self, after: Conversation, happened: Sequence[Happening]) -> None:
         news = after is not self.state
         self.state = after
         if self._holds and not _works(after):
@@ -469,7 +470,7 @@ class Live:
         if news:
             self._committed(after.head)
         reach(CrashPoint.PUBLISHES)
-        self.channel.publish(after, frames)
+        self.channel.publish(after, happened)
         reach(CrashPoint.PUBLISHED)
         self._saving.look()
 

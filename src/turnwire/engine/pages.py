@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
+from turnwire.core.happenings import EntryAdded, Kept, TurnEnded
 from turnwire.long_work import reading
 from turnwire.ports import Store, StoredEntry, StoredTurn
 
-__all__ = ["LogItem", "in_log_order", "pages_of"]
+__all__ = ["LogItem", "happening_of", "in_log_order", "pages_of"]
 
 LogItem: TypeAlias = StoredEntry | StoredTurn
 
 _ENTRIES = 128
 _BYTES = 256 * 1024
+
+
+def happening_of(item: LogItem) -> Kept:
+    """What the log has, as it was published."""
+    if isinstance(item, StoredTurn):
+        return TurnEnded(item.ended_at, item.turn_id, item.trace_id, item.end)
+    return EntryAdded(item.sequence, item.entry, item.trace_id)
 
 
 async def pages_of(

@@ -6,15 +6,14 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
+from typing import Any
 
 from turnwire.core.conversation.state import Conversation
 from turnwire.core.times import iso
-from turnwire.dialects.v2.opening import replayed
-from turnwire.engine.channel import FollowAgain, Sent
-from turnwire.engine.pages import LogItem, pages_of
-from turnwire.engine.record import as_frame
+from turnwire.engine.channel import FollowAgain
+from turnwire.engine.pages import LogItem, happening_of, pages_of
 from turnwire.long_work import LongWork
-from turnwire.ports import Clock, Store, StoredEntry
+from turnwire.ports import Clock, Projector, Store, StoredEntry
 
 __all__ = ["Replays"]
 
@@ -26,10 +25,10 @@ _MOST = 32  # of them are kept
 class _Shared:
     """A replay that others may want as well."""
 
-    def __init__(self, state: Conversation, until: int, frames: asyncio.Task[list[Sent]]) -> None:
+    def __init__(self, state: Conversation, until: int, messages: asyncio.Task[list[Any]]) -> None:
         self.state = state
         self.until = until
-        self.frames = frames
+        self.messages = messages
 
 
 class Replays:
@@ -38,7 +37,7 @@ class Replays:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._shared: OrderedDict[tuple[str, int], _Shared] = OrderedDict()
+        self._shared: OrderedDict[tuple[str, int, Projector], _Shared] = OrderedDict()
 
     @property
     def epoch(self) -> str:
@@ -49,33 +48,37 @@ class Replays:
         """Raises FollowAgain if the log is not that one any more."""
         _check_epoch(self._store, epoch)
 
-    async def since(self, state: Conversation, after: int) -> AsyncGenerator[Iterable[Sent], None]:
+    async def since(
+        self, state: Conversation, after: int, projector: Projector
+    ) -> AsyncGenerator[Iterable[Any], None]:
         """Everything after a number, up to this state's head, with the ends of turns; in pages.
 
-        The frames of a page are made while it is gone through: give way in between.
+        The messages of a page are made while it is gone through: give way in between.
         """
         now = self._clock.now()
         if state.head - after > _KEPT:  # too much to be kept
-            async with aclosing(_missed(self._store, state, after, iso(now))) as pages:
+            async with aclosing(_missed(self._store, state, after, projector, iso(now))) as pages:
                 async for page in pages:
                     yield page
             return
-        key = (state.conversation_id, after)
+        key = (state.conversation_id, after, projector)
         shared = self._shared.get(key)
         if shared is None or shared.state is not state or not now < shared.until <= now + _GOOD_FOR:
-            reading = asyncio.create_task(self._read(state, after, iso(now)))
+            reading = asyncio.create_task(self._read(state, after, projector, iso(now)))
             reading.add_done_callback(_note_failure)
             shared = self._shared[key] = _Shared(state, now + _GOOD_FOR, reading)
             self._shared.move_to_end(key)
             self._clock.call_after(_GOOD_FOR, self._forget)
             if len(self._shared) > _MOST:
                 self._shared.popitem(last=False)
-        yield await asyncio.shield(shared.frames)
+        yield await asyncio.shield(shared.messages)
 
-    async def _read(self, state: Conversation, after: int, now: str) -> list[Sent]:
+    async def _read(
+        self, state: Conversation, after: int, projector: Projector, now: str
+    ) -> list[Any]:
         work = LongWork()
-        out: list[Sent] = []
-        async with aclosing(_missed(self._store, state, after, now)) as pages:
+        out: list[Any] = []
+        async with aclosing(_missed(self._store, state, after, projector, now)) as pages:
             async for page in pages:
                 for sent in page:
                     if work.is_due:
@@ -89,7 +92,7 @@ class Replays:
             del self._shared[key]
 
 
-def _note_failure(reading: asyncio.Task[list[Sent]]) -> None:
+def _note_failure(reading: asyncio.Task[Any]) -> None:
     """Looks at how it ended: all who waited for it may have gone, and asyncio complains of an error that nobody looked at."""
     if not reading.cancelled():
         reading.exception()
@@ -102,21 +105,21 @@ def _check_epoch(store: Store, epoch: str) -> None:
 
 
 async def _missed(
-    store: Store, state: Conversation, after: int, now: str
-) -> AsyncGenerator[Iterable[Sent], None]:
-    """Yields the frames that a client has missed, page by page.
+    store: Store, state: Conversation, after: int, projector: Projector, now: str
+) -> AsyncGenerator[Iterable[Any], None]:
+    """Yields the messages that a client has missed, page by page.
 
     A turn that had not ended then may have ended since, without another entry: that comes live.
     """
-    conversation_id, epoch = state.conversation_id, store.epoch
+    epoch = store.epoch
     last_turn_id = state.last_turn_id or 0
 
-    def frames(page: list[LogItem]) -> Iterator[Sent]:
+    def messages(page: list[LogItem]) -> Iterator[Any]:
         for item in page:
             if isinstance(item, StoredEntry) or item.turn_id <= last_turn_id:
-                yield Sent(replayed(as_frame(item, conversation_id), now))
+                yield from projector.replay(happening_of(item), now)
 
-    async with aclosing(pages_of(store, conversation_id, after, state.head)) as pages:
+    async with aclosing(pages_of(store, state.conversation_id, after, state.head)) as pages:
         async for page in pages:
             _check_epoch(store, epoch)
-            yield frames(page)
+            yield messages(page)

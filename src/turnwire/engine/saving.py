@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from turnwire.core.growing import Growing
 from turnwire.core.partials import BlockName, Partial
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.dialects.v2.partials import Partials
 from turnwire.ports import Claim, Clock, Fenced, StorageUnavailable, Store, Timer
 
 __all__ = ["Saving"]
@@ -30,7 +30,7 @@ class Saving:
 
     def __init__(
         self,
-        partials: Partials,
+        growing: Growing,
         claim: Claim,
         *,
         store: Store,
@@ -39,7 +39,7 @@ class Saving:
         lost: Callable[[], None],
     ) -> None:
         """`period`: milliseconds; 0: nothing is saved. `lost` is called if the claim is lost."""
-        self._partials = partials
+        self._growing = growing
         self._claim = claim
         self._store = store
         self._clock = clock
@@ -52,7 +52,7 @@ class Saving:
 
     def look(self) -> None:
         """Sets the timer if something has grown. To be called after it was published."""
-        if not self._partials.has_grown or self._timer or self._task or self._is_over:
+        if not self._growing.has_grown or self._timer or self._task or self._is_over:
             return
         if self._period:
             moment = max(1, self._period // _MOMENTS)
@@ -67,7 +67,7 @@ class Saving:
         """Returns the blocks that are over, and of which the store has something."""
         if not self._saved:
             return []
-        return [block for block in self._saved if not self._partials.is_open(block)]
+        return [block for block in self._saved if not self._growing.is_open(block)]
 
     def forget(self, blocks: Iterable[BlockName]) -> None:
         """The store has nothing of these blocks any more."""
@@ -84,14 +84,14 @@ class Saving:
 
     def _due(self) -> None:
         self._timer = None
-        left = self._partials.unsaved_length()
+        left = self._growing.unsaved_length()
         if left:
             self._task = asyncio.create_task(self._save(left), name="turnwire partials")
 
     async def _save(self, left: int) -> None:
         try:
             while left > 0 and not self._is_over:
-                some = self._partials.take_unsaved(min(left, _MOST))
+                some = self._growing.take_unsaved(min(left, _MOST))
                 if not some:  # what had grown is finished
                     break
                 left -= sum(len(partial.text) for partial in some)
@@ -113,5 +113,5 @@ class Saving:
             await self._store.save_partials(self._claim, some)
             reach(CrashPoint.SAVED)
         except BaseException:
-            self._partials.not_saved(some)
+            self._growing.not_saved(some)
             raise

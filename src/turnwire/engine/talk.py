@@ -17,7 +17,6 @@ from turnwire.core.message import Message, known_meta, split_run_id
 from turnwire.core.status import Status
 from turnwire.dialects.v2.frames import Frame
 from turnwire.engine.asks import Answer
-from turnwire.engine.channel import numbered
 from turnwire.engine.follow import Place
 from turnwire.engine.forking import said_in
 from turnwire.engine.pictures import completed
@@ -332,7 +331,7 @@ class Talk:
         async with aclosing(self._engine.follow(self.row, place, client_id, user)) as sent:
             async for each in sent:
                 sequence += 1
-                yield numbered(each.frame, sequence)
+                yield structs.replace(each.frame, sequence=sequence)
 
     async def _ask(self, asked: i.Asked, kind: str, body: Any) -> Answer:
         """Hand it over, if it is something that can be asked for. The time is added there.

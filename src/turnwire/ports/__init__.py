@@ -1,4 +1,5 @@
-"""The promises that the engine is built on: what an agent, a store, a bus and a clock must do.
+"""The promises that the engine is built on: what an agent, a store, a bus, a clock and a
+projector must do.
 
 Each port says what it promises about order, about all-or-nothing, and about loss. Whoever implements
 one can run the checks in `turnwire.testing` against it.
@@ -22,6 +23,7 @@ from turnwire.ports.agent import (
 from turnwire.ports.bus import Bus
 from turnwire.ports.clock import Clock, Timer
 from turnwire.ports.lease import Lease
+from turnwire.ports.projector import Projected, Projector, WireProtocol
 from turnwire.ports.rows import (
     AuditRow,
     BlobRow,
@@ -82,6 +84,8 @@ __all__ = [
     "OverQuota",
     "Owned",
     "PreparesSessions",
+    "Projected",
+    "Projector",
     "Receipt",
     "RequestRow",
     "Reserved",
@@ -95,4 +99,5 @@ __all__ = [
     "Ticket",
     "Timer",
     "Token",
+    "WireProtocol",
 ]

@@ -4,9 +4,39 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from turnwire.engine.channel import Sent
+__all__ = ["Backlog", "Holdable", "Outgoing"]
 
-__all__ = ["Backlog"]
+
+class Holdable(Protocol):
+    """What counts the clients for whom it waits."""
+
+    holders: int
+
+
+class Outgoing(Protocol):
+    """A message for one client, of which much may be shared with others."""
+
+    @property
+    def number(self) -> int | None:
+        """The entry of the log that it tells, if it tells one."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is too large to be handed to a socket at once."""
+
+    @property
+    def shared(self) -> Holdable:
+        """What clients for whom the same message waits have in common."""
+
+    def at(self, sequence: int) -> bytes:
+        """Its bytes, as the client's message of this number."""
+
+    def pieces(self, sequence: int) -> list[bytes | memoryview]:
+        """The same bytes in pieces."""
 
 
 class _Holder(Protocol):
@@ -28,7 +58,7 @@ class Backlog:
         self._most = most
         self._holders: set[_Holder] = set()
 
-    def hold(self, holder: _Holder, sent: Sent) -> None:
+    def hold(self, holder: _Holder, sent: Outgoing) -> None:
         """Counts a frame that begins to wait for a client."""
         shared = sent.shared
         if not shared.holders:
@@ -36,7 +66,7 @@ class Backlog:
         shared.holders += 1
         self._holders.add(holder)
 
-    def let_go(self, sent: Sent) -> None:
+    def let_go(self, sent: Outgoing) -> None:
         """Counts a frame off that was sent to a client, or dropped."""
         shared = sent.shared
         shared.holders -= 1

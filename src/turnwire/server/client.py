@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,8 +13,9 @@ from turnwire.background import BackgroundTasks
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
-from turnwire.engine.channel import FollowAgain, Sent, SlowReader
+from turnwire.engine.channel import FollowAgain, SlowReader
 from turnwire.errors import TurnwireError
+from turnwire.server.backlog import Outgoing
 from turnwire.server.frame_id import id_in
 from turnwire.server.keys import Who
 from turnwire.server.limits import Bucket, check_shape
@@ -41,6 +42,7 @@ class Client:
 
     conversation_id: str | None = None
     id_name: str  # how the id of a frame is called
+    follows_at_once = True  # `open` sends the first frames of a conversation
 
     def __init__(
         self,
@@ -48,7 +50,6 @@ class Client:
         who: Who,
         send: Send,
         wire: Wire | None,
-        outlet: Callable[..., Outlet] = Outlet,
     ) -> None:
         self.who = who
         self.connection_id = service.engine.new_id()
@@ -69,13 +70,14 @@ class Client:
         self._hasty = 0
         self._closing: asyncio.Task[None] | None = None
         self._background = BackgroundTasks()
-        self.outlet = outlet(
+        self.outlet = Outlet(
             send,
             wire,
             size=self.settings.buffer_bytes,
             ended=self.end,
             now=self._loop.time,
             backlog=service.backlog,
+            is_held=self.follows_at_once,
         )
         if wire is not None:
             wire.hold_at_most(self.settings.buffer_bytes // 4)
@@ -93,13 +95,18 @@ class Client:
         """A frame of the client, as decoded JSON. Raises Refused if it is none."""
         raise NotImplementedError
 
-    def error(self, refused: Refused) -> Sent:
+    def error(self, refused: Refused) -> Outgoing:
         """A refusal, or the reason why it ends."""
         raise NotImplementedError
 
-    def heartbeat(self) -> Sent:
+    def heartbeat(self) -> Outgoing:
         """A sign of life."""
         raise NotImplementedError
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be sent."""
+        return self.outlet.is_idle
 
     # --- frames -----------------------------------------------------------------------------------
 
@@ -186,7 +193,7 @@ class Client:
         if self.outlet.is_stalled(self._loop.time() - _STALLED):
             self.outlet.cut_off()
         silence = self._loop.time() - self.outlet.sent_at
-        if silence >= self.settings.heartbeat_seconds - 1.5 and self.outlet.is_idle:
+        if silence >= self.settings.heartbeat_seconds - 1.5 and self.is_idle:
             self.outlet.put(self.heartbeat())
 
     def end(self, why: TurnwireError) -> None:

@@ -11,8 +11,8 @@ from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.codec import read_command
+from turnwire.dialects.v2.sent import Sent
 from turnwire.engine import Talk
-from turnwire.engine.channel import Sent
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.client import Client
@@ -58,7 +58,6 @@ class Connection(Client):
         try:
             async with aclosing(first):
                 async for sent in first:
-                    assert isinstance(sent, Sent)  # as this is no listener
                     await self.outlet.send_first(sent)
             await self.outlet.release()
         except Gone:

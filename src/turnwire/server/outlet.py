@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from turnwire.engine.channel import Sent, SlowReader, Subscriber
+from turnwire.engine.channel import SlowReader, Subscriber
 from turnwire.errors import TurnwireError
-from turnwire.server.backlog import Backlog
+from turnwire.server.backlog import Backlog, Outgoing
 
 __all__ = ["Gone", "Outlet", "Send", "Wire"]
 
@@ -72,10 +72,12 @@ class Outlet(Subscriber):
         ended: Callable[[TurnwireError], None],
         now: Callable[[], float],
         backlog: Backlog,
+        is_held: bool = True,
     ) -> None:
+        """`is_held`: until `release` nothing is sent but the first frames."""
         super().__init__(_nothing, frames=0, size=size)
         self._backlog = backlog
-        self._begun: Sent | None = None  # the frame that is being sent; it still counts
+        self._begun: Outgoing | None = None  # the frame that is being sent; it still counts
         self.sent_at = now()
         self.reached = 0  # the newest entry that was sent
         self._send = send
@@ -87,7 +89,7 @@ class Outlet(Subscriber):
         self._is_cut = False  # because the client reads too slowly
         # Of a large frame that is being sent: nothing may come between its pieces.
         self._rest: deque[bytes | memoryview] | None = None
-        self._held = True  # until the first frames are sent, the others wait
+        self._held = is_held  # until the first frames are sent, the others wait
         self._pump: asyncio.Task[None] | None = None
 
     @property
@@ -106,7 +108,7 @@ class Outlet(Subscriber):
 
     # --- what the conversation tells --------------------------------------------------------------
 
-    def receive(self, together: list[Sent]) -> None:
+    def receive(self, together: Sequence[Outgoing]) -> None:
         """Send it, or keep it for later. Never waits."""
         if self._over:
             return
@@ -117,22 +119,22 @@ class Outlet(Subscriber):
                 self._keep(together)
             return
         wire = self._wire
-        for number, sent in enumerate(together):
-            if wire is not None:  # our own server need not be asked by ASGI
-                if wire.is_open():
-                    if not sent.is_large:
-                        wire.write(self._numbered(sent))
-                        continue
-                    if self._write_pieces(sent, wire):
-                        continue
-                self._pump = asyncio.create_task(self._send_later(sent))
-                self._keep(together[number + 1 :])
-                return
-            if not self._send_now(sent):
-                self._keep(together[number + 1 :])
-                return
+        if wire is None:  # ASGI can only be awaited
+            self._keep(together)
+            self._pump = asyncio.create_task(self._send_later(None))
+            return
+        for number, sent in enumerate(together):  # our own server need not be asked by ASGI
+            if wire.is_open():
+                if not sent.is_large:
+                    wire.write(self._numbered(sent))
+                    continue
+                if self._write_pieces(sent, wire):
+                    continue
+            self._pump = asyncio.create_task(self._send_later(sent))
+            self._keep(together[number + 1 :])
+            return
 
-    def _keep(self, together: list[Sent]) -> None:
+    def _keep(self, together: Sequence[Outgoing]) -> None:
         """Let frames wait."""
         for sent in together:
             self._waiting.append(sent)
@@ -140,9 +142,9 @@ class Outlet(Subscriber):
             self._backlog.hold(self, sent)
         self._backlog.check()
 
-    def take(self) -> Sent | None:
+    def take(self) -> Outgoing | None:
         """The next that waits."""
-        sent = super().take()
+        sent: Outgoing | None = super().take()
         if sent is not None:
             self._backlog.let_go(sent)
         return sent
@@ -159,7 +161,7 @@ class Outlet(Subscriber):
         self.begin()
         self.finish(partial(SlowReader, "You read too slowly; come again from your place."))
 
-    def put(self, sent: Sent) -> None:
+    def put(self, sent: Outgoing) -> None:
         """For this client alone."""
         self.receive([sent])
 
@@ -171,7 +173,7 @@ class Outlet(Subscriber):
 
     # --- the socket -------------------------------------------------------------------------------
 
-    async def send_first(self, sent: Sent) -> None:
+    async def send_first(self, sent: Outgoing) -> None:
         """One of the first frames. Waits for the client to take it. Raises Gone."""
         if self._over:
             raise Gone
@@ -186,7 +188,7 @@ class Outlet(Subscriber):
         await self._send_waiting()
         self._held = False
 
-    async def send_last(self, last: Sent | None) -> None:
+    async def send_last(self, last: Outgoing | None) -> None:
         """Send what waits, then this, and then nothing more. Raises Gone."""
         self._over = True
         if self._held:
@@ -204,7 +206,7 @@ class Outlet(Subscriber):
         if self._pump is not None:
             self._pump.cancel()
 
-    async def _send_one(self, sent: Sent) -> None:
+    async def _send_one(self, sent: Outgoing) -> None:
         wire = self._wire
         try:
             if wire is None:
@@ -218,11 +220,11 @@ class Outlet(Subscriber):
         except Exception as error:  # each server has its own for a client that has gone
             raise Gone from error
 
-    async def _send_pieces(self, sent: Sent, wire: Wire) -> None:
+    async def _send_pieces(self, sent: Outgoing, wire: Wire) -> None:
         while not self._write_pieces(sent, wire):
             await self._wait_with(sent, wire)
 
-    def _write_pieces(self, sent: Sent, wire: Wire) -> bool:
+    def _write_pieces(self, sent: Outgoing, wire: Wire) -> bool:
         """Write the pieces of a large frame that the socket takes now; false: some are left."""
         is_first = self._rest is None
         rest = self._rest if self._rest is not None else deque(sent.pieces(self._sequence + 1))
@@ -238,7 +240,7 @@ class Outlet(Subscriber):
         self._count(sent)
         return True
 
-    async def _wait_with(self, sent: Sent, wire: Wire) -> None:
+    async def _wait_with(self, sent: Outgoing, wire: Wire) -> None:
         """Wait until the client takes more. The frame that it waits for counts as waiting."""
         self._begun = sent
         self._backlog.hold(self, sent)
@@ -251,40 +253,25 @@ class Outlet(Subscriber):
             self._begun = None
             self._backlog.let_go(sent)
 
-    def _message(self, sent: Sent) -> dict[str, Any]:
+    def _message(self, sent: Outgoing) -> dict[str, Any]:
         return {"type": "websocket.send", "text": self._numbered(sent).decode()}
 
-    def _numbered(self, sent: Sent) -> bytes:
+    def _numbered(self, sent: Outgoing) -> bytes:
         self._count(sent)
         return sent.at(self._sequence)
 
-    def _count(self, sent: Sent) -> None:
+    def _count(self, sent: Outgoing) -> None:
         self._sequence += 1
         if sent.number is not None:
             self.reached = sent.number
         self.sent_at = self._now()
 
-    def _send_now(self, sent: Sent) -> bool:
-        """False: it has to wait, and what follows with it.
-
-        A send that need not wait is over after its first step. So it costs no task.
-        """
-        sending = self._send(self._message(sent))
+    async def _send_later(self, first: Outgoing | None) -> None:
         try:
-            awaited = sending.send(None)
-        except StopIteration:
-            return True
-        except Exception:  # the client has gone; whoever reads from it will see that
-            self.stop()
-            return False
-        self._pump = asyncio.create_task(self._send_later(_Begun(sending, awaited)))
-        return False
-
-    async def _send_later(self, begun: Awaitable[None] | Sent) -> None:
-        try:
-            await (self._send_one(begun) if isinstance(begun, Sent) else begun)
+            if first is not None:
+                await self._send_one(first)
             await self._send_waiting()
-        except Exception:  # as above
+        except Exception:  # the client has gone; whoever reads from it will see that
             self._over = True
             self.begin()
         finally:
@@ -295,27 +282,6 @@ class Outlet(Subscriber):
     async def _send_waiting(self) -> None:
         while (sent := self.take()) is not None:
             await self._send_one(sent)
-
-
-class _Begun:
-    """A coroutine that was begun by hand, and waits for something: a task can await the rest."""
-
-    def __init__(self, work: Coroutine[Any, Any, None], awaited: Any) -> None:
-        self._work = work
-        self._awaited = awaited
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        awaited = self._awaited
-        try:
-            while True:
-                try:
-                    said = yield awaited
-                except BaseException as error:
-                    awaited = self._work.throw(error)
-                else:
-                    awaited = self._work.send(said)
-        except StopIteration:
-            return
 
 
 def _nothing() -> None:

@@ -15,6 +15,7 @@ from turnwire.core.conversation.state import Options
 from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.data_dir import cannot_use, cause_of, make_data_dir
+from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.engine import Engine, EngineSettings, Talk
 from turnwire.engine.clock import SystemClock
 from turnwire.errors import TurnwireError
@@ -26,6 +27,7 @@ from turnwire.ports import (
     StorageUnavailable,
     Store,
     Timer,
+    WireProtocol,
 )
 from turnwire.server.auth import Auth
 from turnwire.server.backlog import Backlog
@@ -37,7 +39,6 @@ from turnwire.server.keys import Keys, Who
 from turnwire.server.news import News
 from turnwire.server.problems import refusal_of
 from turnwire.server.public import Public
-from turnwire.server.rpc.feed import Feeds
 from turnwire.server.shares import Shares
 from turnwire.server.watchdog import Watchdog
 from turnwire.settings import Settings, flag_of_v2
@@ -80,7 +81,10 @@ class Service:
         self.hub = Hub(settings, self.keys)
         self.connection_audit = ConnectionAudit(self.write_down)
         self.watchdog = Watchdog(settings.slow_loop_seconds)
-        self.feeds = Feeds(self.engine.new_id)
+        self.rpc = WireProtocol(
+            "rpc",
+            lambda row: RpcProjector(row.agent, row.native_session_id, self.engine.new_id()[:8]),
+        )
         self.backlog = Backlog(settings.max_buffered_bytes)
         self.shares = Shares(settings)
         self.speaks_v2 = settings.protocol_v2 if settings.protocol_v2 is not None else flag_of_v2()

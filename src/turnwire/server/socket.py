@@ -11,11 +11,12 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.times import iso
 from turnwire.dialects.v2.address import Address
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
-from turnwire.engine.channel import Sent
+from turnwire.dialects.v2.sent import Sent
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.answers import problem
 from turnwire.server.auth import SUBPROTOCOLS
+from turnwire.server.backlog import Outgoing
 from turnwire.server.connection import Connection
 from turnwire.server.hub import Seat
 from turnwire.server.keys import Who
@@ -194,7 +195,7 @@ async def _not_now(refused: Refused, scope: dict[str, Any], receive: Any, send: 
         await send({"type": "websocket.close"})
 
 
-async def _turn_away(refused: Refused, frame: Sent, send: Send, wire: Wire | None) -> None:
+async def _turn_away(refused: Refused, frame: Outgoing, send: Send, wire: Wire | None) -> None:
     try:
         async with asyncio.timeout(5):
             await send({"type": "websocket.send", "text": frame.at(1).decode()})

@@ -1,18 +1,22 @@
-"""For those who build on Turnwire: checks for a store, an agent or a bus, and a clock for tests."""
+"""For those who build on Turnwire: checks for a store, an agent, a bus or a projector, and a clock for tests."""
 
 from turnwire.testing.check_agent import AgentBroken, AgentReport, Prompts, check_agent
 from turnwire.testing.check_bus import check_bus
+from turnwire.testing.check_projector import PROJECTOR_CHECKS, ProjectorBroken, check_projector
 from turnwire.testing.check_store import STORE_CHECKS, StoreBroken, check_store
 from turnwire.testing.clock import ManualClock
 
 __all__ = [
+    "PROJECTOR_CHECKS",
     "STORE_CHECKS",
     "AgentBroken",
     "AgentReport",
     "ManualClock",
+    "ProjectorBroken",
     "Prompts",
     "StoreBroken",
     "check_agent",
     "check_bus",
+    "check_projector",
     "check_store",
 ]

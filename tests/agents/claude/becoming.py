@@ -21,7 +21,7 @@ from turnwire.dialects.claude.messages import ClaudeMessage
 from turnwire.dialects.claude.stream import Delta, StreamEventBody
 from turnwire.dialects.claude.system import SystemMessage
 from turnwire.dialects.rpc import RpcBridge
-from turnwire.dialects.v2.frames import Frame
+from turnwire.dialects.v2.projector import V2Projector
 from turnwire.engine.channel import Channel
 from turnwire.engine.hearing import Hearing
 from turnwire.stores.entry_row import message_type
@@ -63,7 +63,7 @@ def becomes(line: Line, *before: Line) -> Becomes:
         found = Becomes(
             _once([name for write in heard.writes for name in _log_name(write)]),
             _once(
-                [_tag(each) for each in heard.frames if isinstance(each, Frame)], "session.state"
+                [_tag(each) for each in V2Projector("talk").frames(heard.happened)], "session.state"
             ),
             _once([_rpc_name(message) for message in rpc]),
         )

@@ -8,11 +8,13 @@ from msgspec import Raw
 from turnwire.core.conversation import Conversation
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import status_of
+from turnwire.core.opening import Start
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check import SessionCheck
-from turnwire.dialects.v2.opening import Start, opening
+from turnwire.dialects.v2.opening import opening
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.engine.channel import Channel
 
 _NOW = "2026-01-01T00:00:00.000Z"
@@ -34,7 +36,8 @@ class Watcher:
 
     def see(self, after: Conversation, effects: e.Effects, *, after_a_restart: bool) -> None:
         """A step. What a server does while it starts is seen by nobody."""
-        frames = self._channel.step(self._channel.state, after, effects.writes, _NOW)
+        happened = self._channel.step(self._channel.state, after, effects.writes, _NOW)
+        frames = V2Projector("talk").frames(happened)
         self._channel.state = after
         self._kept += [
             frame

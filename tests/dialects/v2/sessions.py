@@ -8,7 +8,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from turnwire.dialects.v2.check import SessionCheck, SessionReport
+from turnwire.dialects.v2.validator.check import SessionCheck, SessionReport
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "v2"
 PATHS = sorted(FOLDER.glob("*.jsonl"))

@@ -15,11 +15,11 @@ from tests.dialects.v2 import broken_answers, broken_connections, broken_logs, b
 from tests.dialects.v2.sessions import CASES, PATHS, Case, Session, check
 from turnwire.core.error_codes import ERRORS, ErrorCode
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.check import SESSION_RULES, SessionCheck
-from turnwire.dialects.v2.check_requests import RequestCheck
-from turnwire.dialects.v2.check_tools import ToolCheck
 from turnwire.dialects.v2.close_codes import CLOSES_WITH
 from turnwire.dialects.v2.codec import decode
+from turnwire.dialects.v2.validator.check import SESSION_RULES, SessionCheck
+from turnwire.dialects.v2.validator.requests import RequestCheck
+from turnwire.dialects.v2.validator.tools import ToolCheck
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

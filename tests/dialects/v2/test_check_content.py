@@ -12,7 +12,7 @@ from turnwire.core.content import (
     OtherContent,
     TextContent,
 )
-from turnwire.dialects.v2.check_content import same_content
+from turnwire.dialects.v2.validator.content import same_content
 
 WORDS = TextContent("Hello")
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Raw, Struct, structs
 
+from tests.dialects.v2.partials import Partials
 from turnwire.core import events as ev
 from turnwire.core import message as m
 from turnwire.core.blocks import ErrorBlock, TextBlock, ThinkingBlock, ToolUseBlock
@@ -20,7 +21,6 @@ from turnwire.core.status import OpenRequest
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2 import shown
-from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.project import frame_of
 from turnwire.dialects.v2.requests import open_permission, open_question
 

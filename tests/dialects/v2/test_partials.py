@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
+from tests.dialects.v2.partials import Partials
 from tests.model_events import SUB, WHO, any_event, begins, call, completed, discarded, piece
 from turnwire.core import events as ev
 from turnwire.core.blocks import (
@@ -23,7 +24,6 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.partials import Partial
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.frames import Frame
-from turnwire.dialects.v2.partials import Partials
 
 NOW = "2026-01-01T12:00:00.000Z"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -105,7 +105,8 @@ def test_what_grows_is_known_as_far_as_it_has_grown() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi ", "there"), begins(1, THINKING))
     found = [
-        (block.message_id, block.index, block.text) for block in growing.partials.open_blocks()
+        (block.message_id, block.index, block.text)
+        for block in growing.partials.growing.open_blocks()
     ]
     assert found == [("msg_1", 0, "Hi there"), ("msg_1", 1, "")]
 
@@ -222,14 +223,14 @@ def test_a_piece_that_does_not_fit_its_block_is_left_out() -> None:
 def test_a_finished_block_takes_no_more_pieces() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), piece(0, "a"))
-    growing.partials.closed("msg_1", 0)
+    growing.partials.growing.closed("msg_1", 0)
     assert growing.feed(piece(0, "b"), begins(0, TEXT), piece(0, "c")) == []
     assert growing.snapshots() == []
 
 
 def test_a_block_that_was_finished_before_it_began_does_not_begin() -> None:
     growing = Growing()
-    growing.partials.closed("msg_1", 0)
+    growing.partials.growing.closed("msg_1", 0)
     assert growing.feed(begins(0, TEXT), piece(0, "a")) == []
 
 
@@ -237,7 +238,7 @@ def test_what_was_growing_in_a_discarded_message_is_void() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), begins(1, call("toolu_1")), begins(2, TEXT), begins(3, TEXT))
     growing.feed(piece(0, "a"), piece(2, "b"))  # of the last one nothing has been seen
-    growing.partials.closed("msg_1", 0)
+    growing.partials.growing.closed("msg_1", 0)
     assert growing.feed(discarded(1, "restarted")) == [
         {"block_ids": ["toolu_1", "msg_1:2"], "reason": "restarted"}
     ]
@@ -258,16 +259,16 @@ def test_a_block_that_its_message_leaves_behind_is_void() -> None:
 def test_a_block_finished_after_the_end_changes_nothing() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), completed())
-    growing.partials.closed("msg_1", 0)
+    growing.partials.growing.closed("msg_1", 0)
     assert growing.feed(piece(0, "late")) == []
 
 
 def test_only_so_many_messages_are_remembered() -> None:
     partials = Partials("conv-1")
     for number in range(1000):
-        partials.closed(f"msg_{number}", 0)
+        partials.growing.closed(f"msg_{number}", 0)
         partials.feed(ev.MessageCompleted(*WHO, f"other_{number}"), 3, TRACE, NOW)
-    assert len(partials._messages) == 256
+    assert len(partials.growing._messages) == 256
 
 
 # --- saving -----------------------------------------------------------------------------------
@@ -279,24 +280,24 @@ def test_only_what_is_new_is_taken_to_be_saved() -> None:
     growing.feed(
         begins(0, THINKING), piece(0, "Hm", "thinking"), begins(1, TEXT), *pieces("a", index=1)
     )
-    assert partials.has_grown
-    assert partials.unsaved_length() == 3
-    assert not partials.has_grown
+    assert partials.growing.has_grown
+    assert partials.growing.unsaved_length() == 3
+    assert not partials.growing.has_grown
     who = (WHO[2], WHO[3], WHO[0])
-    assert partials.take_unsaved(100) == [
+    assert partials.growing.take_unsaved(100) == [
         Partial("msg_1", 0, "thinking", "Hm", 0, 0, *who),
         Partial("msg_1", 1, "text", "a", 0, 1, *who),
     ]
-    assert partials.take_unsaved(100) == []
+    assert partials.growing.take_unsaved(100) == []
     growing.feed(*pieces("b", "c", index=1))
-    assert partials.take_unsaved(100) == [Partial("msg_1", 1, "text", "bc", 1, 1, *who)]
+    assert partials.growing.take_unsaved(100) == [Partial("msg_1", 1, "text", "bc", 1, 1, *who)]
 
 
 def test_no_more_is_taken_than_is_wanted_at_once() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Once ", "upon ", "a time"), begins(1, TEXT))
     growing.feed(*pieces("the end", index=1))
-    taken = [growing.partials.take_unsaved(7) for _ in range(4)]
+    taken = [growing.partials.growing.take_unsaved(7) for _ in range(4)]
     found = [[(each.index, each.start, each.text) for each in some] for some in taken]
     assert found == [
         [(0, 0, "Once up")],
@@ -309,32 +310,32 @@ def test_no_more_is_taken_than_is_wanted_at_once() -> None:
 def test_what_could_not_be_saved_is_taken_again() -> None:
     growing = Growing()
     growing.feed(begins(0, TEXT), *pieces("Hi "))
-    first = growing.partials.take_unsaved(100)
+    first = growing.partials.growing.take_unsaved(100)
     growing.feed(begins(1, TEXT), *pieces("there"))
-    growing.partials.not_saved(first)
-    assert growing.partials.has_grown
-    [again] = growing.partials.take_unsaved(100)
+    growing.partials.growing.not_saved(first)
+    assert growing.partials.growing.has_grown
+    [again] = growing.partials.growing.take_unsaved(100)
     assert (again.start, again.text) == (0, "Hi there")
 
 
 def test_half_a_tool_call_is_not_saved() -> None:
     growing = Growing()
     growing.feed(begins(0, call("toolu_1")), *pieces('{"a"', kind="tool_input"))
-    assert growing.partials.unsaved_length() == 0
-    assert growing.partials.take_unsaved(100) == []
-    [left] = growing.partials.open_blocks()
+    assert growing.partials.growing.unsaved_length() == 0
+    assert growing.partials.growing.take_unsaved(100) == []
+    [left] = growing.partials.growing.open_blocks()
     assert left.partial is None
     growing.feed(begins(1, TEXT), *pieces("Hi", index=1))
-    _, text = growing.partials.open_blocks()
+    _, text = growing.partials.growing.open_blocks()
     assert text.partial == Partial("msg_1", 1, "text", "Hi", provider=WHO[0])
 
 
 def test_a_partial_says_who_speaks_and_by_which_model() -> None:
     growing = Growing()
     growing.feed(ev.MessageStarted(*WHO, "msg_1", "opus"), begins(0, TEXT), *pieces("Hi"))
-    [saved] = growing.partials.take_unsaved(100)
+    [saved] = growing.partials.growing.take_unsaved(100)
     assert (saved.provider, saved.model) == (WHO[0], "opus")
-    [left] = growing.partials.open_blocks()
+    [left] = growing.partials.growing.open_blocks()
     assert left.partial == saved
 
 
@@ -342,14 +343,14 @@ def test_a_block_is_open_until_it_is_finished_or_its_message_ends() -> None:
     growing = Growing()
     partials = growing.partials
     growing.feed(begins(0, TEXT), begins(1, TEXT), *pieces("a"), *pieces("b", index=1))
-    assert partials.is_open(("msg_1", 0))
-    assert not partials.is_open(("msg_1", 2))
-    assert not partials.is_open(("msg_2", 0))
-    partials.closed("msg_1", 0)
-    assert not partials.is_open(("msg_1", 0))
-    assert [each.text for each in partials.take_unsaved(100)] == ["b"], "it is in the log"
+    assert partials.growing.is_open(("msg_1", 0))
+    assert not partials.growing.is_open(("msg_1", 2))
+    assert not partials.growing.is_open(("msg_2", 0))
+    partials.growing.closed("msg_1", 0)
+    assert not partials.growing.is_open(("msg_1", 0))
+    assert [each.text for each in partials.growing.take_unsaved(100)] == ["b"], "it is in the log"
     growing.feed(completed())
-    assert not partials.is_open(("msg_1", 1))
+    assert not partials.growing.is_open(("msg_1", 1))
 
 
 @given(
@@ -366,11 +367,11 @@ def test_the_pieces_that_are_saved_are_the_whole_text(
     for number, text in enumerate(texts):
         growing.partials.feed(piece(0, text, "text"), 1, TRACE, NOW)
         if number % often == 0:
-            for partial in growing.partials.take_unsaved(most):
+            for partial in growing.partials.growing.take_unsaved(most):
                 assert partial.start == len(saved)
                 assert len(partial.text) <= most
                 saved += partial.text
-    while some := growing.partials.take_unsaved(10_000):
+    while some := growing.partials.growing.take_unsaved(10_000):
         saved += "".join(partial.text for partial in some)
     assert saved == "".join(texts)
 
@@ -391,7 +392,7 @@ def test_a_message_in_which_something_grows_is_not_forgotten() -> None:
     begin("first")
     assert len(grow("first")) == 1
     for number in range(300):
-        partials.closed(f"other-{number}", 0)
+        partials.growing.closed(f"other-{number}", 0)
     assert len(grow("first")) == 1
     assert len(partials.snapshots("now")) == 1
     for number in range(300):  # all of them grow
@@ -520,7 +521,7 @@ def test_many_pieces_become_few_strings() -> None:
     growing.feed(begins(0, TEXT))
     said = [f"{number} " for number in range(2_000)]
     growing.feed(*pieces(*said))
-    [block] = growing.partials._messages["msg_1"].blocks.values()
+    [block] = growing.partials.growing._messages["msg_1"].blocks.values()
     assert block is not None
     assert len(block.pieces) < 600
     assert growing.snapshots()[0]["text"] == "".join(said)

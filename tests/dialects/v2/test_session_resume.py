@@ -16,7 +16,7 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.dialects.v2 import codec
-from turnwire.dialects.v2.check import SessionCheck
+from turnwire.dialects.v2.validator.check import SessionCheck
 
 # --- connecting -------------------------------------------------------------------------------
 

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
+from turnwire.core.opening import Start
 from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
 __all__ = [
-    "Start",
     "hello",
     "opening",
     "replay_complete",
     "replayed",
-    "start_of",
     "state_frame",
 ]
-
-
-class Start(Struct, frozen=True, gc=False):
-    """Where in the log a connection begins."""
-
-    after: int  # the client has everything up to this number, or wants nothing before it
-    reset: p.ResetReason | None = None  # why the client's copy is void, if it is
-    resumed: bool = False  # the client's place was accepted
-
-
-def start_of(
-    last_sequence: int, epoch: str | None, tail: int | None = None, *, head: int, epoch_now: str
-) -> Start:
-    """What becomes of the place that a client names (section 9)."""
-    start = max(head - tail, 0) if tail is not None else 0
-    if epoch is not None and epoch != epoch_now:
-        return Start(start, "epoch")
-    if last_sequence <= 0:
-        return Start(start)
-    if last_sequence > head:
-        return Start(start, "beyond_head")
-    if last_sequence < start:
-        return Start(start, "tail")
-    return Start(last_sequence, resumed=True)
 
 
 def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> list[f.Frame]:

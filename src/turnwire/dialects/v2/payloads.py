@@ -5,13 +5,21 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
-from msgspec.structs import force_setattr
 
 from turnwire.core.content import Blob, Content
 from turnwire.core.error_codes import ErrorCode
-from turnwire.core.events import Question, QuestionOption, UserOrigin
+from turnwire.core.event_payloads import (
+    Decision,
+    Interrupted,
+    PermissionAsked,
+    Process,
+    QueueFate,
+    RequestInput,
+    RequestResolved,
+)
+from turnwire.core.events import UserOrigin
 from turnwire.core.lenient import known
-from turnwire.core.status import Outcome, Totals, TurnOrigin
+from turnwire.core.status import Capabilities, Limits, ResetReason, Totals, TurnOrigin
 
 __all__ = [
     "Accepted",
@@ -53,26 +61,6 @@ class _Payload(Struct, frozen=True, omit_defaults=True, gc=False):
 # --- where a connection stands ------------------------------------------------------------------
 
 
-class Capabilities(_Payload, frozen=True):
-    """What this connection may ask for. A front end offers nothing else."""
-
-    agent: str  # the agent's name: `claude`, `demo`, ...
-    commands: list[str]  # the client frames that will not be refused with NOT_SUPPORTED
-    images: bool = False  # a user.message may hold pictures
-    models: list[str] = []  # for session.set_model, where the agent lists them
-    permission_modes: list[str] = []  # for session.set_permission_mode
-    controls: list[str] = []  # for session.control
-    fork: bool = False  # POST /api/conversations/{id}/fork will not be refused with NOT_SUPPORTED
-
-
-class Limits(_Payload, frozen=True):
-    """How much is too much."""
-
-    max_frame_bytes: int  # of a client frame
-    max_queue: int  # messages that may wait
-    heartbeat_seconds: int  # a client that is silent for longer than twice this is cut off
-
-
 class SessionInfo(_Payload, frozen=True):
     """Where this connection stands."""
 
@@ -83,9 +71,6 @@ class SessionInfo(_Payload, frozen=True):
     head: int  # the number of the newest entry; 0: none yet
     capabilities: Capabilities
     limits: Limits
-
-
-ResetReason: TypeAlias = Literal["epoch", "beyond_head", "tail"]
 
 
 class Reset(_Payload, frozen=True):
@@ -224,74 +209,6 @@ class Discarded(_Payload, frozen=True):
     agent_id: str | None = None  # that sub-agent's id
 
 
-# --- what waits for a person --------------------------------------------------------------------
-
-
-class RequestInput(_Payload, frozen=True):
-    """The agent asks something. It takes the place of the tool call that asks."""
-
-    question_id: str  # the tool call's id
-    question: str  # the first question
-    options: list[QuestionOption]  # the first question's
-    required: bool  # an empty answer is refused
-    metadata: dict[str, Any] | None  # whatever the agent added
-    inbox_item_id: str | None
-    deadline_at: str | None  # ISO 8601, UTC; null: it waits for as long as it takes
-    questions: list[Question]  # all of them
-    block_id: str
-    message_id: str
-    index: int
-    message_sequence: int
-    tool_name: str
-    tool_type: str | None = None
-    input: Any = None  # the tool call's arguments, as the agent sent them
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
-    agent_id: str | None = None  # that sub-agent's id
-    model: str | None = None
-    announced: bool = False  # assistant.tool_call told the call before: this adds that it asks
-
-
-class PermissionAsked(_Payload, frozen=True):
-    """The agent wants to run a tool and waits for leave."""
-
-    request_id: str
-    tool_use_id: str  # the call that waits
-    tool_name: str
-    input: Any  # exactly what would run
-    message_sequence: int
-    inbox_item_id: str | None = None
-    deadline_at: str | None = None  # ISO 8601, UTC; then it is denied
-    title: str | None = None
-    description: str | None = None
-    suggestions: list[Any] = []  # rules the agent offers to remember
-    blocked_path: str | None = None  # the path that made the agent ask
-    reason: str | None = None  # why the agent has to ask
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asks
-    agent_id: str | None = None  # that sub-agent's id
-
-
-Decision: TypeAlias = Literal["allow", "deny"]
-
-
-class RequestResolved(_Payload, frozen=True):
-    """A question or a permission has ended. Each ends exactly once."""
-
-    request_id: str  # a question's is its question_id
-    outcome: Annotated[str, known(Outcome)]
-    message_sequence: int
-    by: str | None = None  # the user who answered; `agent`, `deadline`, `interrupt`, ... otherwise
-    delivered_as: str | None = None  # how the agent gets it: `tool_result`, `decision`, `prompt`
-    answer: Any = None  # of a question
-    decision: Annotated[str, known(Decision)] | None = None  # of a permission
-    reason: str | None = None  # why it was denied, or why it was cancelled
-    updated_input: Any = None  # of a permission: what runs instead of what was shown
-    remembered: list[Any] = []  # of a permission: the suggestions that were taken
-    # Of a permission: suggestions that hold for the session only, because the user is not the owner.
-    narrowed: list[Any] = []
-    parent_tool_use_id: str | None = None  # the tool call whose sub-agent asked
-    agent_id: str | None = None  # that sub-agent's id
-
-
 # --- turns --------------------------------------------------------------------------------------
 
 
@@ -302,36 +219,6 @@ class TurnStart(_Payload, frozen=True):
     origin: Annotated[str, known(TurnOrigin)]  # a message, the agent by itself, or an answer
     queue_id: str | None = None  # the queued message that it takes up
     client_message_id: str | None = None  # what that message's sender calls it
-
-
-QueueFate: TypeAlias = Literal["hold", "continue", "clear"]
-
-
-class Process(_Payload, frozen=True):
-    """A process that was ended, or was to be."""
-
-    pid: int
-    name: str | None = None
-    signal: str | None = None  # what ended it: `SIGTERM`, `SIGKILL`
-    left: bool = False  # it could not be ended, and may still run
-
-
-class Interrupted(_Payload, frozen=True):
-    """A turn was stopped: what was asked for, and what came of it."""
-
-    reason: str  # `user`, `disconnect`, `agent`, `agent_lost`, `server_restart`, `server_stopped`, `archived`, `deleted`
-    message_sequence: int
-    by: str | None = None  # the user who stopped it
-    requested_at: str | None = None  # ISO 8601, UTC
-    acknowledged: bool = False  # the agent said that it stopped
-    forced: bool = False  # it had to be ended
-    processes: list[Process] = []  # those that were ended, or could not be
-    queue: Annotated[str, known(QueueFate)] = "hold"  # what became of the messages that waited
-    lost: bool = False  # its process was killed, or ended by itself, before it said that it stopped
-
-    def __post_init__(self) -> None:
-        if self.queue == "hold":  # a default is known by identity: one that was read is another
-            force_setattr(self, "queue", "hold")
 
 
 # --- around it ----------------------------------------------------------------------------------

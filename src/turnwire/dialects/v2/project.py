@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from msgspec import Struct, ValidationError
+from msgspec import Struct
 
 from turnwire.core import message as m
 from turnwire.core.content import blob_of, content_of
 from turnwire.core.entries import finished_of
+from turnwire.core.event_payloads import (
+    EventPayload,
+    Interrupted,
+    PermissionAsked,
+    RequestInput,
+    RequestResolved,
+    event_of,
+    news_of,
+)
 from turnwire.core.events import UserOrigin
 from turnwire.core.finished import Finished
-from turnwire.core.grouping import in_order
+from turnwire.core.grouping import block_of, in_order
 from turnwire.core.lenient import salvage
-from turnwire.core.message import KeptBlock, Message, MessagePart, Meta, to_json
+from turnwire.core.message import Message, MessagePart, Meta
 from turnwire.core.questions import questions_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
@@ -214,16 +223,7 @@ def _tool_result(result: m.ToolResultPayload, meta: Meta, number: int) -> _Made:
 
 def _other(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     """A block that no part says, or an entry that this version would not have written."""
-    items = in_order(parts, meta.blocks)
-    block: Any
-    blob: m.BlobRef | None = None
-    match items:
-        case [KeptBlock() as kept]:
-            block, blob = kept.block, kept.blob
-        case [m.UnknownPart() as part]:
-            block = _unknown(part.original_type, part.data)
-        case _:
-            block = _unknown("message", to_json(items))
+    block, blob = block_of(parts, meta.blocks)
     message_id, index = _message_id(meta, number), meta.index or 0
     payload = p.OtherBlock(
         f"{message_id}:{index}",
@@ -243,34 +243,15 @@ def _other(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     return f.AssistantBlock, payload
 
 
-def _unknown(kind: str, data: Any) -> dict[str, Any]:
-    return {"type": "unknown", "originalType": kind, "data": data}
-
-
 # --- what happened ------------------------------------------------------------------------------
 
 
 def _system(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
-    """An event. Its particulars are in `meta.data` under the names that the payload has for them."""
-    name, data = meta.message_type, meta.data
-    subtype: str = name or "system"
-    if isinstance(data, dict):
-        if name in _EVENTS:
-            kind, payload = _EVENTS[name]
-            value = {
-                **data,
-                "message_sequence": number,
-                "parent_tool_use_id": meta.parent_tool_use_id,
-                "agent_id": meta.agent_id,
-            }
-            try:
-                return kind, salvage(payload, value, [])
-            except ValidationError:
-                pass  # a part that it needs is missing: then it is news, so that nothing is lost
-        elif name == "system" and isinstance(data.get("subtype"), str):
-            subtype = data["subtype"]
-            if len(data) - ("data" in data) == 1:  # nothing but the agent's own message
-                data = data.get("data")
+    """An event, or news."""
+    event = event_of(meta, number)
+    if event is not None:
+        return _EVENTS[type(event)], event
+    subtype, data = news_of(meta)
     text = "".join([part.payload.text for part in parts if isinstance(part, m.TextPart)])
     news = p.SystemNews(
         subtype,
@@ -284,11 +265,11 @@ def _system(parts: list[MessagePart], meta: Meta, number: int) -> _Made:
     return f.SessionSystemEvent, news
 
 
-_EVENTS: dict[str | None, tuple[type[f.Frame], type[Struct]]] = {
-    "permission_request": (f.AssistantPermissionRequest, p.PermissionAsked),
-    "input_request": (f.AssistantRequestInput, p.RequestInput),
-    "request_resolved": (f.AssistantRequestResolved, p.RequestResolved),
-    "interrupted": (f.ConversationInterrupted, p.Interrupted),
+_EVENTS: dict[type[EventPayload], type[f.Frame]] = {
+    PermissionAsked: f.AssistantPermissionRequest,
+    RequestInput: f.AssistantRequestInput,
+    RequestResolved: f.AssistantRequestResolved,
+    Interrupted: f.ConversationInterrupted,
 }
 
 _BY_ROLE: dict[m.Role, Callable[[list[MessagePart], Meta, int], _Made]] = {

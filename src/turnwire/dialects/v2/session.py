@@ -11,6 +11,7 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.finished import Finished, FinishedStream
+from turnwire.core.opening import start_of
 from turnwire.core.recent import Recent
 from turnwire.core.status import (
     BackgroundTask,
@@ -26,7 +27,7 @@ from turnwire.core.status import (
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.figures import turn_end
-from turnwire.dialects.v2.opening import opening, start_of, state_frame
+from turnwire.dialects.v2.opening import opening, state_frame
 from turnwire.dialects.v2.partials import Partials
 from turnwire.dialects.v2.pending import Call, Pending
 from turnwire.dialects.v2.project import tell
@@ -202,7 +203,7 @@ class Session:
 
     def _grow(self, pieces: list[ev.ContentDelta], out: _Frames) -> None:
         turn_id, trace_id = self._place(pieces[0].parent_tool_use_id)
-        self._partials.join_into(out, pieces, turn_id, trace_id, self._now)
+        out += self._partials.feed_all(pieces, turn_id, trace_id, self._now)
 
     def _release(self, event: NormalizedStreamEvent | None, out: _Frames) -> None:
         """What had to wait for one more event goes out."""
@@ -313,7 +314,7 @@ class Session:
     def _on_live(self, e: Any, out: _Frames) -> None:
         parent = e.parent_tool_use_id
         turn_id, trace_id = self._here if parent is None else self._place(parent)
-        self._partials.feed_into(out, e, turn_id, trace_id, self._now)
+        out += self._partials.feed_all((e,), turn_id, trace_id, self._now)
 
     def _on_message_end(self, e: ev.MessageCompleted | ev.MessageDiscarded, out: _Frames) -> None:
         self._write_all(e, out)
@@ -335,7 +336,7 @@ class Session:
         if e.ephemeral:
             parent = e.parent_tool_use_id
             turn_id, trace_id = self._here if parent is None else self._place(parent)
-            out.append(self._partials.news(e, turn_id, trace_id, self._now))
+            out += self._partials.feed_all((e,), turn_id, trace_id, self._now)
             if isinstance(e, ev.TasksListed):
                 self._tasks = background_tasks(e.tasks, self._tasks, self._here[0])
                 self._changed = True

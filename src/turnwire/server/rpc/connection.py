@@ -8,11 +8,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from turnwire.core.error_codes import Refused
+from turnwire.core.opening import Opening
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
-from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.rpc.projector import Line
 from turnwire.engine import Talk
-from turnwire.engine.channel import FollowAgain, Sent, Spoken
+from turnwire.engine.channel import FollowAgain
 from turnwire.engine.follow import Place
 from turnwire.errors import TurnwireError
 from turnwire.server.begin import NewConversation, begin
@@ -22,9 +23,9 @@ from turnwire.server.keys import Who
 from turnwire.server.outlet import Gone, Send, Wire
 from turnwire.server.problems import refusal_of
 from turnwire.server.rpc import asking, history
-from turnwire.server.rpc.feed import Feed
-from turnwire.server.rpc.outlet import RpcOutlet, Written
+from turnwire.server.rpc.follower import RpcFollower
 from turnwire.server.rpc.stay import Stay
+from turnwire.server.rpc.written import Written
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -43,12 +44,13 @@ def rpc_error(refused: Refused, method: str | None = None) -> Written:
 class RpcConnection(Client):
     """Any number of conversations, one after the other."""
 
-    outlet: RpcOutlet
     id_name = "id"
+    follows_at_once = False  # calls are answered before there is a conversation
 
     def __init__(self, service: Service, who: Who, send: Send, wire: Wire | None) -> None:
-        super().__init__(service, who, send, wire, RpcOutlet)
+        super().__init__(service, who, send, wire)
         self._stay: Stay | None = None  # in a conversation
+        self._follower: RpcFollower | None = None
         self._is_written = False  # whether the audit trail has a row of this stay
         self._answered: set[str] = set()  # of the calls that are carried out
 
@@ -57,15 +59,20 @@ class RpcConnection(Client):
         stay, self._stay = self._stay, None
         if stay is None:
             return
-        self.outlet.feed = None
         self.conversation_id = None
-        self.service.engine.detach(stay.talk.id, self.outlet, stay.connection_id)
-        self.service.feeds.leave(stay.talk.id)
+        if self._follower is not None:
+            self.service.engine.detach(stay.talk.id, self._follower, stay.connection_id)
+            self._follower = None
         if self._is_written:
             about = self._about(stay)
             self.service.connection_audit.disconnected(
                 self.who, stay.talk.id, **about, code=self.code
             )
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be sent, and no conversation is being opened."""
+        return super().is_idle and not (self._follower is not None and self._follower.is_opening)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -154,32 +161,30 @@ class RpcConnection(Client):
         place = Place(wish.last_sequence, wish.epoch, wish.tail)
         stay = self._stay = Stay(talk, call_id, wish, self.service.engine.new_id())
         self.conversation_id = talk.id
-        feed = self.service.feeds.join(talk)
-        await self.outlet.hold()
-        self.outlet.feed, self.outlet.tell = feed, stay.tell
+        follower = RpcFollower(self.outlet, stay.tell, size=self.settings.buffer_bytes)
+        self._follower = follower
         audit = self.service.connection_audit
         self._is_written = audit.connected(self.who, talk.id, **self._about(stay))
         first = self.service.engine.attach(
             talk.row,
             place,
-            self.outlet,
+            follower,
             client_id=self.who.client_id,
             connection_id=stay.connection_id,
             user=self.who.name,
             is_owner=self.who.is_owner,
             reached=lambda: self.outlet.reached,
-            protocol="rpc",
+            protocol=self.service.rpc,
         )
         try:
             async with aclosing(first):
-                await self._open(stay, feed, first)
-            self.outlet.let_go()
+                await self._open(stay, first)
+            follower.let_go()
         except Gone:
             pass  # reading will say so
         except Exception as error:
             if call_id not in self._answered and not isinstance(error, FollowAgain):
                 self.leave()
-                self.outlet.give_up()
                 raise
             # Only by connecting again can the client get the rest.
             if not isinstance(error, TurnwireError):
@@ -203,46 +208,37 @@ class RpcConnection(Client):
         check_id(own_id)
         return await begin(self.service, self.who, new, resume=wish.resume, own_id=own_id)
 
-    async def _open(self, stay: Stay, feed: Feed, first: AsyncIterator[Sent | Spoken]) -> None:
-        """The answer to `connect`, and everything that was missed."""
-        hello: f.SessionConnected | f.SessionResumed | None = None
-        async for each in first:
-            if isinstance(each, Sent):
-                match each.frame:
-                    case f.SessionConnected() | f.SessionResumed():
-                        hello = each.frame
-                        continue
-                    case f.SessionReset(payload=reset):
-                        assert hello is not None
-                        await self._greet(stay, hello, reset.reason)
-                        hello = None
-                        continue
-                    case _:
-                        pass
-            if hello is not None:
-                await self._greet(stay, hello, None)
-                hello = None
-            for frame in stay.tell(feed.lines([each])):
+    async def _open(self, stay: Stay, first: AsyncIterator[Line]) -> None:
+        """The answer to `connect`, and everything that was missed.
+
+        The answer waits until the log was read: if that fails, it is an error.
+        """
+        opening: Opening | None = None
+        async for line in first:
+            if isinstance(line.news, Opening):
+                opening = line.news
+                continue
+            if opening is not None:
+                await self._greet(stay, opening)
+                opening = None
+            for frame in stay.tell([line]):
                 await self.outlet.send_first(frame)
 
-    async def _greet(
-        self, stay: Stay, hello: f.SessionConnected | f.SessionResumed, reset: str | None
-    ) -> None:
-        info = hello.payload
+    async def _greet(self, stay: Stay, opening: Opening) -> None:
         connected = r.Connected(
             stay.talk.id,
-            info.epoch,
-            info.first,
-            info.head,
-            isinstance(hello, f.SessionResumed),
+            opening.epoch,
+            opening.start.after + 1,
+            opening.head,
+            opening.start.resumed,
             asking.capabilities(self.service, stay.talk.row.agent, self.who),
             await stay.talk.status(),
-            info.limits.max_frame_bytes,
-            info.limits.max_queue,
-            info.limits.heartbeat_seconds,
-            info.connection_id,
+            opening.limits.max_frame_bytes,
+            opening.limits.max_queue,
+            opening.limits.heartbeat_seconds,
+            opening.connection_id,
             stay.talk.row.native_session_id,
-            reset,
+            opening.start.reset,
         )
         self._answered.add(stay.call_id)
         await self.outlet.send_first(Written(r.write(r.Answer(stay.call_id, connected, None))))
@@ -256,10 +252,10 @@ class RpcConnection(Client):
 
     # --- what it is told --------------------------------------------------------------------------
 
-    def error(self, refused: Refused) -> Sent:
+    def error(self, refused: Refused) -> Written:
         """A refusal, or the reason why it ends."""
         return rpc_error(refused)
 
-    def heartbeat(self) -> Sent:
+    def heartbeat(self) -> Written:
         """A sign of life."""
         return Written(_HEARTBEAT)

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from turnwire.core.conversation.state import status_of
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
+from turnwire.dialects.rpc.projector import RpcProjector
 from turnwire.engine import Talk
-from turnwire.engine.channel import Sent
-from turnwire.engine.pages import in_log_order
-from turnwire.engine.record import as_frame
+from turnwire.engine.pages import happening_of, in_log_order
 from turnwire.long_work import LongWork, mapped_in_slices
 from turnwire.ports import ConversationRow
 from turnwire.server.keys import Who
-from turnwire.server.rpc.feed import Feed
 
 if TYPE_CHECKING:
     from turnwire.server.service import Service
@@ -36,15 +34,15 @@ async def page(service: Service, talk: Talk, wish: m.LoadHistory) -> r.History:
     ends = []
     if first is not None and last is not None:
         ends = await service.store.turns(talk.id, since=first, before=last + 1)
-    feed = Feed(talk.row.agent, talk.row.native_session_id, "history")
+    projector = RpcProjector(talk.row.agent, talk.row.native_session_id, "history")
     kept: list[r.Kept] = []
     work = LongWork()
     for item in in_log_order(found, ends):
         if work.is_due:
             await work.give_way()
         kept += [
-            r.Kept(line.message, line.sequence, line.turn_id)
-            for line in feed.lines([Sent(as_frame(item, talk.id))])
+            r.Kept(line.message, line.number, line.turn_id)
+            for line in projector.project([happening_of(item)])
             if line.message is not None and line.kind == "whole"
         ]
     return r.History(kept, talk.row.head, service.store.epoch, first, last)

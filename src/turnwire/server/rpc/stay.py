@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from itertools import count
 
+from turnwire.core import happenings as h
 from turnwire.core.status import OpenRequest, Status
 from turnwire.dialects.rpc import frames as r
 from turnwire.dialects.rpc import methods as m
 from turnwire.dialects.rpc.messages import RpcErrorMessage
-from turnwire.dialects.v2 import frames as f
+from turnwire.dialects.rpc.projector import Kind, Line, News
 from turnwire.engine import Answer, Talk
-from turnwire.engine.channel import Sent
-from turnwire.server.rpc.feed import Kind, Line, News
-from turnwire.server.rpc.outlet import Written
+from turnwire.server.rpc.written import Written
 
 __all__ = ["Stay"]
 
@@ -89,11 +88,11 @@ class Stay:
 
     # --- what happens -----------------------------------------------------------------------------
 
-    def tell(self, lines: list[Line]) -> list[Sent]:
+    def tell(self, lines: list[Line]) -> list[Written]:
         """The frames of these lines: each message under the right id, if it is wanted, and what
         follows from news.
         """
-        out: list[Sent] = []
+        out: list[Written] = []
         for line in lines:
             if line.news is not None:
                 out += self._news(line.news, line)
@@ -103,19 +102,21 @@ class Stay:
 
     def _news(self, news: News, line: Line) -> list[Written]:
         match news:
-            case f.AssistantComplete():
+            case h.TurnEnded():
                 return self._ended(line)
-            case f.TurnStarted(payload=start):
-                if start.queue_id is not None and start.queue_id in self._waiting:
-                    self._run(start.turn_id, self._waiting.pop(start.queue_id))
+            case h.TurnBegan(turn_id=turn_id, queue_id=queue_id):
+                if queue_id is not None and queue_id in self._waiting:
+                    self._run(turn_id, self._waiting.pop(queue_id))
                 return []
-            case f.SessionState(payload=status):
+            case h.StateChanged(status=status):
                 return self._changed(status)
+            case _:  # the answer to `connect`, which was given
+                return []
 
     def _message(self, line: Line) -> Written:
         turn_id = line.turn_id
         head = self._head if turn_id is None else self._heads.get(turn_id, self._head)
-        return Written(head, line.sequence, line)
+        return Written(head, line)
 
     def _ended(self, line: Line) -> list[Written]:
         out = [self._message(line)]

@@ -10,8 +10,8 @@ from turnwire.core.status import OpenRequest, RequestKind
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_envelope import time_of
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.envelope import time_of
 
 __all__ = ["Answer", "Asked", "RequestCheck"]
 

@@ -11,14 +11,14 @@ from msgspec import Raw, Struct, ValidationError
 from turnwire.core.question_names import asked_by_name
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_answers import AnswerCheck
-from turnwire.dialects.v2.check_connection import Connection, Say
-from turnwire.dialects.v2.check_content import same_content
-from turnwire.dialects.v2.check_effects import shown_by_entry, shown_by_start, shown_by_state
-from turnwire.dialects.v2.check_envelope import counts, envelope_fault
-from turnwire.dialects.v2.check_log import LogCheck
-from turnwire.dialects.v2.check_words import word_fault
 from turnwire.dialects.v2.frames import ServerFrame, UnknownFrame
+from turnwire.dialects.v2.validator.answers import AnswerCheck
+from turnwire.dialects.v2.validator.connection import Connection, Say
+from turnwire.dialects.v2.validator.content import same_content
+from turnwire.dialects.v2.validator.effects import shown_by_entry, shown_by_start, shown_by_state
+from turnwire.dialects.v2.validator.envelope import counts, envelope_fault
+from turnwire.dialects.v2.validator.log import LogCheck
+from turnwire.dialects.v2.validator.words import word_fault
 
 __all__ = ["ServerCheck"]
 

@@ -9,14 +9,14 @@ import msgspec
 from turnwire.core.question_names import asked_by_name
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_blocks import BlockCheck
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_queue import QueueCheck
-from turnwire.dialects.v2.check_requests import RequestCheck
-from turnwire.dialects.v2.check_state import StateCheck
-from turnwire.dialects.v2.check_tools import ToolCheck
-from turnwire.dialects.v2.check_turns import TurnCheck, parent_of
 from turnwire.dialects.v2.frames import ServerFrame
+from turnwire.dialects.v2.validator.blocks import BlockCheck
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.queue import QueueCheck
+from turnwire.dialects.v2.validator.requests import RequestCheck
+from turnwire.dialects.v2.validator.state import StateCheck
+from turnwire.dialects.v2.validator.tools import ToolCheck
+from turnwire.dialects.v2.validator.turns import TurnCheck, parent_of
 
 __all__ = ["LogCheck"]
 

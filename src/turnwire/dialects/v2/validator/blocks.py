@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.validator.connection import Say
 
 __all__ = ["BlockCheck", "BlockFrame"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from turnwire.core.error_codes import ErrorCode
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_log import LogCheck
-from turnwire.dialects.v2.check_queue import Waiting
-from turnwire.dialects.v2.check_requests import Answer
+from turnwire.dialects.v2.validator.log import LogCheck
+from turnwire.dialects.v2.validator.queue import Waiting
+from turnwire.dialects.v2.validator.requests import Answer
 
 __all__ = ["ack_fault", "follow", "refusal_fault"]
 

@@ -12,10 +12,6 @@ from msgspec import Struct
 
 from turnwire.core.violations import Violation, Violations
 from turnwire.dialects.v2.address import Address
-from turnwire.dialects.v2.check_answers import AnswerCheck
-from turnwire.dialects.v2.check_connection import Connection
-from turnwire.dialects.v2.check_envelope import envelope_fault
-from turnwire.dialects.v2.check_server import ServerCheck
 from turnwire.dialects.v2.close_codes import may_reconnect
 from turnwire.dialects.v2.recording import (
     ClientLine,
@@ -23,6 +19,10 @@ from turnwire.dialects.v2.recording import (
     ServerLine,
     read_line,
 )
+from turnwire.dialects.v2.validator.answers import AnswerCheck
+from turnwire.dialects.v2.validator.connection import Connection
+from turnwire.dialects.v2.validator.envelope import envelope_fault
+from turnwire.dialects.v2.validator.server import ServerCheck
 from turnwire.errors import BadLine
 
 __all__ = ["SESSION_RULES", "SessionCheck", "SessionReport"]

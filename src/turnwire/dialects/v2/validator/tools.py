@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_requests import RequestCheck
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.requests import RequestCheck
 
 __all__ = ["ToolCheck"]
 

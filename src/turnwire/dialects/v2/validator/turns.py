@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from turnwire.core.status import TurnEnd
 from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2.check_connection import Say
+from turnwire.dialects.v2.validator.connection import Say
 
 __all__ = ["End", "TurnCheck", "parent_of"]
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from turnwire.core.status import QueueItem, Status
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_content import same_content
-from turnwire.dialects.v2.check_log import LogCheck
-from turnwire.dialects.v2.check_queue import Waiting
+from turnwire.dialects.v2.validator.content import same_content
+from turnwire.dialects.v2.validator.log import LogCheck
+from turnwire.dialects.v2.validator.queue import Waiting
 
 __all__ = ["shown_by_entry", "shown_by_start", "shown_by_state"]
 

@@ -12,10 +12,10 @@ from msgspec import Struct, structs
 from turnwire.core.error_codes import ERRORS, Refused
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_log import LogCheck
-from turnwire.dialects.v2.check_wishes import ack_fault, follow, refusal_fault
 from turnwire.dialects.v2.codec import decode_command
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.log import LogCheck
+from turnwire.dialects.v2.validator.wishes import ack_fault, follow, refusal_fault
 
 __all__ = ["AnswerCheck"]
 

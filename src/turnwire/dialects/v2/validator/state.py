@@ -9,12 +9,12 @@ from __future__ import annotations
 from turnwire.core.status import RunState, Status, Totals, TurnEnd, with_turn
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_queue import QueueCheck
-from turnwire.dialects.v2.check_requests import RequestCheck
-from turnwire.dialects.v2.check_tools import ToolCheck
-from turnwire.dialects.v2.check_totals import same_totals, shrunk
-from turnwire.dialects.v2.check_turns import TurnCheck
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.queue import QueueCheck
+from turnwire.dialects.v2.validator.requests import RequestCheck
+from turnwire.dialects.v2.validator.tools import ToolCheck
+from turnwire.dialects.v2.validator.totals import same_totals, shrunk
+from turnwire.dialects.v2.validator.turns import TurnCheck
 
 __all__ = ["StateCheck"]
 

@@ -10,8 +10,8 @@ from turnwire.core.content import Content
 from turnwire.core.status import Status, TurnEnd
 from turnwire.dialects.v2 import commands as c
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.check_connection import Say
-from turnwire.dialects.v2.check_content import same_content
+from turnwire.dialects.v2.validator.connection import Say
+from turnwire.dialects.v2.validator.content import same_content
 
 __all__ = ["QueueCheck", "Waiting"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from turnwire.dialects.v2.opening import Start, start_of
+from turnwire.core.opening import Start, start_of
 
 
 @pytest.mark.parametrize(

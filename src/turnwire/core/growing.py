@@ -1,0 +1,491 @@
+"""Follows what grows: the blocks of messages that are not finished, and the messages that go on."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from msgspec import Struct, structs
+
+from turnwire.core import blocks
+from turnwire.core import events as ev
+from turnwire.core.events import NormalizedStreamEvent
+from turnwire.core.partials import BlockName, Partial, PartialKind
+from turnwire.core.recent import MAX_ENDED
+
+__all__ = ["Growing", "GrowingBlock", "Growth", "OpenBlock", "OpenMessage", "Piece", "Void"]
+
+# Pieces that are joined while more come: each of them is a string of its own, which takes many times
+# its characters.
+_TOGETHER = 512
+
+
+class OpenBlock(Struct, frozen=True, gc=False):
+    """A block that grows: what it began as, and what has come of it."""
+
+    message_id: str
+    index: int
+    block: blocks.ContentBlock
+    text: str
+    parent_tool_use_id: str | None
+    agent_id: str | None
+    provider: str
+    model: str | None
+
+    @property
+    def partial(self) -> Partial | None:
+        """All that has come of it, if that is worth keeping. None: half a tool call is no call."""
+        kind = _KEPT.get(type(self.block))
+        if kind is None:
+            return None
+        who = (self.parent_tool_use_id, self.agent_id, self.provider, self.model)
+        return Partial(self.message_id, self.index, kind, self.text, 0, 0, *who)
+
+
+class GrowingBlock:
+    """A block that has begun and is not finished: what of it was published."""
+
+    __slots__ = (
+        "agent_id",
+        "block",
+        "block_id",
+        "chunk_seq",
+        "index",
+        "joined",
+        "kind",
+        "length",
+        "message_id",
+        "model",
+        "parent",
+        "pieces",
+        "place",
+        "provider",
+        "saved",
+        "trace_id",
+        "turn_id",
+    )
+
+    def __init__(
+        self,
+        e: ev.ContentStarted,
+        block_id: str,
+        turn_id: int | None,
+        trace_id: str | None,
+        place: int,
+        model: str | None,
+    ) -> None:
+        block = e.block
+        self.block = block  # as it began
+        self.block_id = block_id
+        self.message_id = e.message_id
+        self.index = e.index
+        self.parent = e.parent_tool_use_id
+        self.agent_id = e.agent_id
+        self.provider = e.provider
+        self.model = model
+        self.turn_id = turn_id
+        self.trace_id = trace_id
+        self.chunk_seq = 0
+        self.pieces: list[str] = []
+        self.joined = 0  # of them at the beginning are many pieces each
+        self.length = 0  # characters of all pieces
+        self.saved = 0  # how many of them are saved, or are being saved
+        self.place = place
+        self.kind = _GROWS.get(type(block))  # the pieces by which it grows, if by any
+
+    def after(self, start: int, most: int) -> str:
+        """Returns the text from a character on, at most so many. Pieces before it are not read."""
+        texts: list[str] = []
+        begin, stop = self.length, start + most
+        number = len(self.pieces)
+        while begin > start:
+            number -= 1
+            piece = self.pieces[number]
+            begin -= len(piece)
+            if begin < stop:
+                texts.append(piece[max(start - begin, 0) : stop - begin])
+        return "".join(reversed(texts))
+
+
+class _Message:
+    """A message some block of which was heard of."""
+
+    __slots__ = ("blocks", "ended", "growing", "model")
+
+    def __init__(self) -> None:
+        self.blocks: dict[
+            int, GrowingBlock | None
+        ] = {}  # none: finished, or nothing of it is shown
+        self.growing = 0  # how many of them are not finished
+        self.ended = False
+        self.model: str | None = None
+
+
+class Piece(Struct, frozen=True, gc=False):
+    """A block has grown by a text. `is_snapshot`: the text is all of it so far."""
+
+    block: GrowingBlock
+    text: str
+    number: int  # of the piece in its block, from 1; of a snapshot that of its last piece
+    is_snapshot: bool = False
+
+
+class Void(Struct, frozen=True, gc=False):
+    """Blocks of one message that were growing and will never be finished."""
+
+    blocks: list[GrowingBlock]
+    reason: str
+    parent_tool_use_id: str | None
+    agent_id: str | None
+
+
+# What an event means to what grows. Output of a tool and news that nobody keeps are told as they came.
+Growth: TypeAlias = Piece | Void | ev.ContentDelta | ev.ToolProgress | ev.SystemEvent
+
+
+class OpenMessage(Struct, frozen=True):
+    """A message that goes on: the events that tell it as far as it is."""
+
+    turn_id: int | None
+    trace_id: str | None
+    events: list[NormalizedStreamEvent]
+
+
+class _Speaking:
+    """What one voice is saying: its message, and the questions in it that are still being written.
+
+    A question is no `GrowingBlock`: it is shown when it is whole. Only who tells the agent's own
+    events needs its pieces.
+    """
+
+    __slots__ = ("begun", "questions", "trace_id", "turn_id")
+
+    def __init__(self, begun: ev.MessageStarted, turn_id: int | None, trace_id: str | None) -> None:
+        self.begun = begun
+        self.turn_id = turn_id
+        self.trace_id = trace_id
+        self.questions: dict[int, tuple[ev.ContentStarted, list[str]]] = {}
+
+
+_Handler: TypeAlias = Callable[[Any, int | None, str | None, list[Growth]], None]
+
+
+class Growing:
+    """Follows the events of one conversation.
+
+    When a finished block is published, `closed` says so, and nothing of it grows afterwards. Of
+    messages the last 256 are remembered, for pieces that come late.
+    """
+
+    def __init__(self) -> None:
+        self._messages: dict[str, _Message] = {}
+        self._speaking: dict[str | None, _Speaking] = {}  # by voice
+        self._begun = 0  # blocks
+        self.has_grown = False  # since `unsaved_length` was last asked
+        # Those of them in which nothing grows, the first to be forgotten first. A plain dict is slow
+        # to say which is its oldest, once many have gone.
+        self._resting: OrderedDict[str, None] = OrderedDict()
+        self._handlers: dict[type, _Handler] = {
+            ev.MessageStarted: self._on_message,
+            ev.ContentStarted: self._on_block,
+            ev.ContentDelta: self._on_delta,
+            ev.ContentCompleted: self._on_completed,
+            ev.MessageCompleted: self._on_end,
+            ev.MessageDiscarded: self._on_end,
+            ev.ToolProgress: self._on_progress,
+            **dict.fromkeys(ev.SYSTEM_EVENTS, self._on_system),
+        }
+
+    def feed_all(
+        self, events: Iterable[NormalizedStreamEvent], turn_id: int | None, trace_id: str | None
+    ) -> list[Growth]:
+        """What these events mean, in order.
+
+        Feed the end of a message after its finished blocks were published: what is left is void.
+        """
+        out: list[Growth] = []
+        handlers = self._handlers
+        for event in events:
+            handle = handlers.get(type(event))
+            if handle is not None:
+                handle(event, turn_id, trace_id, out)
+        return out
+
+    def closed(self, message_id: str, index: int) -> None:
+        """The finished block was published: it takes no more pieces."""
+        message = self._messages.get(message_id) or self._message(message_id)
+        if not message.ended:
+            grew = message.blocks.get(index) is not None
+            message.blocks[index] = None
+            if grew:
+                message.growing -= 1
+                if not message.growing:
+                    self._resting[message_id] = None
+
+    def snapshots(self) -> list[Piece]:
+        """Each block of which something was published: all of it so far."""
+        return [
+            Piece(growing, "".join(growing.pieces), growing.chunk_seq, True)
+            for message in self._messages.values()
+            for growing in message.blocks.values()
+            if growing is not None and growing.chunk_seq
+        ]
+
+    def open_blocks(self) -> list[OpenBlock]:
+        """The blocks that grow at this moment, as far as they have grown."""
+        return [
+            OpenBlock(
+                g.message_id,
+                g.index,
+                g.block,
+                "".join(g.pieces),
+                g.parent,
+                g.agent_id,
+                g.provider,
+                g.model,
+            )
+            for message in self._messages.values()
+            for g in message.blocks.values()
+            if g is not None
+        ]
+
+    # --- messages that go on --------------------------------------------------------------------
+
+    def open_messages(self) -> list[OpenMessage]:
+        """Each message that goes on, told again from its beginning."""
+        blocks_now = self.open_blocks() if self._speaking else []
+        return [self._told_again(speaking, blocks_now) for speaking in self._speaking.values()]
+
+    def _told_again(self, speaking: _Speaking, blocks_now: list[OpenBlock]) -> OpenMessage:
+        begun = speaking.begun
+        voice = begun.parent_tool_use_id
+        who = (begun.provider, begun.session_id, voice, begun.agent_id)
+        events: list[NormalizedStreamEvent] = [begun]
+        for each in blocks_now:
+            if (each.parent_tool_use_id, each.message_id) == (voice, begun.message_id):
+                place = (*who, each.message_id, each.index)
+                block, kind, tool_use_id = _as_begun(each.block)
+                events.append(ev.ContentStarted(*place, block))
+                if kind is not None and each.text:
+                    events.append(ev.ContentDelta(*place, kind, each.text, tool_use_id))
+        for asked, pieces in speaking.questions.values():
+            events.append(asked)
+            if pieces:
+                place = (*who, asked.message_id, asked.index)
+                call: Any = asked.block
+                events.append(ev.ContentDelta(*place, "tool_input", "".join(pieces), call.id))
+        return OpenMessage(speaking.turn_id, speaking.trace_id, events)
+
+    def hush(self, *, helpers: bool) -> list[OpenMessage]:
+        """Nothing more comes of the messages that go on; returns the end of each.
+
+        `helpers`: of those of sub-agents, too.
+        """
+        out: list[OpenMessage] = []
+        for voice in [*self._speaking] if helpers else [None]:
+            speaking = self._speaking.pop(voice, None)
+            if speaking is not None:
+                begun = speaking.begun
+                who = (begun.provider, begun.session_id, voice, begun.agent_id)
+                end = ev.MessageDiscarded(*who, begun.message_id, 0, "turn_ended")
+                out.append(OpenMessage(speaking.turn_id, speaking.trace_id, [end]))
+        return out
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def is_open(self, block: BlockName) -> bool:
+        """Whether a block is not finished."""
+        message_id, index = block
+        message = self._messages.get(message_id)
+        return message is not None and message.blocks.get(index) is not None
+
+    def unsaved_length(self) -> int:
+        """How many characters of blocks that are not finished are not saved."""
+        self.has_grown = False
+        return sum(growing.length - growing.saved for _, growing in self._unsaved())
+
+    def take_unsaved(self, most: int) -> list[Partial]:
+        """Returns what is new since it was last taken, at most so many characters of it."""
+        out: list[Partial] = []
+        for kind, growing in self._unsaved():
+            if most <= 0:
+                break
+            start = growing.saved
+            text = growing.after(start, most)
+            block = (growing.message_id, growing.index, kind, text, start, growing.place)
+            who = (growing.parent, growing.agent_id, growing.provider, growing.model)
+            out.append(Partial(*block, *who))
+            growing.saved += len(text)
+            most -= len(text)
+        return out
+
+    def not_saved(self, partials: Iterable[Partial]) -> None:
+        """What was taken could not be saved: it is returned again."""
+        starts = {partial.place: partial.start for partial in partials}
+        for message in self._messages.values():
+            for growing in message.blocks.values():
+                if growing is not None and growing.place in starts:
+                    growing.saved = starts[growing.place]
+                    self.has_grown = True
+
+    def _unsaved(self) -> list[tuple[PartialKind, GrowingBlock]]:
+        return [
+            (kind, growing)
+            for message in self._messages.values()
+            if message.growing
+            for growing in message.blocks.values()
+            if growing is not None
+            and growing.length > growing.saved
+            and (kind := _KEPT.get(type(growing.block))) is not None
+        ]
+
+    # --- blocks -------------------------------------------------------------------------------
+
+    def _on_block(
+        self, e: ev.ContentStarted, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        message_id, index, block = e.message_id, e.index, e.block
+        message = self._messages.get(message_id) or self._message(message_id)
+        if message.ended or index in message.blocks:
+            return
+        block_id, text, shown = f"{message_id}:{index}", "", True
+        if isinstance(block, blocks.ToolUseBlock):
+            block_id = block.id
+            if block.is_question:  # it is shown as a question, when it is whole
+                message.blocks[index] = None
+                speaking = self._speaking.get(e.parent_tool_use_id)
+                if speaking is not None and speaking.begun.message_id == message_id:
+                    speaking.questions[index] = (e, [])
+                return
+        elif isinstance(block, blocks.TextBlock):
+            text = block.text
+            shown = bool(text)
+        elif isinstance(block, blocks.ThinkingBlock):
+            text = block.thinking
+            shown = bool(text)
+        elif isinstance(block, blocks.ToolResultBlock):  # not what the model says: it is a result
+            message.blocks[index] = None
+            return
+        growing = message.blocks[index] = GrowingBlock(
+            e, block_id, turn_id, trace_id, self._begun, message.model
+        )
+        message.growing += 1
+        self._begun += 1
+        self._resting.pop(message_id, None)
+        if shown:
+            self._grow(growing, text, out)
+
+    def _on_delta(
+        self, e: ev.ContentDelta, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        # The event that comes a thousand times.
+        message = self._messages.get(e.message_id)
+        growing = message.blocks.get(e.index) if message is not None else None
+        if growing is not None and growing.kind == e.kind:
+            self._grow(growing, e.text, out)
+        elif e.kind == "tool_output":
+            out.append(e)
+        elif e.kind == "tool_input":
+            speaking = self._speaking.get(e.parent_tool_use_id)
+            if speaking is not None and speaking.begun.message_id == e.message_id:
+                asked = speaking.questions.get(e.index)
+                if asked is not None:
+                    asked[1].append(e.text)
+
+    def _grow(self, growing: GrowingBlock, text: str, out: list[Growth]) -> None:
+        pieces = growing.pieces
+        pieces.append(text)
+        if len(pieces) - growing.joined >= _TOGETHER:
+            pieces[growing.joined :] = ["".join(pieces[growing.joined :])]
+            growing.joined += 1
+        growing.chunk_seq = number = growing.chunk_seq + 1
+        growing.length += len(text)
+        self.has_grown = True
+        out.append(Piece(growing, text, number))
+
+    def _on_completed(
+        self, e: ev.ContentCompleted, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        speaking = self._speaking.get(e.parent_tool_use_id)
+        if speaking is not None and speaking.begun.message_id == e.message_id:
+            speaking.questions.pop(e.index, None)
+
+    # --- messages -----------------------------------------------------------------------------
+
+    def _message(self, message_id: str) -> _Message:
+        message = self._messages[message_id] = _Message()
+        if len(self._messages) > MAX_ENDED and self._resting:
+            oldest, _ = self._resting.popitem(last=False)
+            del self._messages[oldest]
+        self._resting[message_id] = None
+        return message
+
+    def _on_message(
+        self, e: ev.MessageStarted, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        message = self._messages.get(e.message_id) or self._message(e.message_id)
+        message.model = e.model
+        self._speaking[e.parent_tool_use_id] = _Speaking(e, turn_id, trace_id)
+
+    def _on_end(
+        self,
+        e: ev.MessageCompleted | ev.MessageDiscarded,
+        turn_id: int | None,
+        trace_id: str | None,
+        out: list[Growth],
+    ) -> None:
+        self._speaking.pop(e.parent_tool_use_id, None)
+        message = self._messages.get(e.message_id) or self._message(e.message_id)
+        void = [
+            growing
+            for growing in message.blocks.values()
+            if growing is not None and growing.chunk_seq
+        ]
+        message.blocks = {}
+        message.growing = 0
+        message.ended = True
+        self._resting[e.message_id] = None
+        if void:
+            reason = e.reason if isinstance(e, ev.MessageDiscarded) else "abandoned"
+            out.append(Void(void, reason, e.parent_tool_use_id, e.agent_id))
+
+    # --- around them --------------------------------------------------------------------------
+
+    def _on_progress(
+        self, e: ev.ToolProgress, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        out.append(e)
+
+    def _on_system(
+        self, e: ev.SystemEvent, turn_id: int | None, trace_id: str | None, out: list[Growth]
+    ) -> None:
+        if e.ephemeral:  # else it is an entry of the log
+            out.append(e)
+
+
+def _as_begun(
+    block: blocks.ContentBlock,
+) -> tuple[blocks.ContentBlock, ev.DeltaKind | None, str | None]:
+    """A block before its first piece, and what grows in it."""
+    match block:
+        case blocks.TextBlock():
+            return structs.replace(block, text=""), "text", None
+        case blocks.ThinkingBlock():
+            return structs.replace(block, thinking=""), "thinking", None
+        case blocks.ToolUseBlock():
+            return block, "tool_input", block.id
+        case _:
+            return block, None, None
+
+
+_GROWS: dict[type, ev.DeltaKind] = {
+    blocks.TextBlock: "text",
+    blocks.ThinkingBlock: "thinking",
+    blocks.ToolUseBlock: "tool_input",
+}
+# What is kept of a block that is cut short.
+_KEPT: dict[type, PartialKind] = {
+    blocks.TextBlock: "text",
+    blocks.ThinkingBlock: "thinking",
+}

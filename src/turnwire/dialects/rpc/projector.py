@@ -1,0 +1,184 @@
+"""A conversation in the words of RPC: translated and written once, for all who follow it in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+from turnwire.core import events as ev
+from turnwire.core import happenings as h
+from turnwire.core import ui
+from turnwire.core.message import known_meta
+from turnwire.core.opening import Opening
+from turnwire.core.ui import UiStreamAdapter
+from turnwire.dialects.rpc.bridge import RpcBridge
+from turnwire.dialects.rpc.entries import end_of_turn, message_of, system_message
+from turnwire.dialects.rpc.frames import stream_tail
+from turnwire.dialects.rpc.messages import RpcMessage, RpcSystemMessage, encode
+
+__all__ = ["Kind", "Line", "News", "RpcProjector"]
+
+# What a message is, for those who do not want all of them.
+Kind: TypeAlias = Literal["whole", "grows", "text_delta", "output_delta", "system"]
+
+# What each connection has to know for itself: under which ids messages come, who is to be called.
+News: TypeAlias = Opening | h.TurnBegan | h.TurnEnded | h.StateChanged
+
+_NEWS = 400  # bytes, about, of news without a message
+
+
+class Line:
+    """A message, and what stands beside it; or news that a connection has to know."""
+
+    __slots__ = ("_written", "holders", "kind", "message", "news", "number", "turn_id")
+
+    def __init__(
+        self,
+        kind: Kind,
+        message: RpcMessage | None,
+        turn_id: int | None = None,
+        number: int | None = None,
+        news: News | None = None,
+    ) -> None:
+        self.kind = kind
+        self.message = message
+        self.turn_id = turn_id  # whose stream it belongs to
+        self.number = number  # the entry that it tells
+        self.news = news
+        self.holders = 0  # clients for whom it waits: see `server.backlog`
+        self._written: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return _NEWS if self.message is None else len(self.written)
+
+    @property
+    def written(self) -> bytes:
+        """All that stands behind the id in its frame; nothing, if it is only news."""
+        if self._written is None:
+            if self.message is None:
+                self._written = b""
+            else:
+                names_turn = self.number is not None or self.news is not None
+                tail = stream_tail(self.number, self.turn_id) if names_turn else b"}"
+                self._written = encode(self.message) + tail
+        return self._written
+
+
+_GROWS = frozenset(
+    [
+        ui.UiTextDelta,
+        ui.UiThinkingDelta,
+        ui.UiToolInputDelta,
+        ui.UiMessageStart,
+        ui.UiBlockStart,
+        ui.UiToolStart,
+        ui.UiBlockStop,
+        ui.UiMessageComplete,
+    ]
+)
+
+
+class RpcProjector:
+    """What is finished is read from its entry, so that it is the same live and from the log.
+
+    What grows is read from the agent's own events. The figures of a turn are told with its end.
+    """
+
+    def __init__(self, provider: str, session_id: str | None, stream_id: str) -> None:
+        """`stream_id`: goes into the uuid of every stream event."""
+        self._provider = provider
+        self._session_id = session_id or ""
+        self._adapter = UiStreamAdapter()
+        self._bridge = RpcBridge(
+            tool_progress="output_delta", system=True, stream_id=stream_id, provider=provider
+        )
+        self._as_text = RpcBridge(
+            tool_progress="text_delta", stream_id=f"{stream_id}t", provider=provider
+        )
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Line]:
+        """The messages of what happened, in order, and the news for each connection."""
+        out: list[Line] = []
+        figures: ev.ResultSummary | None = None
+        for each in happened:
+            match each:
+                case h.AgentSpoke(events=events, turn_id=turn_id):
+                    figures = self._spoke(events, turn_id, out) or figures
+                case h.EntryAdded():
+                    self._entry(each, out)
+                case h.StateChanged(status=status):
+                    out.append(self._news("session_state", status))
+                    out.append(Line("whole", None, news=each))
+                case h.Changed(title=title, totals=totals):
+                    news: dict[str, Any] = {"title": title, "totals": totals}
+                    news = {name: value for name, value in news.items() if value is not None}
+                    out.append(self._news("conversation_updated", news))
+                case h.TurnBegan():
+                    out.append(Line("whole", None, news=each))
+                case h.TurnEnded():
+                    self._ended(each, figures, out)
+                    figures = None
+        return out
+
+    def greet(self, opening: Opening) -> list[Line]:
+        """The answer to `connect` has the id of that call, so each connection makes its own."""
+        return [Line("whole", None, news=opening)]
+
+    def replay(self, kept: h.Kept, now: str) -> list[Line]:
+        """What a client has missed looks as it does live."""
+        return self.project((kept,))
+
+    def present(self, now: h.Now) -> list[Line]:
+        """The state, and the beginning of each message that goes on, said again."""
+        return self.project(
+            [
+                h.StateChanged(now.at, now.status),
+                *(
+                    h.AgentSpoke(now.at, each.turn_id, each.trace_id, each.events, [])
+                    for each in now.growing.open_messages()
+                ),
+            ]
+        )
+
+    # --- one by one -----------------------------------------------------------------------------
+
+    def _spoke(
+        self, events: list[ev.NormalizedStreamEvent], turn_id: int | None, out: list[Line]
+    ) -> ev.ResultSummary | None:
+        """What grows, and what nobody keeps. Returns a turn's figures."""
+        figures = None
+        for event in events:
+            shown = self._adapter.feed(event)
+            if type(event) is ev.ResultSummary:
+                figures = event
+                continue
+            for each in shown:
+                if type(each) in _GROWS:
+                    self._session_id = each.session_id
+                    for message in self._bridge.feed(each):
+                        out.append(Line("grows", message, turn_id))  # noqa: PERF401 (mostly one)
+                elif type(each) is ui.UiToolProgress:
+                    out += [Line("output_delta", said, turn_id) for said in self._bridge.feed(each)]
+                    out += [Line("text_delta", said, turn_id) for said in self._as_text.feed(each)]
+                elif isinstance(event, ev.SystemEvent) and event.ephemeral:
+                    out.append(self._news(event.subtype, event.data, turn_id))
+        return figures
+
+    def _entry(self, added: h.EntryAdded, out: list[Line]) -> None:
+        entry, number = added.entry, added.sequence
+        meta = known_meta(entry)
+        message = message_of(entry, meta, number, self._provider, self._session_id)
+        kind: Kind = "system" if isinstance(message, RpcSystemMessage) else "whole"
+        out.append(Line(kind, message, meta.turn_id, number))
+
+    def _ended(self, ended: h.TurnEnded, figures: ev.ResultSummary | None, out: list[Line]) -> None:
+        told = end_of_turn(ended.end, self._provider, self._session_id, figures)
+        *before, result = told
+        out += [Line("whole", each, ended.turn_id) for each in before]
+        out.append(Line("whole", result, ended.turn_id, news=ended))
+
+    def _news(self, subtype: str, data: object, turn_id: int | None = None) -> Line:
+        message = system_message(subtype, data, self._provider, self._session_id)
+        return Line("system", message, turn_id)

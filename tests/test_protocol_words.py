@@ -1,0 +1,41 @@
+"""The engine publishes what happened; only projectors know how a front-end protocol says it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import turnwire
+
+ENGINE = Path(turnwire.__file__).parent / "engine"
+MODULES = sorted(ENGINE.rglob("*.py"))
+WORDS = re.compile(r"rpc|\bListener\b|\bSpoken\b", re.IGNORECASE)
+
+# Publishing: whatever the followers speak, these know none of their words.
+PUBLISHING = ["channel.py", "channels.py", "hearing.py", "live.py", "replays.py", "follow.py"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_no_module_of_the_engine_names_rpc(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    named = [f"{path.name}:{n}: {line}" for n, line in enumerate(lines, 1) if WORDS.search(line)]
+    named = [line for line in named if "has not spoken since" not in line]  # a sentence
+    assert named == []
+
+
+@pytest.mark.parametrize("name", PUBLISHING)
+def test_what_is_published_is_in_the_words_of_no_protocol(name: str) -> None:
+    assert "turnwire.dialects" not in (ENGINE / name).read_text(encoding="utf-8")
+
+
+VALIDATOR = ENGINE.parent / "dialects" / "v2" / "validator"
+MAKES_FRAMES = re.compile(
+    r"turnwire\.(core\.(conversation(?!\.rules)|growing|happenings)|engine)|v2\.(project|partials|sent|opening)"
+)
+
+
+@pytest.mark.parametrize("path", sorted(VALIDATOR.glob("*.py")), ids=lambda path: path.name)
+def test_the_rules_of_v2_know_nothing_of_what_makes_frames(path: Path) -> None:
+    assert not MAKES_FRAMES.search(path.read_text(encoding="utf-8"))

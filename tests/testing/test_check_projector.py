@@ -1,0 +1,176 @@
+"""The check of projectors: those that are there pass, and each kind of broken one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from turnwire.core import happenings as h
+from turnwire.core.growing import Growing
+from turnwire.core.message import UnknownPart
+from turnwire.core.opening import Opening
+from turnwire.dialects.rpc.projector import RpcProjector
+from turnwire.dialects.v2.projector import V2Projector
+from turnwire.dialects.v2.sent import Sent
+from turnwire.testing import ProjectorBroken, check_projector
+
+
+class V2(V2Projector):
+    def __init__(self) -> None:
+        super().__init__("talk")
+
+
+def test_the_projectors_that_are_there_keep_their_promises() -> None:
+    check_projector(V2)
+    check_projector(lambda: RpcProjector("demo", "session-1", "stream"))
+
+
+class Loses(V2):
+    """Tells no thinking."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        return [each for each in super().project(happened) if each.number != 2]
+
+
+class Reorders(V2):
+    """Tells the newest first."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        return super().project(happened)[::-1]
+
+
+class Mumbles(V2):
+    """Tells the pieces in whichever order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: list[h.Happening] = []
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        said = [each for each in happened if isinstance(each, h.AgentSpoke)]
+        if said and not self._kept:
+            self._kept += said
+            return super().project([each for each in happened if each not in said])
+        late, self._kept = self._kept, []
+        return super().project([*happened, *late])
+
+
+class Strict(V2):
+    """Knows all there is, and nothing newer."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        for each in happened:
+            if isinstance(each, h.EntryAdded):
+                for part in each.entry.parts:
+                    if isinstance(part, UnknownPart):
+                        raise TypeError("an unknown part")
+        return super().project(happened)
+
+
+class Forgets(V2):
+    """Replays without numbers."""
+
+    def replay(self, kept: h.Kept, now: str) -> list[Sent]:
+        again = super().replay(kept, now)
+        for each in again:
+            each.number = None
+        return again
+
+
+class Endless(V2):
+    """Replays no end of a turn."""
+
+    def replay(self, kept: h.Kept, now: str) -> list[Sent]:
+        return [] if isinstance(kept, h.TurnEnded) else super().replay(kept, now)
+
+
+class Chatters(V2):
+    """Has something to say always."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        return super().project(happened) or super().project([h.Changed("", "", None)])
+
+
+class Secretive(V2):
+    """Tells nobody who comes what grows."""
+
+    def present(self, now: h.Now) -> list[Sent]:
+        return super().present(h.Now(now.at, now.head, now.status, Growing()))
+
+
+class Rewrites(V2):
+    """Changes what it has given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._given: list[Sent] = []
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        for each in self._given:
+            each.number = 1
+        told = super().project(happened)
+        self._given += told
+        return told
+
+
+class Understates(V2):
+    """Says that nothing takes any room."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        told = super().project(happened)
+        for each in told:
+            each._size = 0
+        return told
+
+
+class Meddles(V2):
+    """Changes what it is given."""
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        told = super().project(happened)
+        for each in happened:
+            if isinstance(each, h.EntryAdded):
+                each.entry.meta["told"] = True
+        return told
+
+
+class Distracted(V2):
+    """Loses the others' next message when somebody comes."""
+
+    has_come = False
+
+    def greet(self, opening: Opening) -> list[Sent]:
+        self.has_come = True
+        return super().greet(opening)
+
+    def project(self, happened: Sequence[h.Happening]) -> list[Sent]:
+        told = super().project(happened)
+        if self.has_come:
+            self.has_come = False
+            return told[1:]
+        return told
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (Loses, "these did not: [2]"),
+        (Reorders, "numbers only rise"),
+        (Mumbles, "the pieces of a block are told in their order"),
+        (Strict, "an unknown part"),
+        (Forgets, "is replayed with its number"),
+        (Endless, "the end of a turn is replayed"),
+        (Chatters, "where nothing happened, there is no message"),
+        (Secretive, "gets all of it so far"),
+        (Rewrites, "a message does not change after it was given"),
+        (Understates, "a size is about that of the bytes"),
+        (Meddles, "what a projector is given stays as it is"),
+        (Distracted, "changes nothing of what the others are told"),
+    ],
+)
+def test_a_broken_projector_fails(broken: Any, said: str) -> None:
+    with pytest.raises(ProjectorBroken) as failed:
+        check_projector(broken)
+    assert said in str(failed.value)
