@@ -295,6 +295,26 @@ def test_the_map_of_the_house_shows_every_room() -> None:
         assert files <= set(re.findall(r"\w+\.py", drawn)), room
 
 
+def test_the_traces_name_functions_that_exist_and_enter_no_room_twice() -> None:
+    page = PAGES["docs/design.md"].read_text()
+    section = page.partition("## Traces\n")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w/]+)\.py`\s+`([\w.]+)`", section)
+    assert len(named) > 30
+    for file, name in named:
+        found: Any = importlib.import_module(f"turnwire.{file.replace('/', '.')}")
+        for part in name.split("."):
+            found = getattr(found, part)
+    traces = re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]
+    assert len(traces) == 4
+    for trace in traces:
+        steps = re.findall(r"^\d\. (.*?)(?=^\d\. |\Z)", trace, re.MULTILINE | re.DOTALL)
+        ways = [" ".join(step.split()).partition("; with")[0] for step in steps]
+        rooms = [re.findall(r"`(\w+)/", way) for way in ways]
+        assert all(len(set(some)) <= 1 for some in rooms), "a step is in one room"
+        entered = [some[0] for some in rooms if some]
+        assert len(entered) == len(set(entered)), trace
+
+
 def test_the_changelog_begins_with_the_version_that_this_is() -> None:
     first, *_ = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert first.split()[0] == turnwire.__version__
