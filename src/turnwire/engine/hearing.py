@@ -50,13 +50,23 @@ class Hearing:
     """Listens to one process of an agent."""
 
     def __init__(
-        self, channel: Channel, new_id: Callable[[], str], *, is_owners: bool, modes: Sequence[str]
+        self,
+        channel: Channel,
+        new_id: Callable[[], str],
+        *,
+        is_owners: bool,
+        modes: Sequence[str],
+        is_recording: bool = False,
     ) -> None:
-        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose."""
+        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose.
+
+        `is_recording`: nobody is there but the agent; see `AgentSaid.recorded`.
+        """
         self._channel = channel
         self._new_id = new_id
         self._is_owners = is_owners
         self._modes = modes
+        self._is_recording = is_recording
         self._entries = EntryStream()
 
     @staticmethod
@@ -88,7 +98,7 @@ class Hearing:
             # A piece with nothing but ASCII in it, as most are, needs no closer look.
             if type(event) is not ev.ContentDelta or not event.text.isascii():
                 event = _writable(event)
-            if isinstance(event, ev.PermissionRequested) and event.suggestions:
+            if isinstance(event, ev.PermissionRequested) and not self._is_recording:
                 rules = offered_rules(
                     event.suggestions, is_owners=self._is_owners, modes=self._modes
                 )
@@ -142,9 +152,10 @@ class Hearing:
             event=event,
             entries=self._entries.feed(event, run_id="", now=now),
             trace_id=self._new_id(),
-            inbox_item_id=self._new_id(),
+            inbox_item_id=None if self._is_recording else self._new_id(),
             last=is_last,
             unsent=unsent,
+            recorded=self._is_recording,
         )
         before = heard.state
         heard.state, effects = step(before, heard_now)
