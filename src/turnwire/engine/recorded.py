@@ -129,7 +129,7 @@ class Recording:
         events = [each for event in events for each in self._with_request(event)]
         heard = self._hearing.take(self._state, events, self._at)
         self._state = heard.state
-        self._channel.publish(heard.state, heard.happened)
+        self._channel.state = heard.state
         if self._kept is not None:
             kept = (h.EntryAdded, h.TurnEnded)
             self._kept += [each for each in heard.happened if isinstance(each, kept)]
