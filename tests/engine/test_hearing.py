@@ -60,8 +60,8 @@ def test_news_that_are_kept_take_a_step() -> None:
 
 def test_the_end_of_a_message_that_finishes_a_block_takes_a_step() -> None:
     block = TextBlock("Hi", "completed")
-    events = [ev.ContentCompleted(*WHO, "m", 0, block), MESSAGE_ENDS]
-    found = heard(RUNNING, ev.MessageStarted(*WHO, "m"), *events)
+    finished = ev.ContentCompleted(*WHO, "m", 0, block)
+    found = heard(RUNNING, ev.MessageStarted(*WHO, "m"), finished, MESSAGE_ENDS)
     assert [each.sequence for each in found.happened if isinstance(each, h.EntryAdded)] == [1]
 
 
