@@ -13,7 +13,7 @@ from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import Usage
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2.frames import Frame
-from turnwire.dialects.v2.session import Session
+from turnwire.engine.recorded import Recording
 
 NOW = "2026-01-01T12:00:00.000Z"
 TURN = ev.TurnStarted(*WHO)
@@ -35,8 +35,8 @@ def on_the_wire(frames: Iterable[Frame]) -> list[Wire]:
     return [json.loads(codec.encode(each).at(n)) for n, each in enumerate(frames, 1)]
 
 
-def session(*, keep: bool = False) -> Session:
-    return Session("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=keep)
+def session(*, keep: bool = False) -> Recording:
+    return Recording("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=keep)
 
 
 def live(*events: NormalizedStreamEvent, finish: bool = False) -> list[Wire]:

@@ -49,7 +49,7 @@ def said_by_the_frames(lines: list[bytes]) -> Said:
     return {"messages": messages, "users": users, "results": results}
 
 
-UNFINISHED = "The turn ended before this tool gave a result."
+UNFINISHED = "no result: the turn ended"
 
 
 def said_in_v2(lines: list[bytes]) -> Said:

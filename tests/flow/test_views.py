@@ -23,7 +23,7 @@ from turnwire.dialects.rpc import RpcBridge, RpcMessage
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.codec import decode, encode
 from turnwire.dialects.v2.fold import ViewReducer
-from turnwire.dialects.v2.session import Session
+from turnwire.engine.recorded import Recording
 
 every_stream = pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 with_and_without_stream_events = pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def lines_of(path: Path, streamed: bool = True) -> list[bytes]:
     return lines if streamed else [raw for raw in lines if b'"type":"stream_event"' not in raw]
 
 
-def new_session() -> Session:
-    return Session("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=True)
+def new_session() -> Recording:
+    return Recording("conv-1", trace_of=lambda turn: f"{turn:032x}", keep=True)
 
 
 def sent(frames: Iterable[f.Frame], after: int = 0) -> list[Any]:
@@ -137,7 +137,7 @@ def test_both_clients_count_the_same_turns(path: Path) -> None:
 def test_a_turn_that_waits_has_not_ended_in_v2_though_its_process_has() -> None:
     (path,) = (path for path in RECORDED if path.stem == PAUSES)
     v2, over_rpc = v2_view(v2_frames(path)), rpc_view(rpc_messages(path))
-    assert (v2.turns, v2.totals) == ([], None)
+    assert (v2.turns, v2.totals) == ([], Totals())
     assert v2.status is not None
     assert (v2.status.state, len(v2.status.requests)) == ("waiting_input", 1)
     assert len(over_rpc.turns) == results_of(path) == 1

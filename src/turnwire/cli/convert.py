@@ -23,7 +23,7 @@ from turnwire.dialects.rpc import RpcBridge, ToolProgressMode
 from turnwire.dialects.v2.codec import decode, encode
 from turnwire.dialects.v2.fold import ViewReducer
 from turnwire.dialects.v2.frames import Frame
-from turnwire.dialects.v2.session import Session
+from turnwire.engine.recorded import Recording
 from turnwire.errors import BadLine
 
 __all__ = ["command"]
@@ -163,7 +163,7 @@ class _ToV2(_Translation):
     """The frames of one connection that was there from the start. The conversation is the session."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._session: Recording | None = None
         self._sent = 0
 
     def frames(self, events: list[NormalizedStreamEvent]) -> list[Frame]:
@@ -172,7 +172,7 @@ class _ToV2(_Translation):
             return []
         if self._session is None:
             conversation = events[0].session_id or "session"
-            self._session = Session(
+            self._session = Recording(
                 conversation,
                 trace_of=lambda turn: _trace(conversation, turn),
                 began=first_time(events),

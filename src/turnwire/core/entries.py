@@ -19,12 +19,11 @@ from turnwire.core.message import (
     Role,
     TextPart,
     TextPayload,
-    known_meta,
     meta_of,
     to_json,
 )
 
-__all__ = ["EntryStream", "entry_of", "event_entry", "finished_of", "written"]
+__all__ = ["EntryStream", "entry_of", "event_entry", "written"]
 
 
 def written(finished: Finished, *, run_id: str, timestamp: str) -> Message:
@@ -36,11 +35,6 @@ def written(finished: Finished, *, run_id: str, timestamp: str) -> Message:
     for own in ("schema_version", "turn_id"):  # the entry's
         del known[own]
     return Message(run_id, finished.role, finished.parts, timestamp, meta_of(run_id, **known))
-
-
-def finished_of(entry: Message) -> Finished:
-    """The way back: what an entry tells."""
-    return Finished(entry.role, entry.parts, known_meta(entry))
 
 
 def entry_of(

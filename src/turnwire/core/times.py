@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 __all__ = ["iso", "ms_of"]
 
 _DAY = 86_400_000
 
 
+@lru_cache(maxsize=16)  # everything that happens at once has the same time
 def iso(ms: int) -> str:
     """Milliseconds since 1970, as ISO 8601 in UTC with `Z`."""
     days, rest = divmod(ms, _DAY)

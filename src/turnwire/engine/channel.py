@@ -117,6 +117,7 @@ class Channel:
     def __init__(self, state: Conversation) -> None:
         self.state = state  # as it was last published
         self.growing = Growing()
+        self._seen = (state, status_of(state))
         self._projections: dict[str, _Projection] = {}  # by protocol, while somebody follows in it
         self._told = asyncio.Event()  # all that happened was published
         self._told.set()
@@ -186,7 +187,7 @@ class Channel:
     ) -> list[h.Happening]:
         """What happened in one step, in its order; then the state, title and totals that changed."""
         out: list[h.Happening] = []
-        told = status_of(before)
+        told = self._status_of(before)
         for write in writes:
             match write:
                 case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
@@ -220,7 +221,7 @@ class Channel:
     ) -> list[h.Happening]:
         """The state, if it is not what was told, and the title and totals, if they are others."""
         out: list[h.Happening] = []
-        status = status_of(after)
+        status = self._status_of(after)
         if status != told:
             out.append(h.StateChanged(now, status))
         title = after.title if after.title != before.title else None
@@ -230,6 +231,12 @@ class Channel:
             place = 0 if is_renamed else len(out)  # a state only repeats the title
             out.insert(place, h.Changed(now, title, totals))
         return out
+
+    def _status_of(self, state: Conversation) -> Status:
+        """What front ends are told. A step begins where the one before it has ended."""
+        if state is not self._seen[0]:
+            self._seen = (state, status_of(state))
+        return self._seen[1]
 
     def finish(self, why: Callable[[], TurnwireError]) -> None:
         """Nothing more comes from here; whoever follows gets what waits for them, and then this."""

@@ -14,13 +14,18 @@ from msgspec import structs
 from turnwire.core import happenings as h
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.error_codes import Refused
-from turnwire.core.message import known_meta
+from turnwire.core.event_payloads import (
+    Interrupted,
+    PermissionAsked,
+    RequestInput,
+    RequestResolved,
+    event_of,
+    news_of,
+)
+from turnwire.core.message import Message, ToolCallPart, known_meta
 from turnwire.core.status import BackgroundTask, QueueItem, Totals, with_turn
 from turnwire.core.times import iso
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.dialects.v2 import frames as f
-from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.project import frame_of
 from turnwire.engine.channel import Channel
 from turnwire.ports import (
     Bus,
@@ -114,37 +119,38 @@ class _News:
 
     def add(self, stored: StoredEntry) -> str | None:
         """An entry, and what it shows of the state. Returns what was asked with it, if anything."""
-        now = stored.entry.timestamp
+        entry, meta = stored.entry, known_meta(stored.entry)
+        now = entry.timestamp
         starts = stored.turn_id is not None and stored.turn_id > self._started
         if starts:
             assert stored.turn_id is not None
-            said = known_meta(stored.entry).client_message_id
-            self._start(stored.turn_id, now, stored.trace_id, said)
+            self._start(stored.turn_id, now, stored.trace_id, meta.client_message_id)
             if self._origins.get(stored.turn_id, "user") != "user":
                 self._runs(now)  # nobody's words began it
-        frame = frame_of(stored.entry, stored.sequence, self._name, stored.trace_id)
-        self.happened.append(h.EntryAdded(stored.sequence, stored.entry, stored.trace_id))
+        self.happened.append(h.EntryAdded(stored.sequence, entry, stored.trace_id))
+        event = event_of(meta, stored.sequence) if entry.role == "system" else None
+        asks = _question_in(entry)
+        is_block = entry.role in ("assistant", "tool") and asks is None
+        goes_on = is_block or isinstance(event, Interrupted)
         if starts:
             self._runs(now)
-        elif self.status.running and self.status.state == "active" and _is_said(frame):
-            self._tell(now, state="streaming")  # the agent goes on
-        match frame:
-            case f.AssistantRequestInput(payload=p.RequestInput(question_id=asked)):
-                return asked
-            case f.AssistantPermissionRequest(payload=p.PermissionAsked(request_id=asked)):
-                return asked
-            case f.AssistantRequestResolved(payload=end):
-                left = [each for each in self.status.requests if each.request_id != end.request_id]
+        elif goes_on and self.status.running and self.status.state == "active":
+            self._tell(now, state="streaming")
+        match event:
+            case RequestInput(question_id=asks) | PermissionAsked(request_id=asks):
+                pass
+            case RequestResolved(request_id=ended):
+                left = [each for each in self.status.requests if each.request_id != ended]
                 self._tell(now, state="waiting_input" if left else "active", requests=left)
-            case f.SessionSystemEvent(payload=p.SystemNews(subtype="init")):
-                self._tell(
-                    now, model=self._after.model, permission_mode=self._after.permission_mode
-                )
-            case f.SessionSystemEvent():
-                self._tell(now, background_tasks=self._tasks())
+            case None if entry.role == "system":
+                if news_of(meta)[0] == "init":
+                    model, mode = self._after.model, self._after.permission_mode
+                    self._tell(now, model=model, permission_mode=mode)
+                else:
+                    self._tell(now, background_tasks=self._tasks())
             case _:
                 pass
-        return None
+        return asks
 
     def _tasks(self) -> list[BackgroundTask]:
         """The background work that goes on now, of the turns that have begun here."""
@@ -204,10 +210,13 @@ class _News:
             self.happened.append(h.StateChanged(now, status))
 
 
-def _is_said(frame: f.Frame) -> bool:
-    """Whether the agent says something, so that its turn is streaming again."""
-    said = p.BlockPayload | p.ToolResult | p.Interrupted
-    return isinstance(frame.payload, said)  # type: ignore[attr-defined]  # every kind has one
+def _question_in(entry: Message) -> str | None:
+    """The call that an entry tells, if the call is a question."""
+    match entry.parts:
+        case [ToolCallPart(payload=call)] if call.is_question:
+            return call.tool_call_id
+        case _:
+            return None
 
 
 class Elsewhere:

@@ -17,6 +17,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.happenings import Happening
+from turnwire.core.message import Message
 from turnwire.core.partials import cut_short
 from turnwire.core.text import writable
 from turnwire.core.times import iso
@@ -50,13 +51,23 @@ class Hearing:
     """Listens to one process of an agent."""
 
     def __init__(
-        self, channel: Channel, new_id: Callable[[], str], *, is_owners: bool, modes: Sequence[str]
+        self,
+        channel: Channel,
+        new_id: Callable[[], str],
+        *,
+        is_owners: bool,
+        modes: Sequence[str],
+        is_recording: bool = False,
     ) -> None:
-        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose."""
+        """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose.
+
+        `is_recording`: nobody is there but the agent; see `AgentSaid.recorded`.
+        """
         self._channel = channel
         self._new_id = new_id
         self._is_owners = is_owners
         self._modes = modes
+        self._is_recording = is_recording
         self._entries = EntryStream()
 
     @staticmethod
@@ -89,37 +100,44 @@ class Hearing:
             if type(event) is not ev.ContentDelta or not event.text.isascii():
                 event = _writable(event)
             if isinstance(event, ev.PermissionRequested) and event.suggestions:
-                rules = offered_rules(
-                    event.suggestions, is_owners=self._is_owners, modes=self._modes
-                )
-                event = structs.replace(event, suggestions=rules)
+                event = self._with_offers(event)
             if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
                 growing.append(event)
                 self._entries.feed(event, run_id="", now=now)  # gives none, but follows
+                continue
+            entries = self._entries_of(event, now)
+            if not entries and _is_quiet(heard.state, event):
+                growing.append(event)
                 continue
             if growing:
                 heard.happened += self._channel.stream(growing, heard.state, now)
                 growing = []
             if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
                 for last in self._last_words(event):
-                    self._step(heard, last, at, now)
+                    self._step(heard, last, self._entries_of(last, now), at, now)
                 heard.happened += self._channel.hush(now, helpers=False)
             figures_follow = bool(left) and isinstance(left[0], ev.ResultSummary)
-            self._step(heard, event, at, now, is_last=not figures_follow, unsent=unsent)
+            self._step(heard, event, entries, at, now, is_last=not figures_follow, unsent=unsent)
             # What begins here is handed over only when all of this is written.
             unsent |= any(map(e.hands_over, heard.effects[-1].commands))
         if growing:
             heard.happened += self._channel.stream(growing, heard.state, now)
         return heard
 
+    def _with_offers(self, event: ev.PermissionRequested) -> ev.PermissionRequested:
+        """The same request with the rules that its user may choose."""
+        if self._is_recording:
+            return event
+        rules = offered_rules(event.suggestions, is_owners=self._is_owners, modes=self._modes)
+        return structs.replace(event, suggestions=rules)
+
     def silence(self, state: Conversation, at: int) -> Heard:
         """The agent is gone: whatever it was saying stays as it is."""
         heard = Heard(state, [], [], [])
         for last in self._last_words(None):
-            self._step(heard, last, at, iso(at))
-        for (
-            left
-        ) in self._channel.growing.open_blocks():  # of a turn that waits, which has heard nothing
+            self._step(heard, last, self._entries_of(last, iso(at)), at, iso(at))
+        # Those of a turn that waits, which has heard nothing.
+        for left in self._channel.growing.open_blocks():
             who = ("", "", left.parent_tool_use_id, left.agent_id)
             void = ev.MessageDiscarded(*who, left.message_id, left.index, "turn_ended")
             heard.happened += self._channel.stream([void], heard.state, iso(at))
@@ -127,10 +145,14 @@ class Hearing:
         heard.happened += self._channel.hush(iso(at), helpers=True)
         return heard
 
+    def _entries_of(self, event: NormalizedStreamEvent, now: str) -> list[Message]:
+        return self._entries.feed(event, run_id="", now=now)
+
     def _step(
         self,
         heard: Heard,
         event: NormalizedStreamEvent,
+        entries: list[Message],
         at: int,
         now: str,
         *,
@@ -140,11 +162,12 @@ class Hearing:
         heard_now = i.AgentSaid(
             at=at,
             event=event,
-            entries=self._entries.feed(event, run_id="", now=now),
+            entries=entries,
             trace_id=self._new_id(),
-            inbox_item_id=self._new_id(),
+            inbox_item_id=None if self._is_recording else self._new_id(),
             last=is_last,
             unsent=unsent,
+            recorded=self._is_recording,
         )
         before = heard.state
         heard.state, effects = step(before, heard_now)
@@ -194,6 +217,22 @@ def _is_plain(block: ContentBlock) -> bool:
             return text.isascii()
         case _:
             return False
+
+
+def _is_quiet(state: Conversation, event: NormalizedStreamEvent) -> bool:
+    """Whether an event that finishes nothing changes nothing: it is told, without a step.
+
+    The end of a message is such an event, and news that nobody keeps.
+    """
+    if type(event) is ev.SystemEvent:
+        if not event.ephemeral:
+            return False
+    elif type(event) is not ev.MessageCompleted:
+        return False
+    turn = state.turn
+    if turn is None:
+        return event.parent_tool_use_id is None
+    return turn.ending is None and _is_under_way(state, event.parent_tool_use_id)
 
 
 def _is_under_way(state: Conversation, voice: str | None) -> bool:

@@ -12,7 +12,7 @@ from turnwire.core.opening import Start
 from turnwire.dialects.v2 import codec
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
-from turnwire.dialects.v2.opening import opening
+from turnwire.dialects.v2.opening import hello, replay_complete, replayed
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.dialects.v2.validator.check import SessionCheck
 from turnwire.engine.channel import Channel
@@ -63,18 +63,14 @@ class Watcher:
         limits = p.Limits(1 << 20, state.options.max_queue, 15)
         capabilities = p.Capabilities("demo", [])
         info = p.SessionInfo("c-1", "web-1", "e-1", cursor + 1, state.head, capabilities, limits)
-        trace_id = state.turn.trace_id if state.turn else None
         missed = [frame for frame in self._kept if _place(frame) >= cursor + _is_entry(frame)]
-        for frame in opening(
-            "talk",
-            Start(cursor, resumed=bool(cursor)),
-            info,
-            missed,
-            status_of(state),
-            trace_id,
-            _NOW,
-        ):
+        start = Start(cursor, resumed=bool(cursor))
+        for frame in hello("talk", start, info, _NOW):
             self._send(frame)
+        for frame in missed:
+            self._send(replayed(frame, _NOW))
+        self._send(replay_complete("talk", state.head, _NOW))
+        self._send(f.SessionState("talk", None, None, _NOW, None, status_of(state)))
         self._cursor = state.head
 
     def _send(self, frame: f.Frame) -> None:

@@ -61,6 +61,7 @@ def test_a_frame_is_large_beyond_256_kib() -> None:
     for length, is_large in [(100, False), (256 * KIB, False), (256 * KIB + 1, True)]:
         sent = Sent(of_length(max(length, 300)))
         assert sent.is_large is is_large
+        assert sent.is_large is is_large, "also when it was written before"
 
 
 def test_a_large_frame_is_cut_into_pieces_of_64_kib() -> None:

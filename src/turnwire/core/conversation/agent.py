@@ -27,6 +27,7 @@ from turnwire.core.conversation.news import (
     hear_of_title,
     turn_of_task,
 )
+from turnwire.core.conversation.recordings import recorded, waits_for_a_person
 from turnwire.core.conversation.requests import questions_of_turn
 from turnwire.core.conversation.tools import open_tool, was_called
 from turnwire.core.conversation.turns import (
@@ -54,7 +55,9 @@ _BY_A_PERSON = (None, "user")  # what a turn's end says of its origin
 def agent_said(d: Draft, said: i.AgentSaid) -> None:
     """One event: first the turn that it belongs to, then what it adds, then whether that was all."""
     event = said.event
-    if is_suspended(d):
+    if said.recorded:
+        recorded(d, said)
+    elif is_suspended(d):
         # The agent was told to go. What it says on its way out is not heard, but it is paid for.
         if isinstance(event, ev.ResultSummary):
             _figures(d, event)
@@ -63,7 +66,7 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
     if is_main:
         _notice(d, said)
     turn_id = _turn_of(d, event)
-    if d.turn is not None and d.turn.turn_id == turn_id:
+    if d.turn is not None and d.turn.turn_id == turn_id and not is_suspended(d):
         d.move("agent_spoke")
     raw = getattr(event, "raw", UNSET)
     for entry in said.entries:
@@ -94,7 +97,8 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
-            _ending(d, event, unsent=said.unsent)
+            if not (said.recorded and waits_for_a_person(d, event)):
+                _ending(d, event, unsent=said.unsent)
         case ev.ResultSummary():
             _figures(d, event)
         case _:
@@ -229,7 +233,7 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             _show_answer(d, result)
             if tool is None:
                 return  # it has its one result already
-            settled(d, tool.tool_use_id)
+            settled(d, tool.tool_use_id, recorded=said.recorded)
             del d.tools[tool.tool_use_id]
             if tool.parent_tool_use_id is not None:  # it is its caller's, whoever tells it
                 whose = {"parentToolUseId": tool.parent_tool_use_id, "agentId": tool.agent_id}
@@ -238,7 +242,8 @@ def _add(d: Draft, entry: Message, turn_id: int | None, said: i.AgentSaid, raw: 
             return
         case "user", _:
             origin = entry.meta.get("origin")
-            if origin in ("replay", "interrupt") or (origin == "user" and voice is None):
+            is_known = origin in ("replay", "interrupt") or (origin == "user" and voice is None)
+            if is_known and not said.recorded:
                 return  # the log has what people say already; a stop is told by its receipt
         case _:
             pass

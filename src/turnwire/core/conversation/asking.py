@@ -243,8 +243,16 @@ def withdrawn(d: Draft, agents_id: str) -> None:
             end_request(d, request, "cancelled", "agent")
 
 
-def settled(d: Draft, tool_use_id: str) -> None:
-    """A call gets its result, so whatever was asked about it is over: the agent went on by itself."""
+def settled(d: Draft, tool_use_id: str, *, recorded: bool) -> None:
+    """A call gets its result, so whatever was asked about it is over: the agent went on by itself.
+
+    In a recording the result shows that a person has answered.
+    """
     for request in list(d.requests):
         if request.tool_use_id == tool_use_id:
-            end_request(d, request, "cancelled", "agent")
+            if recorded:
+                end_request(d, request, "answered", None)
+                if d.turn is not None and not d.requests:
+                    d.move("agent_spoke")  # its result is a word of the agent's
+            else:
+                end_request(d, request, "cancelled", "agent")

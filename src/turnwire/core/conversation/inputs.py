@@ -139,6 +139,8 @@ class AgentSaid(_Input, frozen=True, kw_only=True):
     inbox_item_id: str | None = None  # used if it asks something
     last: bool = True  # nothing else was ready together with it
     unsent: bool = False  # the turn that is about to start has not been handed over yet
+    # It is of a recording: what people did shows only in what the agent says.
+    recorded: bool = False
 
 
 class AgentLost(_Input, frozen=True, kw_only=True):

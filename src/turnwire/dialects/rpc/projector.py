@@ -117,7 +117,7 @@ class RpcProjector:
                     out.append(self._news("conversation_updated", news))
                 case h.TurnBegan():
                     out.append(Line("whole", None, news=each))
-                case h.TurnEnded():
+                case _:  # a turn has ended
                     self._ended(each, figures, out)
                     figures = None
         return out

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from turnwire.core.opening import Start
-from turnwire.core.status import Status
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = [
-    "hello",
-    "opening",
-    "replay_complete",
-    "replayed",
-    "state_frame",
-]
+__all__ = ["hello", "replay_complete", "replayed"]
 
 
 def hello(conversation_id: str, start: Start, info: p.SessionInfo, now: str) -> list[f.Frame]:
@@ -34,34 +25,8 @@ def replay_complete(conversation_id: str, through: int, now: str) -> f.Frame:
     return f.SessionReplayComplete(*here, p.ReplayComplete(through))
 
 
-def opening(
-    conversation_id: str,
-    start: Start,
-    info: p.SessionInfo,
-    missed: Iterable[f.Frame],
-    status: Status,
-    trace_id: str | None,
-    now: str,
-) -> list[f.Frame]:
-    """All of it in order; snapshots of what grows come after it. `missed` is in the log's order."""
-    out = hello(conversation_id, start, info, now)
-    out += [replayed(frame, now) for frame in missed]
-    out.append(replay_complete(conversation_id, info.head, now))
-    out.append(state_frame(conversation_id, status, trace_id, now))
-    return out
-
-
 def replayed(frame: f.Frame, now: str) -> f.MessageReplay:
     """A durable frame, or the end of a turn, for a client that missed it."""
     number = getattr(frame.payload, "message_sequence", None)  # type: ignore[attr-defined]
     replay = f.Replay(number, frame)  # type: ignore[arg-type]  # all that is kept are server frames
     return f.MessageReplay(frame.conversation_id, frame.turn_id, None, now, frame.trace_id, replay)
-
-
-def state_frame(
-    conversation_id: str, status: Status, trace_id: str | None, now: str
-) -> f.SessionState:
-    """The state, as a frame of the turn that runs or waits."""
-    turn_id = status.turn_id
-    trace = None if turn_id is None else trace_id
-    return f.SessionState(conversation_id, turn_id, None, now, trace, status)

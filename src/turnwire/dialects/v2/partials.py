@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msgspec import UNSET
 
 from turnwire.core import blocks
 from turnwire.core import events as ev
-from turnwire.core.events import NormalizedStreamEvent
-from turnwire.core.growing import Growing, Growth, Piece, Void
-from turnwire.core.joining import joined
+from turnwire.core.growing import Growth, Piece, Void
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["Partials", "growth_frame"]
+__all__ = ["growth_frame"]
 
 
 def growth_frame(
@@ -23,32 +21,6 @@ def growth_frame(
 ) -> f.Frame:
     """The frame of a piece, or of what else nobody has to keep. It has no `sequence`."""
     return _FRAMES[type(growth)](growth, conversation_id, turn_id, trace_id, now)
-
-
-class Partials:
-    """Follows the events of a recorded conversation, and gives the frames of what grows."""
-
-    def __init__(self, conversation_id: str) -> None:
-        self._conversation_id = conversation_id
-        self._growing = Growing()
-        self.closed = self._growing.closed
-
-    def feed_all(
-        self,
-        events: Iterable[NormalizedStreamEvent],
-        turn_id: int | None,
-        trace_id: str | None,
-        now: str,
-    ) -> list[f.Frame]:
-        """The frames of events that are there together: neighbouring pieces of a block are joined."""
-        grown = self._growing.feed_all(joined(events), turn_id, trace_id)
-        name = self._conversation_id
-        return [growth_frame(each, name, turn_id, trace_id, now) for each in grown]
-
-    def snapshots(self, now: str) -> list[f.Frame]:
-        """One frame for each block of which something has gone out: all of it so far."""
-        name = self._conversation_id
-        return [growth_frame(each, name, None, None, now) for each in self._growing.snapshots()]
 
 
 # --- what a piece looks like ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Finished things as durable frames: the one way, live and from the log, so that both are the same."""
+"""Entries of the log as durable frames, live and replayed in the same way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from turnwire.core import message as m
 from turnwire.core.content import blob_of, content_of
-from turnwire.core.entries import finished_of
 from turnwire.core.event_payloads import (
     EventPayload,
     Interrupted,
@@ -20,15 +19,14 @@ from turnwire.core.event_payloads import (
     news_of,
 )
 from turnwire.core.events import UserOrigin
-from turnwire.core.finished import Finished
 from turnwire.core.grouping import block_of, in_order
 from turnwire.core.lenient import salvage
-from turnwire.core.message import Message, MessagePart, Meta
+from turnwire.core.message import Message, MessagePart, Meta, known_meta
 from turnwire.core.questions import questions_of
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2 import payloads as p
 
-__all__ = ["frame_of", "tell"]
+__all__ = ["frame_of"]
 
 _Made: TypeAlias = tuple[type[f.Frame], Struct]  # the kind of frame, and its payload
 
@@ -37,24 +35,10 @@ def frame_of(
     entry: Message, message_sequence: int, conversation_id: str, trace_id: str | None
 ) -> f.Frame:
     """The durable frame that tells an entry. It has no `sequence`: each connection has its own."""
-    finished = finished_of(entry)
-    turn_id = finished.meta.turn_id
-    return tell(finished, message_sequence, conversation_id, turn_id, entry.timestamp, trace_id)
-
-
-def tell(
-    finished: Finished,
-    message_sequence: int,
-    conversation_id: str,
-    turn_id: int | None,
-    timestamp: str,
-    trace_id: str | None,
-) -> f.Frame:
-    """The same without the log: what has just been finished."""
-    make = _BY_ROLE[finished.role]
-    kind, payload = make(finished.parts, finished.meta, message_sequence)
+    meta = known_meta(entry)
+    kind, payload = _BY_ROLE[entry.role](entry.parts, meta, message_sequence)
     made: Callable[..., f.Frame] = kind
-    return made(conversation_id, turn_id, None, timestamp, trace_id, payload)
+    return made(conversation_id, meta.turn_id, None, entry.timestamp, trace_id, payload)
 
 
 # --- what was said ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from turnwire.core import events as ev
 from turnwire.core.blocks import TextBlock
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import Usage
-from turnwire.dialects.v2.session import Session
+from turnwire.engine.recorded import Recording
 
 # --- turns ------------------------------------------------------------------------------------
 
@@ -67,6 +67,12 @@ def test_a_turn_from_its_start_to_its_end() -> None:
         "after_sequence": 1,
     }
     nothing: Wire = {"queue": [], "requests": []}
+    totals = {
+        "input_tokens": 12,
+        "output_tokens": 5,
+        "cache_read_input_tokens": 3,
+        "cost_usd": 0.5,
+    }
     assert frames == [
         {
             **inside,
@@ -76,9 +82,17 @@ def test_a_turn_from_its_start_to_its_end() -> None:
         },
         {
             **inside,
+            "turn_id": None,
+            "trace_id": None,
             "type": "session.state",
             "sequence": 2,
-            "payload": {"state": "streaming", "running": True, "turn_id": 1, **nothing},
+            "payload": {
+                "state": "streaming",
+                "running": True,
+                "turn_id": 1,
+                **nothing,
+                "totals": {},
+            },
         },
         {
             **inside,
@@ -106,13 +120,16 @@ def test_a_turn_from_its_start_to_its_end() -> None:
                 **nothing,
                 "last_turn": end,
                 "last_turn_id": 1,
-                "totals": {
-                    "input_tokens": 12,
-                    "output_tokens": 5,
-                    "cache_read_input_tokens": 3,
-                    "cost_usd": 0.5,
-                },
+                "totals": totals,
             },
+        },
+        {
+            **inside,
+            "turn_id": None,
+            "trace_id": None,
+            "type": "conversation.updated",
+            "sequence": 6,
+            "payload": {"totals": totals},
         },
     ]
 
@@ -122,7 +139,7 @@ def test_each_turn_has_a_number_and_a_trace_and_all_add_up() -> None:
     ends = [each for each in frames if each["type"] == "assistant.complete"]
     assert [(each["turn_id"], int(each["trace_id"], 16)) for each in ends] == [(1, 1), (2, 2)]
     assert frames[-1]["payload"]["totals"]["cost_usd"] == 1.0
-    assert frames[-1]["payload"]["last_turn_id"] == 2
+    assert only(frames, "session.state")[-1]["last_turn_id"] == 2
 
 
 def test_an_end_without_figures_comes_with_the_next_event_or_at_the_end() -> None:
@@ -155,11 +172,11 @@ def test_an_interrupted_turn() -> None:
         FIGURES,
     )
     assert only(frames, "conversation.interrupted") == [
-        {"reason": "user", "message_sequence": 2, "acknowledged": True}
+        {"reason": "user", "message_sequence": 2, "requested_at": NOW, "acknowledged": True}
     ]
     (end,) = only(frames, "assistant.complete")
     assert (end["interrupted"], end["is_error"], end["after_sequence"]) == (True, False, 2)
-    assert frames[-1]["payload"]["state"] == "interrupted"
+    assert only(frames, "session.state")[-1]["state"] == "interrupted"
 
 
 def test_a_failed_turn() -> None:
@@ -167,13 +184,12 @@ def test_a_failed_turn() -> None:
     (end,) = only(frames, "assistant.complete")
     assert end["is_error"] is True
     assert end["error"] == {"code": "max_turns", "message": "too many"}
-    assert frames[-1]["payload"]["state"] == "error"
+    assert only(frames, "session.state")[-1]["state"] == "error"
 
 
 def test_an_end_without_a_start_is_a_turn_all_the_same() -> None:
     assert told(ev.TurnFailed(*WHO, "agent_error", "broken"), finish=True) == [
         "turn.started",
-        "streaming",
         "assistant.complete",
         "error",
     ]
@@ -189,12 +205,13 @@ def test_an_init_belongs_to_the_turn_that_it_begins() -> None:
     frames = live(init, TURN)
     assert [each["type"] for each in frames] == [
         "turn.started",
+        "session.state",
         "session.system_event",
         "session.state",
     ]
-    assert frames[1]["turn_id"] == 1
-    assert frames[1]["payload"]["subtype"] == "init"
-    state = frames[2]["payload"]
+    assert frames[2]["turn_id"] == 1
+    assert frames[2]["payload"]["subtype"] == "init"
+    state = frames[3]["payload"]
     assert (state["model"], state["permission_mode"]) == ("claude-x", "plan")
 
 
@@ -251,7 +268,7 @@ def test_a_permission_is_asked_for_once() -> None:
 
 def test_before_the_first_time_that_is_said_it_is_when_the_recording_began() -> None:
     began = "2026-01-01T12:00:00.000Z"
-    conversation = Session("conv-1", trace_of=lambda turn: f"{turn:032x}", began=began)
+    conversation = Recording("conv-1", trace_of=lambda turn: f"{turn:032x}", began=began)
     assert {frame.timestamp for frame in conversation.connect()} == {began}
 
 
@@ -390,7 +407,11 @@ def test_the_agent_takes_a_request_back() -> None:
     assert [
         (each["request_id"], each["outcome"], each["by"])
         for each in only(frames, "assistant.request_resolved")
-    ] == [("toolu_ask", "cancelled", "agent"), ("r-1", "cancelled", "agent")]
+    ] == [
+        ("toolu_ask", "cancelled", "agent"),
+        ("r-1", "cancelled", "agent"),
+        ("toolu_else", "cancelled", "agent"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -414,7 +435,7 @@ def test_at_the_end_of_a_turn_nothing_stays_open(end: NormalizedStreamEvent, by:
         ("toolu_1", True),
         ("toolu_ask", True),
     ]
-    assert frames[-1]["payload"]["requests"] == []
+    assert only(frames, "session.state")[-1]["requests"] == []
 
 
 def test_a_result_that_comes_after_the_end_of_its_turn_is_not_a_second_one() -> None:
@@ -440,7 +461,7 @@ def test_a_deferred_question_does_not_end_its_turn() -> None:
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": 6,
     }
-    assert "origin" not in end  # it was a person's
+    assert end["origin"] == "resume"
 
 
 def test_a_call_at_which_a_turn_waits_has_to_be_allowed() -> None:
@@ -470,6 +491,7 @@ def test_figures_that_nobody_gave_are_not_made_up() -> None:
         "is_error": False,
         "interrupted": False,
         "stop_reason": "end_turn",
+        "origin": "resume",
         "duration_ms": 0,
     }
     some = ev.ResultSummary(*WHO, "success", False, usage=Usage(1))
@@ -498,26 +520,32 @@ def test_background_work_goes_on_and_keeps_its_turn() -> None:
     assert [(each["type"], each["turn_id"]) for each in after] == [
         ("assistant.complete", 1),
         ("session.state", None),
+        ("conversation.updated", None),
         ("assistant.request_resolved", 1),
         ("assistant.tool_result", 1),
         ("session.state", None),
         ("assistant.chunk", 1),
     ]
     assert after[1]["payload"]["state"] == "waiting_input"
-    assert after[4]["payload"]["state"] == "active"
+    assert after[5]["payload"]["state"] == "active"
     later = live(*launched, END, FIGURES, TURN, SUB_SAYS, answered("toolu_sub", SUB))[-4:]
-    assert [(each["turn_id"], int(each["trace_id"], 16)) for each in later] == [
+    assert [(each["turn_id"], int(each["trace_id"] or "0", 16)) for each in later] == [
         (1, 1),
         (1, 1),
         (1, 1),
-        (2, 2),  # the state is that of the turn that runs
+        (None, 0),  # the state is that of no turn
     ]
 
 
 def test_a_voice_that_nobody_called_speaks_in_the_turn_that_runs() -> None:
     assert live(TURN, SUB_SAYS)[-1]["turn_id"] == 1
     asked = live(SUB_ASKS, ev.RequestWithdrawn(*WHO, "r-9"))
-    assert [each["turn_id"] for each in asked] == [None] * 4
+    assert [each["type"] for each in asked if each["type"] != "session.state"] == [
+        "assistant.tool_call",  # the call that it is asked for, which the stream does not have
+        "assistant.permission_request",
+        "assistant.request_resolved",
+    ]
+    assert {each["turn_id"] for each in asked} == {None}
 
 
 def test_the_agent_begins_by_itself_when_its_task_has_ended() -> None:
@@ -559,13 +587,8 @@ def test_background_tasks_are_in_the_state() -> None:
         "status": "running",
     }
     tasks = [state.get("background_tasks") for state in states]
-    assert tasks == [None, [first], [first], [first, {"task_id": "t-2", "status": "running"}], None]
-
-
-def test_a_call_outside_any_turn_is_of_none() -> None:
-    conversation = session()
-    conversation.feed(frame(0, call("toolu_1", {})))
-    assert conversation._pending.turn_of("toolu_1") is None
+    second = {"task_id": "t-2", "turn_id": 1, "status": "running"}
+    assert tasks == [None, [first], [first], [first, second], None]
 
 
 def test_only_so_many_calls_are_remembered() -> None:
@@ -574,8 +597,8 @@ def test_only_so_many_calls_are_remembered() -> None:
     for number in range(5000):
         conversation.feed(frame(number, call(f"toolu_{number}", {})))
         conversation.feed(answered(f"toolu_{number}"))
-    assert len(conversation._pending._turns) == 4096
-    assert conversation._pending._calls == {}
+    assert conversation._calls == {}
+    assert conversation._state.tools == {}
 
 
 # --- time -------------------------------------------------------------------------------------

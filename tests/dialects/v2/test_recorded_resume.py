@@ -21,6 +21,9 @@ from turnwire.dialects.v2.validator.check import SessionCheck
 # --- connecting -------------------------------------------------------------------------------
 
 
+LATER = "2026-01-01T13:00:00.000Z"
+
+
 def test_the_first_frames_of_a_connection() -> None:
     envelope = {"conversation_id": "conv-1", "turn_id": None, "timestamp": NOW, "trace_id": None}
     assert on_the_wire(session().connect(now=NOW)) == [
@@ -43,7 +46,13 @@ def test_the_first_frames_of_a_connection() -> None:
             **envelope,
             "type": "session.state",
             "sequence": 3,
-            "payload": {"state": "active", "running": False, "queue": [], "requests": []},
+            "payload": {
+                "state": "active",
+                "running": False,
+                "queue": [],
+                "requests": [],
+                "totals": {},
+            },
         },
     ]
 
@@ -52,7 +61,7 @@ def test_a_client_that_comes_back_gets_what_it_missed() -> None:
     conversation = session(keep=True)
     conversation.feed_all([TURN, words("Hello"), frame(0, said("Hi"))], now=NOW)
     conversation.feed_all([begins(1, TextBlock("", "in_progress")), piece(1, "So")], now=NOW)
-    resumed, missed, complete, state, snapshot = on_the_wire(conversation.connect(1, now="later"))
+    resumed, missed, complete, state, snapshot = on_the_wire(conversation.connect(1, now=LATER))
     assert resumed["type"] == "session.resumed"
     assert (resumed["payload"]["first"], resumed["payload"]["head"]) == (2, 2)
     assert missed == {
@@ -60,7 +69,7 @@ def test_a_client_that_comes_back_gets_what_it_missed() -> None:
         "conversation_id": "conv-1",
         "turn_id": 1,
         "sequence": 2,
-        "timestamp": "later",
+        "timestamp": LATER,
         "trace_id": "00000000000000000000000000000001",
         "payload": {
             "message_sequence": 2,
@@ -83,7 +92,7 @@ def test_a_client_that_comes_back_gets_what_it_missed() -> None:
         },
     }
     assert complete["payload"] == {"through": 2}
-    assert (state["turn_id"], state["payload"]["state"]) == (1, "streaming")
+    assert (state["payload"]["turn_id"], state["payload"]["state"]) == (1, "streaming")
     assert snapshot["payload"]["snapshot"] is True
     assert snapshot["payload"]["text"] == "So"
 
