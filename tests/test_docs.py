@@ -307,7 +307,7 @@ def test_the_traces_name_functions_that_exist_and_enter_no_room_twice() -> None:
     traces = re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]
     assert len(traces) == 4
     for trace in traces:
-        steps = re.findall(r"^\d\. (.*?)(?=^\d\. |\Z)", trace, re.MULTILINE | re.DOTALL)
+        steps = re.findall(r"^\d\. (.*?)(?=^\d\. |^$|\Z)", trace, re.MULTILINE | re.DOTALL)
         ways = [" ".join(step.split()).partition("; with")[0] for step in steps]
         rooms = [re.findall(r"`(\w+)/", way) for way in ways]
         assert all(len(set(some)) <= 1 for some in rooms), "a step is in one room"
