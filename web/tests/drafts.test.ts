@@ -32,6 +32,8 @@ test("an answer that was begun outlives a reload, and is forgotten once any tab 
   const card = inbox.locator(".cards > li", { has: inbox.locator(`a[href$="${id}"]`) });
   await expect.poll(() => card.getByLabel("Green").isChecked()).toBe(true);
   await card.getByRole("button", { name: "Answer" }).click();
+  await card.waitFor({ state: "detached" });
+  await page.bringToFront();
   await state(page, "Ready");
   await page.locator(".answered", { hasText: "Green" }).waitFor();
   await expect.poll(keptOf(page, id)).toEqual([]);
