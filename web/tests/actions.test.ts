@@ -55,7 +55,6 @@ test("a finger taps a message, and then its buttons", async ({ expect }) => {
   const person = await Person.come(here.browser, here.server, {
     viewport: { width: 375, height: 667 },
     hasTouch: true,
-    isMobile: true,
   });
   await person.beKnown();
   const { page } = person;
