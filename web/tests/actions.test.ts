@@ -61,26 +61,28 @@ test("a finger taps a message, and then its buttons", async ({ expect }) => {
   const id = await person.quick("hello");
   await state(page, "Ready");
   const said = page.locator(".row.said");
-  // The talk may still move while it is tapped: then a finger taps again, but never so fast that the browser takes two taps for a zoom.
-  const tap = async (name: string) => {
-    const button = said.getByRole("button", { name });
-    const isThere = async () => {
-      if (await button.isVisible()) return true;
-      await said.locator(".bubble").tap();
-      await page.waitForTimeout(600);
-      return button.isVisible();
-    };
-    await expect.poll(isThere).toBe(true);
-    await button.tap();
-  };
-  await tap("Inspect");
+  // The talk may still move, and its rows be drawn anew, while they are tapped: then a finger taps again.
+  const tap = (name: string, done: () => Promise<unknown>) =>
+    expect
+      .poll(async () => {
+        const button = said.getByRole("button", { name });
+        if (!(await button.isVisible())) {
+          await said.locator(".bubble").tap({ timeout: 2_000 });
+          await page.waitForTimeout(600); // two taps that come quickly are another gesture
+        }
+        await button.tap({ timeout: 2_000 });
+        await done();
+        return true;
+      })
+      .toBe(true);
   const layers = page.getByRole("dialog", { name: "Inspect" });
+  await tap("Inspect", () => layers.waitFor({ timeout: 5_000 }));
   await layers.getByRole("region", { name: "Frame" }).getByText('"user.message"').waitFor();
   await layers.getByRole("button", { name: "Close" }).tap();
   await layers.waitFor({ state: "detached" });
   await page.waitForTimeout(600);
-  await tap("Edit");
-  await page.waitForURL((url) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id));
+  const isFork = (url: URL) => /\/c\//.test(url.pathname) && !url.pathname.endsWith(id);
+  await tap("Edit", () => page.waitForURL(isFork, { timeout: 5_000 }));
   await expect.poll(() => page.getByLabel("Message", { exact: true }).inputValue()).toBe("hello");
   await person.leave();
 });
