@@ -33,7 +33,7 @@ def piece(text: str, kind: Any = "text", index: int = 0, message_id: str = "m") 
 
 
 def heard_again(*events: NormalizedStreamEvent) -> list[NormalizedStreamEvent]:
-    """What somebody is told who comes after these."""
+    """What a client is told that comes after these."""
     growing = Growing()
     growing.feed_all(events, 2, "trace")
     return [event for each in growing.open_messages() for event in each.events]

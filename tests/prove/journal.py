@@ -207,7 +207,7 @@ def read(path: Path) -> list[Lines]:
 
 
 def _decoded(raw: bytes) -> Lines | None:
-    """Returns the line, or None if whoever wrote it was killed in the middle of it."""
+    """Returns the line, or None if its writer was killed in the middle of it."""
     try:
         return _decoder.decode(raw)
     except msgspec.DecodeError as error:

@@ -94,7 +94,7 @@ class Chatters(V2):
 
 
 class Secretive(V2):
-    """Tells nobody who comes what grows."""
+    """Does not tell a client that comes what grows."""
 
     def present(self, now: h.Now) -> list[Sent]:
         return super().present(h.Now(now.at, now.head, now.status, Growing()))
@@ -137,7 +137,7 @@ class Meddles(V2):
 
 
 class Distracted(V2):
-    """Loses the others' next message when somebody comes."""
+    """Loses the others' next message when a client comes."""
 
     has_come = False
 

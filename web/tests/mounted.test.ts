@@ -39,7 +39,7 @@ test("below a path everything is where it says it is", async ({ expect }) => {
   await person.leave();
 });
 
-test("whoever the server does not know is told a command that prints a link to this very page", async ({
+test("a person whom the server does not know is told a command that prints a link to this very page", async ({
   expect,
 }) => {
   const stranger = await here.browser.newContext();

@@ -210,7 +210,9 @@ class GuardedProcess:
             self._hold(standstill, lease)
             await self._begun
         except BaseException as error:
-            await self.end(grace=0.0)  # nobody has heard of it, and it may be deaf while it starts
+            await self.end(
+                grace=0.0
+            )  # it has said nothing yet, and may not hear SIGTERM while it starts
             if isinstance(error, OSError):
                 raise AgentGone(f"The agent could not be started: {error}") from error
             raise

@@ -59,7 +59,7 @@ def reading(path: Path) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def copying(source: Path, target: Path) -> Iterator[None]:
-    """A sign of life while a large file is copied by somebody else."""
+    """A sign of life while another program copies a large file."""
     parts = (source, source.with_name(f"{source.name}-wal"))  # the newest may be beside it
     size = sum(part.stat().st_size for part in parts if part.exists())
     if size <= _LARGE or not _on_screen():

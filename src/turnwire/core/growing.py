@@ -140,7 +140,7 @@ class Void(Struct, frozen=True, gc=False):
     agent_id: str | None
 
 
-# What an event means to what grows. Output of a tool and news that nobody keeps are told as they came.
+# What an event means to what grows. Output of a tool and news that is not kept are told as they came.
 Growth: TypeAlias = Piece | Void | ev.ContentDelta | ev.ToolProgress | ev.SystemEvent
 
 

@@ -39,7 +39,7 @@ class Ask(Struct, frozen=True):
 
     @property
     def user(self) -> str:
-        """Who asks; empty: nobody that has a name."""
+        """The user who asks; empty: one without a name."""
         return self.asked.by or ""
 
     @property

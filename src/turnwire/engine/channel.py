@@ -118,7 +118,7 @@ class Channel:
         self.state = state  # as it was last published
         self.growing = Growing()
         self._seen = (state, status_of(state))
-        self._projections: dict[str, _Projection] = {}  # by protocol, while somebody follows in it
+        self._projections: dict[str, _Projection] = {}  # by protocol, while a client follows in it
         self._told = asyncio.Event()  # all that happened was published
         self._told.set()
         self._waiting = 0  # for that

@@ -28,7 +28,7 @@ class Place(Struct, frozen=True):
 
 
 class Reader(Struct, frozen=True):
-    """In which protocol somebody follows, and what they are told first."""
+    """The protocol that a client follows in, and what it is told first."""
 
     protocol: str
     make: Callable[[], Projector]

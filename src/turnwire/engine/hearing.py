@@ -61,7 +61,7 @@ class Hearing:
     ) -> None:
         """`is_owners`: the conversation is the owner's; `modes`: those that anyone may choose.
 
-        `is_recording`: nobody is there but the agent; see `AgentSaid.recorded`.
+        `is_recording`: only the agent's side is known; see `AgentSaid.recorded`.
         """
         self._channel = channel
         self._new_id = new_id
@@ -222,7 +222,7 @@ def _is_plain(block: ContentBlock) -> bool:
 def _is_quiet(state: Conversation, event: NormalizedStreamEvent) -> bool:
     """Whether an event that finishes nothing changes nothing: it is told, without a step.
 
-    The end of a message is such an event, and news that nobody keeps.
+    The end of a message is such an event, and news that is not kept.
     """
     if type(event) is ev.SystemEvent:
         if not event.ephemeral:

@@ -254,7 +254,7 @@ class Ownership:
         finally:
             renewing.cancel()
         if is_renewed:
-            renewing.result()  # raises what nobody expects
+            renewing.result()  # raises any other error
         else:
             for name, live in self.alive.items():
                 # There has to be time for another attempt, and for the agent's end.

@@ -93,7 +93,7 @@ class Replays:
 
 
 def _note_failure(reading: asyncio.Task[Any]) -> None:
-    """Looks at how it ended: all who waited for it may have gone, and asyncio complains of an error that nobody looked at."""
+    """Looks at how it ended: all clients that waited may have gone, and asyncio reports an error that was not looked at."""
     if not reading.cancelled():
         reading.exception()
 

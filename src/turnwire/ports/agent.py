@@ -85,7 +85,7 @@ class SessionStart(Struct, frozen=True, omit_defaults=True):
     # The directories below which this session may work, for directories that `options` name; `cwd`
     # was checked already. None: any directory.
     roots: list[str] | None = None
-    # Every process of the session has ended before this has. None: there is nobody to take over.
+    # Every process of the session has ended before this has. None: no other process could take over.
     lease: Lease | None = None
 
 

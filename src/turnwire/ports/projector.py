@@ -33,7 +33,7 @@ class Projected(Protocol):
 class Projector(Protocol):
     """Turns what a channel publishes into messages, once for all who follow in one protocol.
 
-    A channel has a projector only while somebody follows in its protocol. So a projector may begin
+    A channel has a projector only while a client follows in its protocol. So a projector may begin
     in the middle of a message or of a turn: `present` tells it what is there.
 
     Promises:

@@ -271,7 +271,7 @@ class Outlet(Subscriber):
             if first is not None:
                 await self._send_one(first)
             await self._send_waiting()
-        except Exception:  # the client has gone; whoever reads from it will see that
+        except Exception:  # the client has gone; the reader of its socket will see that
             self._over = True
             self.begin()
         finally:

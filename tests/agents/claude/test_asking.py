@@ -63,7 +63,7 @@ async def test_a_question_is_taken_back_once_and_everything_else_waits_for_that(
     assert not any(task.done() for task in waiting)
     assert told.asking.end_turn(is_done=False) is None
     await asyncio.gather(*waiting)
-    assert (interrupts, told.events) == (1, []), "nobody is shown anything"
+    assert (interrupts, told.events) == (1, []), "no event is shown"
     assert not told.asking.is_in_the_way
 
 

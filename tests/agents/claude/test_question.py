@@ -184,7 +184,7 @@ def test_an_answer_may_come_before_its_call_is_at_the_gate() -> None:
 def test_a_sub_agents_question_waits_for_as_long_as_it_takes() -> None:
     question = Question()
     assert question.ask("h", is_own=False) == ("show_only", None)
-    assert question.ask("q", is_own=True) == ("show", None), "it keeps nobody from asking"
+    assert question.ask("q", is_own=True) == ("show", None), "another question may be asked"
     assert question.end_turn(is_done=True) == []
     assert question.answer(answered("h", of="t")) == "give", "it outlives the turn"
 

@@ -189,7 +189,7 @@ class ClaudeSession(LocalSession):
     async def control(self, control: Control) -> ControlResult:
         """Something beside the talk."""
         self._check_open()
-        if self._asking.is_in_the_way:  # its turn is over: nobody will answer what was deferred
+        if self._asking.is_in_the_way:  # its turn is over: what was deferred gets no answer
             await self._asking.take_back(self._stop)
         return await controls.carry_out(
             control,
@@ -213,7 +213,7 @@ class ClaudeSession(LocalSession):
         await self._program.interrupt()
 
     async def _prompt_later(self, line: bytes) -> None:
-        """Say what there is to say when the question is taken back that nobody will answer."""
+        """Say what there is to say when a question is taken back that gets no answer."""
         await self._asking.take_back(self._stop)
         self._program.write(line)
 

@@ -147,7 +147,7 @@ class RpcProjector:
     def _spoke(
         self, events: list[ev.NormalizedStreamEvent], turn_id: int | None, out: list[Line]
     ) -> ev.ResultSummary | None:
-        """What grows, and what nobody keeps. Returns a turn's figures."""
+        """What grows, and what is not kept. Returns a turn's figures."""
         figures = None
         for event in events:
             shown = self._adapter.feed(event)

@@ -19,7 +19,7 @@ __all__ = ["growth_frame"]
 def growth_frame(
     growth: Growth, conversation_id: str, turn_id: int | None, trace_id: str | None, now: str
 ) -> f.Frame:
-    """The frame of a piece, or of what else nobody has to keep. It has no `sequence`."""
+    """The frame of a piece, or of anything else that is not kept. It has no `sequence`."""
     return _FRAMES[type(growth)](growth, conversation_id, turn_id, trace_id, now)
 
 

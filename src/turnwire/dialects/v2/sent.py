@@ -14,7 +14,7 @@ _ENVELOPE = 400  # bytes around a piece of a text
 
 
 class Sent:
-    """A frame, and its bytes once somebody needs them."""
+    """A frame, and its bytes once a client needs them."""
 
     __slots__ = ("_encoded", "_size", "frame", "holders", "number")
 
