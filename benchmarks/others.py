@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import statistics
 import subprocess
 import sys
@@ -64,9 +63,13 @@ class Helper:
 
 @asynccontextmanager
 async def helper(role: str, token: str) -> AsyncIterator[Helper]:
-    """Such a process, ended when the block is left."""
+    """Such a process, ended when the block is left.
+
+    What loads the server has the lowest priority: its own use of the processor should not disturb the client that is measured.
+    """
+    before = ["nice", "-n", "19"] if role == "load" else []
     process = await asyncio.create_subprocess_exec(
-        *[sys.executable, "-m", "benchmarks.probe", role, token],
+        *[*before, sys.executable, "-m", "benchmarks.probe", role, token],
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=1 << 24,
@@ -112,10 +115,6 @@ async def others(folder: Path) -> bool:
         stdout=subprocess.DEVNULL,
     )
     assert await exporting.wait() == 0
-    # Clients and commands have a core of their own, where there is one: the server is measured.
-    cores = os.sched_getaffinity(0)
-    if len(cores) > 1:
-        os.sched_setaffinity(0, cores - {min(cores)})
     async with AsyncExitStack() as held:
         limits = {"frames_per_second": 10_000.0, "frames_at_once": 10_000}
         server = await held.enter_async_context(
@@ -127,9 +126,17 @@ async def others(folder: Path) -> bool:
         assert await asking.said(server.address(talk.id)) == "ready"
         met = []
         for what, work in {**_works(server, long), "import": ""}.items():
-            command = [*turnwire, "import", "--data-dir", str(folder), str(export)]
-            met.append(await _beside(what, asking, loading, work, command, cores))
-    os.sched_setaffinity(0, cores)
+            command = [
+                "nice",
+                "-n",
+                "19",
+                *turnwire,
+                "import",
+                "--data-dir",
+                str(folder),
+                str(export),
+            ]
+            met.append(await _beside(what, asking, loading, work, command))
     return all(met)
 
 
@@ -147,7 +154,7 @@ def _works(server: Serving, long: str) -> dict[str, str]:
 
 
 async def _beside(
-    what: str, asking: Helper, loading: Helper, work: str, command: Sequence[str], cores: set[int]
+    what: str, asking: Helper, loading: Helper, work: str, command: Sequence[str]
 ) -> bool:
     """Periods without the work and with it, turn about."""
     alone: list[float] = []
@@ -157,8 +164,7 @@ async def _beside(
         if work:
             assert await loading.said(work) == "done"
         else:
-            beside = ["taskset", "-c", str(min(cores)), *command] if len(cores) > 1 else command
-            process = await asyncio.create_subprocess_exec(*beside, stdout=subprocess.DEVNULL)
+            process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
             assert await process.wait() == 0
 
     async def at_least(seconds: float, working: bool) -> None:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import statistics
 import struct
@@ -127,6 +126,4 @@ def p99(taken: list[float]) -> float:
 _ROLES: dict[str, Callable[[str], None]] = {"ask": ask, "load": load, "watch": watch}
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity") and (os.cpu_count() or 1) > 1:
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # the server is on the others
     _ROLES[sys.argv[1]](sys.argv[2])
