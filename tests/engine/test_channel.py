@@ -413,13 +413,12 @@ def heard_again(channel: Channel) -> list[NormalizedStreamEvent]:
     return [event for each in channel.growing.open_messages() for event in each.events]
 
 
-def test_pieces_that_are_ready_together_are_one() -> None:
+def test_what_an_agent_says_is_told_with_its_turn() -> None:
     agent = Voice()
-    [spoke] = tell(
-        Channel(RUNNING), agent.begins(), agent.text(), agent.says("one "), agent.says("two")
-    )
-    assert [each.text for each in pieces_in([spoke])] == ["one two"]
-    assert spoke.events == [agent.begins(), agent.text(), agent.says("one two")]
+    events = [agent.begins(), agent.text(), agent.says("one ")]
+    [spoke] = tell(Channel(RUNNING), *events)
+    assert [each.text for each in pieces_in([spoke])] == ["one "]
+    assert spoke.events == events
     assert (spoke.turn_id, spoke.at) == (2, NOW)
 
 

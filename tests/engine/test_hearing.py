@@ -53,6 +53,14 @@ def test_a_word_that_ends_a_turn_or_shows_that_it_goes_on_takes_a_step(
     assert heard(state, event).state != state
 
 
+def test_pieces_that_are_ready_together_become_one_piece() -> None:
+    begins = ev.ContentStarted(*WHO, "m", 0, TextBlock("", "in_progress"))
+    pieces = [ev.ContentDelta(*WHO, "m", 0, "text", text) for text in ("one ", "two")]
+    [spoke] = heard(RUNNING, begins, *pieces).happened
+    assert isinstance(spoke, h.AgentSpoke)
+    assert spoke.events == [begins, structs.replace(pieces[0], text="one two")]
+
+
 def test_news_that_are_kept_take_a_step() -> None:
     found = heard(RUNNING, ev.SystemEvent(*WHO, "compact_boundary"))
     assert [type(each) for each in found.happened][:1] == [h.EntryAdded]

@@ -20,6 +20,7 @@ from turnwire.core.message import (
     TextPart,
     TextPayload,
     meta_of,
+    split_run_id,
     to_json,
 )
 
@@ -28,13 +29,18 @@ __all__ = ["EntryStream", "entry_of", "event_entry", "written"]
 
 def written(finished: Finished, *, run_id: str, timestamp: str) -> Message:
     """A finished thing as an entry of the log: plain JSON, of a run, at a time."""
-    known = structs.asdict(finished.meta)
-    data = known["data"]
+    known, data = finished.meta, finished.meta.data
+    if data is not None:
+        known = structs.replace(known, data=None)  # it may be long, and is plain JSON but for a Raw
+    meta: dict[str, Any] = msgspec.to_builtins(known)
+    _, turn_id = split_run_id(run_id)
+    if turn_id is not None:
+        meta["turnId"] = turn_id
     if isinstance(data, dict) and isinstance(data.get("data"), Raw):
-        known["data"] = {**data, "data": _json_of(data["data"])}
-    for own in ("schema_version", "turn_id"):  # the entry's
-        del known[own]
-    return Message(run_id, finished.role, finished.parts, timestamp, meta_of(run_id, **known))
+        data = {**data, "data": _json_of(data["data"])}
+    if data is not None:
+        meta["data"] = data
+    return Message(run_id, finished.role, finished.parts, timestamp, meta)
 
 
 def entry_of(

@@ -179,13 +179,14 @@ class Growing:
     """
 
     def __init__(self) -> None:
-        self._messages: dict[str, _Message] = {}
+        # Messages with blocks that grow; there are few of them.
+        self._growing: dict[str, _Message] = {}
         self._speaking: dict[str | None, _Speaking] = {}  # by voice
         self._begun = 0  # blocks
         self.has_grown = False  # since `unsaved_length` was last asked
-        # Those of them in which nothing grows, the first to be forgotten first. A plain dict is slow
+        # The other messages that are remembered, the first to be forgotten first. A plain dict is slow
         # to say which is its oldest, once many have gone.
-        self._resting: OrderedDict[str, None] = OrderedDict()
+        self._resting: OrderedDict[str, _Message] = OrderedDict()
         self._handlers: dict[type, _Handler] = {
             ev.MessageStarted: self._on_message,
             ev.ContentStarted: self._on_block,
@@ -214,20 +215,20 @@ class Growing:
 
     def closed(self, message_id: str, index: int) -> None:
         """The finished block was published: it takes no more pieces."""
-        message = self._messages.get(message_id) or self._message(message_id)
+        message = self._message(message_id)
         if not message.ended:
             grew = message.blocks.get(index) is not None
             message.blocks[index] = None
             if grew:
                 message.growing -= 1
                 if not message.growing:
-                    self._resting[message_id] = None
+                    self._resting[message_id] = self._growing.pop(message_id)
 
     def snapshots(self) -> list[Piece]:
         """Each block of which something was published: all of it so far."""
         return [
             Piece(growing, "".join(growing.pieces), growing.chunk_seq, True)
-            for message in self._messages.values()
+            for message in self._growing.values()
             for growing in message.blocks.values()
             if growing is not None and growing.chunk_seq
         ]
@@ -245,7 +246,7 @@ class Growing:
                 g.provider,
                 g.model,
             )
-            for message in self._messages.values()
+            for message in self._growing.values()
             for g in message.blocks.values()
             if g is not None
         ]
@@ -297,7 +298,7 @@ class Growing:
     def is_open(self, block: BlockName) -> bool:
         """Whether a block is not finished."""
         message_id, index = block
-        message = self._messages.get(message_id)
+        message = self._growing.get(message_id)
         return message is not None and message.blocks.get(index) is not None
 
     def unsaved_length(self) -> int:
@@ -323,7 +324,7 @@ class Growing:
     def not_saved(self, partials: Iterable[Partial]) -> None:
         """What was taken could not be saved: it is returned again."""
         starts = {partial.place: partial.start for partial in partials}
-        for message in self._messages.values():
+        for message in self._growing.values():
             for growing in message.blocks.values():
                 if growing is not None and growing.place in starts:
                     growing.saved = starts[growing.place]
@@ -332,8 +333,7 @@ class Growing:
     def _unsaved(self) -> list[tuple[PartialKind, GrowingBlock]]:
         return [
             (kind, growing)
-            for message in self._messages.values()
-            if message.growing
+            for message in self._growing.values()
             for growing in message.blocks.values()
             if growing is not None
             and growing.length > growing.saved
@@ -346,7 +346,7 @@ class Growing:
         self, e: ev.ContentStarted, turn_id: int | None, trace_id: str | None, out: list[Growth]
     ) -> None:
         message_id, index, block = e.message_id, e.index, e.block
-        message = self._messages.get(message_id) or self._message(message_id)
+        message = self._message(message_id)
         if message.ended or index in message.blocks:
             return
         block_id, text, shown = f"{message_id}:{index}", "", True
@@ -372,7 +372,8 @@ class Growing:
         )
         message.growing += 1
         self._begun += 1
-        self._resting.pop(message_id, None)
+        if message.growing == 1:
+            self._growing[message_id] = self._resting.pop(message_id)
         if shown:
             self._grow(growing, text, out)
 
@@ -380,7 +381,7 @@ class Growing:
         self, e: ev.ContentDelta, turn_id: int | None, trace_id: str | None, out: list[Growth]
     ) -> None:
         # The event that comes a thousand times.
-        message = self._messages.get(e.message_id)
+        message = self._growing.get(e.message_id)
         growing = message.blocks.get(e.index) if message is not None else None
         if growing is not None and growing.kind == e.kind:
             self._grow(growing, e.text, out)
@@ -414,17 +415,17 @@ class Growing:
     # --- messages -----------------------------------------------------------------------------
 
     def _message(self, message_id: str) -> _Message:
-        message = self._messages[message_id] = _Message()
-        if len(self._messages) > MAX_ENDED and self._resting:
-            oldest, _ = self._resting.popitem(last=False)
-            del self._messages[oldest]
-        self._resting[message_id] = None
+        message = self._growing.get(message_id) or self._resting.get(message_id)
+        if message is None:
+            if self._resting and len(self._growing) + len(self._resting) >= MAX_ENDED:
+                self._resting.popitem(last=False)
+            message = self._resting[message_id] = _Message()
         return message
 
     def _on_message(
         self, e: ev.MessageStarted, turn_id: int | None, trace_id: str | None, out: list[Growth]
     ) -> None:
-        message = self._messages.get(e.message_id) or self._message(e.message_id)
+        message = self._message(e.message_id)
         message.model = e.model
         self._speaking[e.parent_tool_use_id] = _Speaking(e, turn_id, trace_id)
 
@@ -436,16 +437,17 @@ class Growing:
         out: list[Growth],
     ) -> None:
         self._speaking.pop(e.parent_tool_use_id, None)
-        message = self._messages.get(e.message_id) or self._message(e.message_id)
+        message = self._message(e.message_id)
         void = [
             growing
             for growing in message.blocks.values()
             if growing is not None and growing.chunk_seq
         ]
         message.blocks = {}
-        message.growing = 0
         message.ended = True
-        self._resting[e.message_id] = None
+        if message.growing:
+            message.growing = 0
+            self._resting[e.message_id] = self._growing.pop(e.message_id)
         if void:
             reason = e.reason if isinstance(e, ev.MessageDiscarded) else "abandoned"
             out.append(Void(void, reason, e.parent_tool_use_id, e.agent_id))

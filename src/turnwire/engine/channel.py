@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol
 
 from turnwire.core import happenings as h
@@ -16,8 +17,6 @@ from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.state import Conversation, status_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.growing import Growing
-from turnwire.core.joining import joined
-from turnwire.core.message import known_meta
 from turnwire.core.status import Status
 from turnwire.errors import TurnwireError
 from turnwire.ports import Projected, Projector
@@ -159,9 +158,9 @@ class Channel:
     def stream(
         self, events: Iterable[NormalizedStreamEvent], state: Conversation, now: str
     ) -> list[h.Happening]:
-        """What the agent says; pieces that are ready together are joined."""
+        """What the agent says."""
         out: list[h.Happening] = []
-        for voice, group in groupby(joined(events), key=lambda event: event.parent_tool_use_id):
+        for voice, group in groupby(events, key=attrgetter("parent_tool_use_id")):
             some = list(group)
             turn, turn_id = state.turn, _turn_of(state, voice)
             if turn is not None and turn_id == turn.turn_id:
@@ -192,9 +191,9 @@ class Channel:
             match write:
                 case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
                     out.append(h.EntryAdded(sequence, entry, trace_id))
-                    meta = known_meta(entry)
-                    if meta.message_id is not None and meta.index is not None:
-                        self.growing.closed(meta.message_id, meta.index)
+                    message_id, index = entry.meta.get("messageId"), entry.meta.get("index")
+                    if message_id is not None and index is not None:
+                        self.growing.closed(message_id, index)
                 case e.BeginTurn(turn=turn):
                     item = turn.item if turn.origin != "resume" else None
                     waited = any(waiting.item == item for waiting in before.queue)

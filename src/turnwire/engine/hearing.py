@@ -17,6 +17,7 @@ from turnwire.core.conversation.state import Conversation
 from turnwire.core.entries import EntryStream
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.happenings import Happening
+from turnwire.core.joining import joined
 from turnwire.core.message import Message
 from turnwire.core.partials import cut_short
 from turnwire.core.text import writable
@@ -93,17 +94,15 @@ class Hearing:
         now = iso(at)
         heard = Heard(state, [], [], [])
         growing: list[NormalizedStreamEvent] = []
-        left = deque(events)
+        left = deque(joined(events))
         while left:
-            event = left.popleft()
-            # A piece with nothing but ASCII in it, as most are, needs no closer look.
-            if type(event) is not ev.ContentDelta or not event.text.isascii():
-                event = _writable(event)
-            if isinstance(event, ev.PermissionRequested) and event.suggestions:
+            event = _writable(left.popleft())
+            if type(event) is ev.PermissionRequested and event.suggestions:
                 event = self._with_offers(event)
             if type(event) in _GROWS and _is_under_way(heard.state, event.parent_tool_use_id):
                 growing.append(event)
-                self._entries.feed(event, run_id="", now=now)  # gives none, but follows
+                if type(event) is not ev.ContentDelta:
+                    self._entries.feed(event, run_id="", now=now)  # gives none, but follows
                 continue
             entries = self._entries_of(event, now)
             if not entries and _is_quiet(heard.state, event):
@@ -112,7 +111,7 @@ class Hearing:
             if growing:
                 heard.happened += self._channel.stream(growing, heard.state, now)
                 growing = []
-            if isinstance(event, ev.TurnCompleted | ev.TurnFailed):
+            if type(event) is ev.TurnCompleted or type(event) is ev.TurnFailed:
                 for last in self._last_words(event):
                     self._step(heard, last, self._entries_of(last, now), at, now)
                 heard.happened += self._channel.hush(now, helpers=False)
@@ -200,6 +199,8 @@ class Hearing:
 def _writable(event: NormalizedStreamEvent) -> NormalizedStreamEvent:
     """The same event with text that can be written. Plain text, which may be long, is not copied."""
     match event:
+        case ev.ContentDelta(text=text) if text.isascii():
+            return event
         case ev.ContentCompleted(block=block) if _is_plain(block):
             return event
         case ev.AssistantMessage(content=content) if content and all(map(_is_plain, content)):

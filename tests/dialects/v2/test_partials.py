@@ -268,7 +268,7 @@ def test_only_so_many_messages_are_remembered() -> None:
     for number in range(1000):
         partials.growing.closed(f"msg_{number}", 0)
         partials.feed(ev.MessageCompleted(*WHO, f"other_{number}"), 3, TRACE, NOW)
-    assert len(partials.growing._messages) == 256
+    assert len(partials.growing._resting) == 256
 
 
 # --- saving -----------------------------------------------------------------------------------
@@ -521,7 +521,7 @@ def test_many_pieces_become_few_strings() -> None:
     growing.feed(begins(0, TEXT))
     said = [f"{number} " for number in range(2_000)]
     growing.feed(*pieces(*said))
-    [block] = growing.partials.growing._messages["msg_1"].blocks.values()
+    [block] = growing.partials.growing._growing["msg_1"].blocks.values()
     assert block is not None
     assert len(block.pieces) < 600
     assert growing.snapshots()[0]["text"] == "".join(said)

@@ -121,8 +121,11 @@ class Draft:
         )
 
     def _kept_traces(self) -> dict[int, str]:
-        """Of turns that are over only background work and closed calls can still be told."""
-        if len(self.traces) < 2:
+        """Of turns that are over only background work and closed calls can still be told.
+
+        They are looked through when a turn begins: then there is one more.
+        """
+        if len(self.traces) < 2 or self.turns == self.before.turns:
             return self.traces
         kept = {self.turn.turn_id if self.turn else None, self.last_turn_id, *self.voices.values()}
         kept.update(tool.turn_id for tool in self.tools.values())

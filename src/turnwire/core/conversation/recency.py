@@ -18,7 +18,6 @@ from turnwire.core.conversation.effects import (
     Moment,
     OpenRequestRow,
 )
-from turnwire.core.message import known_meta
 
 __all__ = ["is_news"]
 
@@ -48,7 +47,7 @@ def _tells(write: Moment, *, is_said: bool) -> bool:
         case EndRequest(outcome=outcome):
             return outcome != "cancelled"  # with its turn, or with its agent
         case AddEntry(entry=entry) if entry.role == "system":
-            return known_meta(entry).message_type == "rewind"  # a person has put files back
+            return entry.meta.get("messageType") == "rewind"  # a person has put files back
         case AddEntry():
             return is_said  # else it is a result that the server gives to a call that was cut off
         case _:
