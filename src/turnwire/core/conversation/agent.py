@@ -73,9 +73,16 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
         raw = UNSET  # kept once, with the first
     match event:
+        case ev.AssistantMessage() | ev.UserMessage() | ev.TurnStarted():
+            pass  # most are one of these, and mean nothing beside their entries
         case ev.SessionInit():
             d.model = event.model or d.model
             d.permission_mode = event.permission_mode or d.permission_mode
+        case ev.TurnCompleted() | ev.TurnFailed() if is_main:
+            if not (said.recorded and waits_for_a_person(d, event)):
+                _ending(d, event, unsent=said.unsent)
+        case ev.ResultSummary():
+            _figures(d, event)
         case ev.PermissionRequested():
             if not was_called(d, event.tool_use_id):
                 _add(d, call_of(d, event), turn_id, said, None)
@@ -96,11 +103,6 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
             d.permission_mode = mode
         case ev.RequestWithdrawn():
             withdrawn(d, event.request_id)
-        case ev.TurnCompleted() | ev.TurnFailed() if is_main:
-            if not (said.recorded and waits_for_a_person(d, event)):
-                _ending(d, event, unsent=said.unsent)
-        case ev.ResultSummary():
-            _figures(d, event)
         case _:
             pass
     turn = d.turn
