@@ -1,6 +1,6 @@
 """Turnwire: durable conversations between people and agents.
 
-    from turnwire import ClaudeStreamAdapter, UiStreamAdapter, RpcBridge
+    from turnwire import ClaudeAgent, Client, DemoAgent, Engine, Settings, SqliteStore, create_app, frames
 
 The rooms of the house, each importing only the ones below it:
 
@@ -21,41 +21,71 @@ from turnwire.lazy import fetcher
 # Where each public name lives. It is fetched when it is first asked for, so that `turnwire --help`
 # and programs that need one room do not pay for the whole house.
 if TYPE_CHECKING:
+    from turnwire.agents.claude import ClaudeAgent
+    from turnwire.agents.demo import DemoAgent
+    from turnwire.client import Client
+    from turnwire.core.error_codes import Refused
     from turnwire.core.events import NormalizedStreamEvent
     from turnwire.core.ui import UiStreamAdapter, UiStreamEvent
     from turnwire.dialects.claude import ClaudeStreamAdapter
     from turnwire.dialects.rpc import RpcBridge, RpcMessage
+    from turnwire.dialects.v2 import frames
+    from turnwire.dialects.v2.reply import Reply, ToolUse
+    from turnwire.engine import Engine, EngineSettings, Talk
     from turnwire.errors import BadLine, TurnwireError
     from turnwire.server.app import create_app
     from turnwire.settings import Settings
+    from turnwire.stores.sqlite import SqliteStore
 
 __all__ = [
     "BadLine",
+    "ClaudeAgent",
     "ClaudeStreamAdapter",
+    "Client",
+    "DemoAgent",
+    "Engine",
+    "EngineSettings",
     "NormalizedStreamEvent",
+    "Refused",
+    "Reply",
     "RpcBridge",
     "RpcMessage",
     "Settings",
+    "SqliteStore",
+    "Talk",
+    "ToolUse",
     "TurnwireError",
     "UiStreamAdapter",
     "UiStreamEvent",
     "__version__",
     "create_app",
+    "frames",
 ]
 
 __version__ = "0.1.0"
 
 _HOME = {
     "BadLine": "turnwire.errors",
+    "ClaudeAgent": "turnwire.agents.claude",
     "ClaudeStreamAdapter": "turnwire.dialects.claude",
+    "Client": "turnwire.client",
+    "DemoAgent": "turnwire.agents.demo",
+    "Engine": "turnwire.engine",
+    "EngineSettings": "turnwire.engine",
     "NormalizedStreamEvent": "turnwire.core.events",
+    "Refused": "turnwire.core.error_codes",
+    "Reply": "turnwire.dialects.v2.reply",
     "RpcBridge": "turnwire.dialects.rpc",
     "RpcMessage": "turnwire.dialects.rpc",
     "Settings": "turnwire.settings",
+    "SqliteStore": "turnwire.stores.sqlite",
+    "Talk": "turnwire.engine",
+    "ToolUse": "turnwire.dialects.v2.reply",
     "TurnwireError": "turnwire.errors",
     "UiStreamAdapter": "turnwire.core.ui",
     "UiStreamEvent": "turnwire.core.ui",
     "create_app": "turnwire.server.app",
+    "frames": "turnwire.dialects.v2",
 }
 
 

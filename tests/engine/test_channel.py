@@ -415,7 +415,7 @@ def heard_again(channel: Channel) -> list[NormalizedStreamEvent]:
 
 def test_what_an_agent_says_is_told_with_its_turn() -> None:
     agent = Voice()
-    events = [agent.begins(), agent.text(), agent.says("one ")]
+    events: list[NormalizedStreamEvent] = [agent.begins(), agent.text(), agent.says("one ")]
     [spoke] = tell(Channel(RUNNING), *events)
     assert [each.text for each in pieces_in([spoke])] == ["one "]
     assert spoke.events == events

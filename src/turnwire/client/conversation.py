@@ -25,6 +25,7 @@ from turnwire.dialects.v2 import payloads as p
 from turnwire.dialects.v2.close_codes import CLOSE_CODES, may_reconnect
 from turnwire.dialects.v2.codec import decode
 from turnwire.dialects.v2.fold import ViewReducer
+from turnwire.dialects.v2.reply import Reply, ReplyReader
 from turnwire.errors import TurnwireError
 
 __all__ = ["ClientConversation", "Closed", "Line", "refusal"]
@@ -60,6 +61,24 @@ def refusal(error: Mapping[str, Any]) -> TurnwireError:
     return refused
 
 
+class _Asked:
+    """A message whose reply is waited for. Frames that come before the next `wait` are collected here."""
+
+    def __init__(self, reader: ReplyReader) -> None:
+        self.replies: asyncio.Queue[Reply | Exception] = asyncio.Queue()
+        self._reader = reader
+
+    def feed(self, frame: f.ServerFrame) -> None:
+        """Takes a frame."""
+        try:
+            reply = self._reader.feed(frame)
+        except TurnwireError as removed:
+            self.replies.put_nowait(removed)
+        else:
+            if reply is not None:
+                self.replies.put_nowait(reply)
+
+
 class ClientConversation:
     """Follows a conversation and talks in it. Iterate over it for its frames, each once.
 
@@ -93,6 +112,8 @@ class ClientConversation:
         self._unanswered: dict[str, tuple[bytes, asyncio.Future[p.Accepted]]] = {}
         self._frames: asyncio.Queue[f.ServerFrame | None] = asyncio.Queue()
         self._wanted = asyncio.Event()  # set when a frame was taken, or an answer is waited for
+        self._asked: dict[str | int, _Asked] = {}  # by their message, or turn: what `ask` waits for
+        self._loops = 0  # over the conversation, that run now
         self._reducer = ViewReducer(cursor=last_sequence, epoch=epoch)
         self._ended: set[int] = set()  # turns whose end was seen
         self._last_error: p.ErrorPayload | None = None
@@ -121,16 +142,18 @@ class ClientConversation:
 
     async def __aiter__(self) -> AsyncIterator[f.ServerFrame]:
         """Frames as they come; what was missed comes as it was first sent. Raises Closed."""
-        while True:
-            frame = await self._frames.get()
-            self._wanted.set()
-            if frame is None:
-                self._frames.put_nowait(
-                    None
-                )  # for whoever asks again: there is nothing to wait for
-                assert self._closed is not None
-                raise self._closed
-            yield frame
+        self._loops += 1
+        try:
+            while True:
+                frame = await self._frames.get()
+                self._wanted.set()
+                if frame is None:
+                    self._frames.put_nowait(None)  # a later loop ends in the same way
+                    assert self._closed is not None
+                    raise self._closed
+                yield frame
+        finally:
+            self._loops -= 1
 
     @property
     def cursor(self) -> int:
@@ -158,6 +181,42 @@ class ClientConversation:
         """Say something to the agent. Raises Refused, or Closed; it never counts twice."""
         said = c.NewMessage(content)
         return await self._ask(c.SendMessage(client_message_id=client_message_id, payload=said))
+
+    async def ask(
+        self, content: str | list[c.SentContent], client_message_id: str | None = None
+    ) -> Reply:
+        """Sends a message and waits for the end of its turn.
+
+        If the turn waits for a person, the reply has no `end`: reply to its `requests`, and then `wait`. A loop over the
+        conversation that runs meanwhile gets all frames as well.
+        """
+        own_id = client_message_id or str(uuid.uuid4())
+        asked = self._asked[own_id] = _Asked(ReplyReader(own_id, after=self.cursor))
+        try:
+            await self.send(content, own_id)
+            return await self._next_reply(asked)
+        finally:
+            del self._asked[own_id]
+
+    async def wait(self, reply: Reply) -> Reply:
+        """Waits until the turn of a reply has ended, or waits for another answer."""
+        if reply.end is not None:
+            return reply
+        asked = self._asked.get(reply.turn_id)
+        if asked is None:
+            raise TurnwireError("The reply is not one that this conversation waits for.")
+        return await self._next_reply(asked)
+
+    async def _next_reply(self, asked: _Asked) -> Reply:
+        """If the turn goes on after it, what comes is collected until `wait`."""
+        reply = await asked.replies.get()
+        if isinstance(reply, Exception):
+            raise reply
+        if reply.end is None:
+            self._asked[reply.turn_id] = asked
+        else:
+            self._asked.pop(reply.turn_id, None)
+        return reply
 
     async def answer(
         self, question_id: str, answer: str | dict[str, str | list[str]]
@@ -363,6 +422,10 @@ class ClientConversation:
                 number = getattr(payload, "message_sequence", None)
                 if number is not None and number <= before:
                     return True  # it was seen
+        for asked in {id(each): each for each in self._asked.values()}.values():
+            asked.feed(frame)
+        if self._asked and not self._loops:
+            return True  # or they would pile up in a program that only asks
         self._frames.put_nowait(frame)
         await self._until_wanted()
         return True
@@ -388,6 +451,8 @@ class ClientConversation:
         self._closed = closed
         for _, answered in self._unanswered.values():
             _fail(answered, closed)
+        for asked in self._asked.values():
+            asked.replies.put_nowait(closed)
         self._frames.put_nowait(None)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -14,9 +14,11 @@ from turnwire.core.controls import AgentControl, RewindFiles, name_of
 from turnwire.core.conversation import inputs as i
 from turnwire.core.error_codes import Refused
 from turnwire.core.message import Message, known_meta, split_run_id
-from turnwire.core.status import Status
+from turnwire.core.status import OpenRequest, Status
 from turnwire.dialects.v2.frames import Frame
+from turnwire.dialects.v2.reply import Reply, ReplyReader
 from turnwire.engine.asks import Answer
+from turnwire.engine.channel import FollowAgain
 from turnwire.engine.follow import Place
 from turnwire.engine.forking import said_in
 from turnwire.engine.pictures import completed
@@ -80,6 +82,46 @@ class Talk:
             client_message_id=client_message_id,
         )
         return await self._ask(asked, "user.message", said)
+
+    async def ask(
+        self,
+        content: str | list[Content],
+        *,
+        on_request: Callable[[OpenRequest], Awaitable[object]] | None = None,
+        user: str | None = None,
+        client_message_id: str | None = None,
+    ) -> Reply:
+        """Sends a message and waits for the end of its turn.
+
+        `on_request` is called with each question and permission of the turn; it should reply with `answer` or `decide`.
+        Without it, the reply to such a turn has no `end`: reply to its `requests`, and then `wait`.
+        """
+        row = await self._engine.open(self.id)
+        own_id = client_message_id or self._engine.new_id()
+        reader = ReplyReader(own_id, after=row.row.head)
+        await self.send(content, user=user, client_message_id=own_id)
+        reply = await self._read(reader)
+        told: set[str] = set()
+        while on_request is not None and reply.end is None:
+            for request in reply.requests:
+                if request.request_id not in told:
+                    told.add(request.request_id)
+                    await on_request(request)
+            reply = await self.wait(reply)
+        return reply
+
+    async def wait(self, reply: Reply) -> Reply:
+        """Waits until the turn of a reply has ended, or waits for another answer."""
+        return reply if reply.end is not None else await self._read(ReplyReader.resumed(reply))
+
+    async def _read(self, reader: ReplyReader) -> Reply:
+        while True:
+            with suppress(FollowAgain):  # from the place that the reader has reached
+                async with aclosing(self.follow(last_sequence=reader.cursor)) as frames:
+                    async for frame in frames:
+                        reply = reader.feed(frame)
+                        if reply is not None:
+                            return reply
 
     async def answer(
         self,

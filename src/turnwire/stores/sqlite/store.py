@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,8 +49,30 @@ from turnwire.stores.sqlite.writer import Writer
 __all__ = ["SqliteStore"]
 
 
+class Opening:
+    """A store that is about to be opened: await it, or enter it with `async with`."""
+
+    def __init__(self, opened: Callable[[], SqliteStore]) -> None:
+        self._opened = opened
+        self._store: SqliteStore | None = None
+
+    def __await__(self) -> Generator[Any, None, SqliteStore]:
+        return asyncio.to_thread(self._opened).__await__()
+
+    async def __aenter__(self) -> SqliteStore:
+        self._store = await self
+        return self._store
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._store is not None
+        await self._store.close()
+
+
 class SqliteStore:
-    """See `turnwire.ports.Store`. Open it with `open`, and close it."""
+    """The store of one SQLite file; see `turnwire.ports.Store`.
+
+    Open it with `async with SqliteStore.open(path) as store`, or await `open` and `close` it yourself.
+    """
 
     def __init__(self, writer: Writer, reader: Reader, file: WatchedFile, raw_limit: int) -> None:
         self._writer = writer
@@ -59,7 +81,7 @@ class SqliteStore:
         self._raw_limit = raw_limit
 
     @classmethod
-    async def open(
+    def open(
         cls,
         path: str | os.PathLike[str],
         *,
@@ -69,8 +91,8 @@ class SqliteStore:
         max_bytes: int | None = None,
         ballast: int = BALLAST,
         vfs: str | None = None,
-    ) -> SqliteStore:
-        """Open the file, make it if it is not there, and bring its tables up to date.
+    ) -> Opening:
+        """Opens the file, makes it if it is not there, and brings its tables up to date.
 
         `raw_limit`: bytes of an agent's own message that are kept with an entry.
         `busy_seconds`: how long a write waits for another process.
@@ -108,7 +130,7 @@ class SqliteStore:
             reader = Reader(file, threads=readers, busy_ms=busy_ms, vfs=vfs, replaced=writer.look)
             return cls(writer, reader, file, raw_limit)
 
-        return await asyncio.to_thread(opened)
+        return Opening(opened)
 
     async def close(self) -> None:
         """Write what was asked for, and let go of the file."""

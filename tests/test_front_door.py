@@ -1,0 +1,150 @@
+"""The package's front door: one import line, and the shortest programs."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.server.serving import serving
+from turnwire import (
+    ClaudeAgent,
+    Client,
+    DemoAgent,
+    Engine,
+    Refused,
+    Settings,
+    SqliteStore,
+    TurnwireError,
+    create_app,
+    frames,
+)
+from turnwire.core.status import OpenRequest
+
+
+def test_one_import_line_is_enough_for_agents_stores_engines_servers_and_clients() -> None:
+    assert (ClaudeAgent.name, DemoAgent.name) == ("claude", "demo")
+    assert frames.AssistantComplete.__name__ == "AssistantComplete"
+    assert callable(create_app)
+    assert Settings().port
+
+
+def test_a_question_to_an_agent_in_three_lines(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            SqliteStore.open(tmp_path / "talk.db") as store,
+            Engine(store, {"demo": DemoAgent(delay=0)}) as engine,
+        ):
+            talk = await engine.create("demo")
+            reply = await talk.ask("use a tool")
+            assert reply.text.startswith("I will look at the files first.")
+            [tool] = reply.tools
+            assert tool.input
+            assert "README.md" in str(tool.result)
+            assert (tool.is_error, reply.is_error, reply.was_interrupted) == (False, False, False)
+            assert reply.end is not None
+            assert reply.end.stop_reason == "end_turn"
+            kinds = [type(frame) for frame in reply.frames]
+            assert kinds[0] is frames.UserMessage
+            assert kinds[-1] is frames.AssistantComplete
+            second = await talk.ask("hello")
+            assert second.turn_id == reply.turn_id + 1
+            assert second.cursor > reply.cursor
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_waits_for_a_person_goes_on_with_their_answer(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            SqliteStore.open(tmp_path / "talk.db") as store,
+            Engine(store, {"demo": DemoAgent(delay=0)}) as engine,
+        ):
+            talk = await engine.create("demo")
+            reply = await talk.ask("a question and a permission")
+            assert reply.end is None
+            [question] = reply.requests
+            await talk.answer(question.request_id, "Blue")
+            reply = await talk.wait(reply)
+            [permission] = reply.requests
+            assert permission.kind == "permission"
+            await talk.decide(permission.request_id, "allow")
+            reply = await talk.wait(reply)
+            assert reply.end is not None
+            assert await talk.wait(reply) is reply
+
+    asyncio.run(run())
+
+
+def test_a_function_answers_what_the_agent_asks(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            SqliteStore.open(tmp_path / "talk.db") as store,
+            Engine(store, {"demo": DemoAgent(delay=0)}) as engine,
+        ):
+            talk = await engine.create("demo")
+            asked: list[str] = []
+
+            async def answer(request: OpenRequest) -> None:
+                asked.append(request.kind)
+                if request.kind == "question":
+                    await talk.answer(request.request_id, "Blue")
+                else:
+                    await talk.decide(request.request_id, "deny", reason="Not now.")
+
+            reply = await talk.ask("a question and a permission", on_request=answer)
+            assert asked == ["question", "permission"]
+            assert reply.end is not None
+            assert [tool.is_error for tool in reply.tools] == [True]
+
+    asyncio.run(run())
+
+
+def test_a_message_that_is_refused_raises(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with (
+            SqliteStore.open(tmp_path / "talk.db") as store,
+            Engine(store, {"demo": DemoAgent(delay=0)}) as engine,
+        ):
+            talk = await engine.create("demo")
+            with pytest.raises(Refused):
+                await talk.ask("")
+
+    asyncio.run(run())
+
+
+def test_an_engine_that_stops_ends_the_wait_for_a_reply(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with SqliteStore.open(tmp_path / "talk.db") as store:
+            engine = Engine(store, {"demo": DemoAgent(delay=0)})
+            await engine.start()
+            talk = await engine.create("demo")
+            reply = await talk.ask("a question")
+            waiting = asyncio.create_task(talk.wait(reply))
+            await asyncio.sleep(0)
+            await engine.stop()
+            with pytest.raises(TurnwireError):
+                await asyncio.wait_for(waiting, 30)
+
+    asyncio.run(run())
+
+
+def test_a_client_asks_over_the_network_as_short(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with serving(tmp_path) as server, Client(server.url, server.token) as client:
+            name = await client.create("demo", options={"delay": 0})
+            async with client.conversation(name) as talk:
+                reply = await talk.ask("use a tool")
+                assert reply.tools
+                reply = await talk.ask("a question and a permission")
+                [question] = reply.requests
+                await talk.answer(question.request_id, "Blue")
+                reply = await talk.wait(reply)
+                [permission] = reply.requests
+                await talk.decide(permission.request_id, "allow")
+                reply = await talk.wait(reply)
+                assert reply.end is not None
+                assert await talk.wait(reply) is reply
+
+    asyncio.run(run())
