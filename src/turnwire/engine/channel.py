@@ -191,9 +191,9 @@ class Channel:
             match write:
                 case e.AddEntry(sequence=sequence, entry=entry, trace_id=trace_id):
                     out.append(h.EntryAdded(sequence, entry, trace_id))
-                    message_id, index = entry.meta.get("messageId"), entry.meta.get("index")
-                    if message_id is not None and index is not None:
-                        self.growing.closed(message_id, index)
+                    index = entry.meta.get("index")
+                    if index is not None:  # else it is no block of a message
+                        self.growing.closed(entry.meta["messageId"], index)
                 case e.BeginTurn(turn=turn):
                     item = turn.item if turn.origin != "resume" else None
                     waited = any(waiting.item == item for waiting in before.queue)
