@@ -253,18 +253,19 @@ class Channel:
         self._tell(state, lambda projector: projector.project(happened))
 
     def catch_up(self, state: Conversation, missed: Sequence[h.Kept], now: str) -> None:
-        """Tell everyone what the log has up to this state, and the state: as to a client that comes."""
-        if not missed and status_of(state) == status_of(
-            self.state
-        ):  # no client would see a difference
-            self.state = state
-            return
+        """Replay to everyone what the log has up to this state, and tell the state, as to a client that connects.
+
+        Tells nothing if no client would see a difference.
+        """
 
         def messages(projector: Projector) -> list[Projected]:
             replayed = [message for kept in missed for message in projector.replay(kept, now)]
             return [*replayed, *projector.present(self.now(now))]
 
-        self._tell(state, messages)
+        if missed or status_of(state) != status_of(self.state):
+            self._tell(state, messages)
+        else:
+            self.state = state
 
     def _tell(
         self, state: Conversation, project: Callable[[Projector], Sequence[Projected]]

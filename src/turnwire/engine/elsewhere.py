@@ -26,11 +26,12 @@ def hint(bus: Bus, conversation_id: str, head: int) -> None:
 
 
 async def catch_up(channel: Channel, store: Store, row: ConversationRow, now: str) -> None:
-    """Tell a channel's followers what the log has and they have not, and then the state.
+    """Replay to a channel's followers what the log has and they have not, and tell the state of the row.
 
-    The log does not have the states in between, so nobody is told of them.
+    The log does not have the states in between, so they are not told.
     """
-    before, ended = channel.state, channel.state.last_turn_id or 0
+    before = channel.state
+    ended = before.last_turn_id or 0
     missed: list[Kept] = []
     async with aclosing(kept_since(store, row.state, before.head)) as pages:
         async for page in pages:
