@@ -6,13 +6,17 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import PATIENCE, Watcher, engine_on
 from tests.stores.files import rows_of
 from turnwire.agents.demo import DemoAgent
 from turnwire.bus.local import LocalBus
+from turnwire.core.conversation.state import Conversation, status_of
+from turnwire.core.happenings import StateChanged, TurnEnded
 from turnwire.core.status import Status
+from turnwire.dialects.rpc.projector import Line, RpcProjector
 from turnwire.dialects.v2 import frames as f
 from turnwire.dialects.v2.projector import V2Projector
 from turnwire.engine import Engine
@@ -22,12 +26,33 @@ from turnwire.ports import Bus
 from turnwire.stores.sqlite import SqliteStore
 from turnwire.testing.clock import ManualClock
 
+NOW = "2026-01-01T12:00:00.000Z"
+
 
 class _Deaf(LocalBus):
     """Loses everything."""
 
     def publish(self, conversation_id: str, message: object) -> None:
         pass
+
+
+class _Followed(Channel):
+    """A channel that one client follows."""
+
+    def __init__(self, state: Conversation) -> None:
+        super().__init__(state)
+        self._subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+        self.subscribe(self._subscriber, "v2", lambda: V2Projector(state.conversation_id))
+
+    def told(self) -> list[f.Frame]:
+        """The frames since the last time."""
+        return [sent.frame for sent in iter(self._subscriber.take, None)]
+
+
+def _replayed(frames: list[f.Frame], kind: type[f.Frame]) -> list[f.Frame]:
+    """What the log has of a kind, among frames."""
+    replays = [frame.payload.event for frame in frames if isinstance(frame, f.MessageReplay)]
+    return [event for event in replays if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize("bus", [LocalBus(), _Deaf()], ids=["told", "told nothing"])
@@ -76,13 +101,10 @@ def test_a_turn_that_ends_while_the_log_is_read_is_told_to_have_ended_once(tmp_p
             over = await engine.store.conversation(talk.id)
             assert running is not None
             assert over is not None
-            channel = Channel(before)
-            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
+            channel = _Followed(before)
             for row, ends in [(running, 0), (over, 1)]:
-                await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
-                told = list(iter(subscriber.take, None))
-                assert sum(isinstance(sent.frame, f.AssistantComplete) for sent in told) == ends
+                await catch_up(channel, engine.store, row, NOW)
+                assert len(_replayed(channel.told(), f.AssistantComplete)) == ends
 
     asyncio.run(scene())
 
@@ -100,19 +122,17 @@ def test_entries_that_are_lost_are_not_looked_for_without_end(tmp_path: Path) ->
             row = await engine.store.conversation(talk.id)
             assert row is not None
             assert row.head > 1
-            channel = Channel(before)
-            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
+            channel = _Followed(before)
             async with asyncio.timeout(PATIENCE):
-                await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
-            told = [sent.frame for sent in iter(subscriber.take, None)]
-            assert [type(frame) for frame in told].count(f.UserMessage) == 1
-            assert [type(frame) for frame in told].count(f.AssistantComplete) == 1
+                await catch_up(channel, engine.store, row, NOW)
+            told = channel.told()
+            assert len(_replayed(told, f.UserMessage)) == 1
+            assert len(_replayed(told, f.AssistantComplete)) == 1
 
     asyncio.run(scene())
 
 
-def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_path: Path) -> None:
+def test_a_turn_of_which_the_log_has_nothing_yet_is_in_the_state(tmp_path: Path) -> None:
     async def scene() -> None:
         agent = ScriptedAgent()
         async with engine_on(tmp_path / "turnwire.db", agent=agent) as engine:
@@ -132,15 +152,51 @@ def test_a_turn_of_which_the_log_has_nothing_yet_is_told_to_have_started(tmp_pat
             assert idle is not None
             assert row is not None
             assert row.head == idle.head
-            channel = Channel(idle.state)
-            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
-            channel.subscribe(subscriber, "v2", lambda: V2Projector(talk.id))
-            await catch_up(channel, engine.store, row, "2026-01-01T12:00:00.000Z")
-            [started, state] = [sent.frame for sent in iter(subscriber.take, None)]
-            assert isinstance(started, f.TurnStarted)
-            assert (started.turn_id, started.payload.origin) == (2, "agent")
+            channel = _Followed(idle.state)
+            await catch_up(channel, engine.store, row, NOW)
+            [complete, state] = channel.told()
+            assert isinstance(complete, f.SessionReplayComplete)
             assert isinstance(state, f.SessionState)
-            assert state.payload.running
+            assert state.payload == status_of(row.state)
+            assert (state.payload.running, state.payload.turn_id) == (True, 2)
+
+    asyncio.run(scene())
+
+
+def test_a_client_is_not_told_of_a_difference_that_it_cannot_see(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(tmp_path / "turnwire.db") as engine:
+            row = (await engine.create("demo")).row
+            channel = _Followed(structs.replace(row.state, traces={1: "a trace"}))
+            await catch_up(channel, engine.store, row, NOW)
+            assert channel.state is row.state
+            assert channel.told() == []
+
+    asyncio.run(scene())
+
+
+def test_rpc_is_told_the_same_entries_ends_and_state(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with engine_on(tmp_path / "turnwire.db") as engine:
+            talk = await engine.create("demo", options={"delay": 0})
+            before = talk.row.state
+            async with Watcher(talk) as seen:
+                await talk.send("hello")
+                await seen.until(f.AssistantComplete)
+                await talk.send("question")
+                await seen.state("waiting_input")
+            row = await engine.store.conversation(talk.id)
+            assert row is not None
+            channel = Channel(before)
+            subscriber = Subscriber(lambda: None, frames=100, size=1 << 20)
+            channel.subscribe(subscriber, "rpc", lambda: RpcProjector("demo", None, "s"))
+            await catch_up(channel, engine.store, row, NOW)
+            lines: list[Line] = list(iter(subscriber.take, None))
+            assert [line.number for line in lines if line.number] == [*range(1, row.head + 1)]
+            [ended, changed] = [line.news for line in lines if line.news is not None]
+            assert (type(ended), type(changed)) == (TurnEnded, StateChanged)
+            assert changed == StateChanged(NOW, status_of(row.state))
+            assert lines[-1].news is changed
 
     asyncio.run(scene())
 
@@ -167,20 +223,23 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                         name = f"m-{text}" if named else None
                         await talk.send(text, client_message_id=name)
 
-                async def far_has(number: int) -> None:
+                async def far_has_all() -> None:
+                    """What the log has, and the state as it is."""
                     async with asyncio.timeout(PATIENCE):
-                        while far.view().cursor < number:
+                        while True:
+                            row = await other.store.conversation(talk.id)  # meanwhile it looks
+                            assert row is not None
+                            told = far.of(f.SessionState)[-1].payload
+                            if far.view().cursor == row.head and told == status_of(row.state):
+                                return
                             clock.forward(3)
-                            await other.store.conversation(talk.id)  # meanwhile it looks
 
                 async def seen() -> None:
                     """The other engine may look now."""
                     nonlocal steps
                     steps += 1
-                    row = await engine.store.conversation(talk.id)
-                    assert row is not None
                     if steps % look == 0:
-                        await far_has(row.head)
+                        await far_has_all()
 
                 await say("question", "permission", "tool", "error", "think", "background")
                 asked = await near.until(f.AssistantRequestInput)
@@ -204,12 +263,11 @@ def test_what_is_told_of_another_engine_keeps_the_rules(
                 # The agent may take a turn of its own about its background work before the plan.
                 await near.until(f.SessionState, lambda frame: _is_idle(frame.payload))
                 await seen()
-                await far_has(near.view().cursor)
+                await far_has_all()
                 assert far.view().messages == near.view().messages
-                assert len(far.of(f.TurnStarted)) == len(near.of(f.TurnStarted))
-                starts = [frame.payload.queue_id for frame in far.of(f.TurnStarted)]
-                if look == 1:
-                    assert any(starts)
+                assert far.view().turns == near.view().turns
+                told = [frame.payload for frame in near.of(f.SessionState)]
+                assert all(frame.payload in told for frame in far.of(f.SessionState))
 
     asyncio.run(scene())
 

@@ -152,6 +152,13 @@ def test_a_thousand_conversations_are_true_again_soon(path: Path) -> None:
     asyncio.run(scene())
 
 
+def _tells_an_end(frame: f.Frame) -> bool:
+    """Whether a frame replays the end of a turn."""
+    return isinstance(frame, f.MessageReplay) and isinstance(
+        frame.payload.event, f.AssistantComplete
+    )
+
+
 def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Path) -> None:
     async def scene() -> None:
         settings = EngineSettings(recheck=0.02, lease=0.2)
@@ -170,7 +177,7 @@ def test_who_was_cut_off_and_comes_again_sees_what_the_new_owner_writes(path: Pa
                         await anext(again)
                         [request] = (await theirs.status()).requests
                         await theirs.answer(request.request_id, "Blue")
-                        while not isinstance(await anext(again), f.AssistantComplete):
+                        while not _tells_an_end(await anext(again)):
                             pass
 
     asyncio.run(scene())

@@ -213,9 +213,9 @@ class Channel:
                     out.append(h.StateChanged(now, told))
                 case _:
                     pass
-        return out + self.changed(before, after, told, now)
+        return out + self._changed(before, after, told, now)
 
-    def changed(
+    def _changed(
         self, before: Conversation, after: Conversation, told: Status, now: str
     ) -> list[h.Happening]:
         """The state, if it is not what was told, and the title and totals, if they are others."""
@@ -249,10 +249,30 @@ class Channel:
 
     def publish(self, state: Conversation, happened: Sequence[h.Happening]) -> None:
         """Tell everyone what has led to this state, in the words of each protocol."""
+        self._tell(state, lambda projector: projector.project(happened))
+
+    def catch_up(self, state: Conversation, missed: Sequence[h.Kept], now: str) -> None:
+        """Replay to everyone what the log has up to this state, and tell the state, as to a client that connects.
+
+        Tells nothing if no client would see a difference.
+        """
+
+        def messages(projector: Projector) -> list[Projected]:
+            replayed = [message for kept in missed for message in projector.replay(kept, now)]
+            return [*replayed, *projector.present(self.now(now))]
+
+        if missed or status_of(state) != status_of(self.state):
+            self._tell(state, messages)
+        else:
+            self.state = state
+
+    def _tell(
+        self, state: Conversation, project: Callable[[Projector], Sequence[Projected]]
+    ) -> None:
         self.state = state
         for protocol, projection in self._projections.items():
             try:
-                messages: Sequence[Projected] = projection.projector.project(happened)
+                messages = project(projection.projector)
             except Exception:  # a defect of one protocol must not silence the others
                 name = state.conversation_id
                 _log.exception("conversation %s cannot be told in %s", name, protocol)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from typing import TypeAlias
 
+from turnwire.core.conversation.state import Conversation
 from turnwire.core.happenings import EntryAdded, Kept, TurnEnded
 from turnwire.long_work import reading
 from turnwire.ports import Store, StoredEntry, StoredTurn
 
-__all__ = ["LogItem", "happening_of", "in_log_order", "pages_of"]
+__all__ = ["LogItem", "happening_of", "in_log_order", "kept_since", "pages_of"]
 
 LogItem: TypeAlias = StoredEntry | StoredTurn
 
@@ -22,6 +24,23 @@ def happening_of(item: LogItem) -> Kept:
     if isinstance(item, StoredTurn):
         return TurnEnded(item.ended_at, item.turn_id, item.trace_id, item.end)
     return EntryAdded(item.sequence, item.entry, item.trace_id)
+
+
+async def kept_since(
+    store: Store, state: Conversation, after: int
+) -> AsyncGenerator[list[Kept], None]:
+    """Yields what the log has behind `after`, up to a state, as it was published.
+
+    A turn that had not ended in that state may have ended since, without another entry: it is left out.
+    """
+    last_turn_id = state.last_turn_id or 0
+    async with aclosing(pages_of(store, state.conversation_id, after, state.head)) as pages:
+        async for page in pages:
+            yield [
+                happening_of(item)
+                for item in page
+                if isinstance(item, StoredEntry) or item.turn_id <= last_turn_id
+            ]
 
 
 async def pages_of(

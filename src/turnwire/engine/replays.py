@@ -9,11 +9,12 @@ from contextlib import aclosing
 from typing import Any
 
 from turnwire.core.conversation.state import Conversation
+from turnwire.core.happenings import Kept
 from turnwire.core.times import iso
 from turnwire.engine.channel import FollowAgain
-from turnwire.engine.pages import LogItem, happening_of, pages_of
+from turnwire.engine.pages import kept_since
 from turnwire.long_work import LongWork
-from turnwire.ports import Clock, Projector, Store, StoredEntry
+from turnwire.ports import Clock, Projector, Store
 
 __all__ = ["Replays"]
 
@@ -107,19 +108,14 @@ def _check_epoch(store: Store, epoch: str) -> None:
 async def _missed(
     store: Store, state: Conversation, after: int, projector: Projector, now: str
 ) -> AsyncGenerator[Iterable[Any], None]:
-    """Yields the messages that a client has missed, page by page.
-
-    A turn that had not ended then may have ended since, without another entry: that comes live.
-    """
+    """Yields the messages that a client has missed, page by page. What is not in the state comes live."""
     epoch = store.epoch
-    last_turn_id = state.last_turn_id or 0
 
-    def messages(page: list[LogItem]) -> Iterator[Any]:
-        for item in page:
-            if isinstance(item, StoredEntry) or item.turn_id <= last_turn_id:
-                yield from projector.replay(happening_of(item), now)
+    def messages(page: list[Kept]) -> Iterator[Any]:
+        for kept in page:
+            yield from projector.replay(kept, now)
 
-    async with aclosing(pages_of(store, state.conversation_id, after, state.head)) as pages:
+    async with aclosing(kept_since(store, state, after)) as pages:
         async for page in pages:
             _check_epoch(store, epoch)
             yield messages(page)

@@ -46,7 +46,8 @@ class Projector(Protocol):
       same objects.
     - A message does not change once it was given: its bytes are the same for every follower.
     - `greet`, `replay` and `present` are for one follower, or for those that come together. They
-      change nothing of what `project` gives to the others.
+      change nothing of what `project` gives to the others. While another process runs the
+      conversation, all followers get `replay` and `present` for what that process has written.
     """
 
     def project(self, happened: Sequence[Happening]) -> Sequence[Any]:

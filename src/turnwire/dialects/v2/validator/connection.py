@@ -13,7 +13,7 @@ from turnwire.dialects.v2.close_codes import CLOSE_CODES, CLOSES_WITH
 __all__ = ["Connection", "Say"]
 
 Say: TypeAlias = Callable[[str, str], None]  # a rule's code, and what broke it
-Stage: TypeAlias = Literal["hello", "replay", "state", "live", "refused"]
+Stage: TypeAlias = Literal["hello", "replay", "state", "live", "later_replay", "refused"]
 
 # These end a connection that is under way. Any other answers a frame, or is news.
 _ENDS_ALWAYS = (
@@ -84,11 +84,16 @@ class Connection:
 
     # --- what was missed ----------------------------------------------------------------------
 
+    def replay_again(self, head: int) -> None:
+        """A replay among live frames: another process has written what follows this number."""
+        self.stage = "later_replay"
+        self.replayed = head
+
     def replay(self, number: int | None, after: int | None, turn_id: int | None) -> bool:
         """message.replay of an entry, or of a turn's end, which stands `after` an entry."""
         self._reset_missing()
-        if self.stage != "replay":
-            self._say("handshake_order", "message.replay belongs before session.replay_complete")
+        if self.stage not in ("replay", "later_replay"):
+            self._say("handshake_order", "message.replay belongs before session.state")
             return False
         if number is None:
             if after != self.replayed:
@@ -105,8 +110,8 @@ class Connection:
     def replay_complete(self, through: int) -> None:
         """session.replay_complete."""
         self._reset_missing()
-        if self.stage != "replay" or self.info is None:
-            self._say("handshake_order", "session.replay_complete comes once, before session.state")
+        if self.stage not in ("replay", "later_replay") or self.info is None:
+            self._say("handshake_order", "session.replay_complete comes once before session.state")
             return
         self.stage = "state"
         if through != self.replayed or through < self.info.head:
@@ -114,7 +119,7 @@ class Connection:
             self._say("wrong_through", said)
 
     def state(self) -> None:
-        """session.state: the first of them ends the beginning."""
+        """session.state: the first of them ends the beginning, or a later replay."""
         if self.stage == "state":
             self.stage = "live"
         else:

@@ -43,15 +43,19 @@ class LogCheck:
 
     def connected(self, info: p.SessionInfo) -> None:
         """A connection begins in this log."""
-        self.blocks.connection += 1
-        self.turns.open = None  # the state will say
-        self.turns.expected = None
-        self.state.connected()
+        self.replays()
         if info.head < self.head:
             self._say("head_backwards", f"head {info.head}, but entry {self.head} was there")
         if info.first - 1 > self.head:
             self.turns.whole = self.requests.whole = self.tools.whole = False
             self.head = info.first - 1
+
+    def replays(self) -> None:
+        """A replay begins: what runs, waits and grows will be told behind it."""
+        self.blocks.connection += 1
+        self.turns.open = None
+        self.turns.expected = None
+        self.state.connected()
 
     def replayed_all(self, first: int, turns: set[int]) -> None:
         """The replay is over: these turns' ends were in it."""

@@ -125,8 +125,10 @@ class ServerCheck:
             case f.SessionReset():
                 connection.reset(frame.payload)
             case f.SessionReplayComplete():
+                self._replay_again(connection)
+                if connection.stage != "later_replay":
+                    self._log.replayed_all(info.first, connection.replayed_turns)
                 connection.replay_complete(frame.payload.through)
-                self._log.replayed_all(info.first, connection.replayed_turns)
             case f.SessionState():
                 connection.state()
                 self._answers.effect(shown_by_state(frame.payload, self._log))
@@ -162,7 +164,15 @@ class ServerCheck:
         self._log.connected(info)
         self._log.turns.trace(frame.turn_id, frame.trace_id)
 
+    def _replay_again(self, connection: Connection) -> None:
+        """Before message.replay and session.replay_complete: among live frames they begin a replay."""
+        if connection.stage == "live":
+            self._log.state.closed()
+            self._log.replays()
+            connection.replay_again(self._log.head)
+
     def _replay(self, raw: bytes, connection: Connection) -> None:
+        self._replay_again(connection)
         try:
             replay = _read_replay(raw).payload
         except ValidationError as error:
