@@ -22,7 +22,6 @@ from tests.server.serving import Serving, serving
 from tests.stores.test_full_disk import no_file_may_grow_beyond
 from turnwire.agents.demo import DemoAgent
 from turnwire.client import Client
-from turnwire.core.content import TextContent
 from turnwire.core.error_codes import Refused
 from turnwire.engine.record import EndLine, EntryLine, HeadLine, read_line
 from turnwire.ports import AgentCapabilities
@@ -240,7 +239,7 @@ def test_a_page_of_large_messages_is_short_and_the_next_one_goes_on(
 def test_a_page_has_one_message_however_large_it_is(tmp_path: Path) -> None:
     async def scene(server: Serving, http: httpx.AsyncClient) -> None:
         name = await server.begin()
-        large = [TextContent("hello" + " " * (2 * MOST_PAGE))]
+        large = "hello" + " " * (2 * MOST_PAGE)
         talk = await server.service.engine.open(name)
         for number in (1, 2):
             await talk.send(large, client_message_id=f"m-{number}")
