@@ -12,8 +12,10 @@ from tests.engine.scripted import ScriptedAgent
 from tests.engine.watching import Watcher, engine_on, talk_with
 from turnwire.core.content import TextContent
 from turnwire.core.error_codes import Refused
+from turnwire.core.message import known_meta
 from turnwire.dialects.v2 import frames as f
 from turnwire.engine import Talk
+from turnwire.ports import Store
 from turnwire.stores.sqlite.fsck import check
 
 
@@ -52,6 +54,28 @@ def test_both_go_on_with_the_same_numbers(path: Path) -> None:
             assert (again.row.parent_id, again.row.forked_at) == (fork.id, third)
             assert again.row.title == "A third one"
         assert is_sound(path)
+
+    asyncio.run(scene())
+
+
+def test_what_the_agent_is_is_said_again_by_a_fork_and_not_by_the_next_server(path: Path) -> None:
+    async def inits(store: Store, name: str) -> list[int]:
+        metas = {each.sequence: known_meta(each.entry) for each in await store.entries(name)}
+        return [n for n, meta in metas.items() if meta.data and meta.data.get("subtype") == "init"]
+
+    async def scene() -> None:
+        async with engine_on(path) as engine:
+            talk = await talk_with(engine)
+            first = await says(talk, "hello")
+            (told,) = await inits(engine.store, talk.id)
+        async with engine_on(path) as engine:
+            talk = await engine.open(talk.id)
+            await says(talk, "hello")
+            assert await inits(engine.store, talk.id) == [told]
+            fork = await talk.fork(first)
+            await says(fork, "hello")
+            before, after = await inits(engine.store, fork.id)
+            assert before == told <= first < after
 
     asyncio.run(scene())
 

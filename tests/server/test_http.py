@@ -28,6 +28,7 @@ from turnwire.ports import AgentCapabilities
 from turnwire.server import service
 from turnwire.server.conversations import conversation_json
 from turnwire.server.http import API
+from turnwire.server.limits import MOST_PAGE
 from turnwire.server.problems import STATUS, error_body
 from turnwire.stores.sqlite import ballast
 
@@ -200,6 +201,53 @@ def test_messages_page_by_page(tmp_path: Path) -> None:
         assert await numbers(after=0, limit=1) == [1]
         assert await numbers(after=1, before=3) == [2]
         assert await numbers(after=head) == []
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_a_page_of_large_messages_is_short_and_the_next_one_goes_on(
+    tmp_path: Path, newest_first: bool
+) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        async with server.client(name) as client:
+            for number in range(1, 5):
+                await client.say("hello" + " " * (MOST_PAGE * 2 // 5), f"m-{number}")
+                await client.end_of(number)
+            head = client.cursor
+        pages: list[list[int]] = []
+        where: dict[str, int] = {} if newest_first else {"after": 0}
+        has_more = True
+        while has_more:
+            given = {"limit": 500, **where}
+            answer = await http.get(f"/api/conversations/{name}/messages", params=given)
+            assert len(answer.content) < MOST_PAGE * 1.1
+            told = answer.json()
+            has_more = told["has_more"]
+            pages.append([n for each in told["messages"] if (n := each["message_sequence"])])
+            where = {"before": pages[-1][0]} if newest_first else {"after": pages[-1][-1]}
+        assert len(pages) > 1
+        in_order = pages[::-1] if newest_first else pages
+        assert [number for page in in_order for number in page] == list(range(1, head + 1))
+        answer = await http.get(f"/api/conversations/{name}/messages?after=0&before=3")
+        assert answer.json()["has_more"] is False, "the page has all that was asked for"
+
+    play(tmp_path, scene)
+
+
+def test_a_page_has_one_message_however_large_it_is(tmp_path: Path) -> None:
+    async def scene(server: Serving, http: httpx.AsyncClient) -> None:
+        name = await server.begin()
+        large = "hello" + " " * (2 * MOST_PAGE)
+        talk = await server.service.engine.open(name)
+        for number in (1, 2):
+            await talk.send(large, client_message_id=f"m-{number}")
+        async with server.client(name) as client:
+            await client.end_of(2)
+        answer = await http.get(f"/api/conversations/{name}/messages?after=0&limit=500")
+        (first,) = answer.json()["messages"]
+        assert (first["message_sequence"], answer.json()["has_more"]) == (1, True)
 
     play(tmp_path, scene)
 

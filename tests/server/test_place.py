@@ -5,46 +5,85 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.owner_names import pid_that_has_ended
 from tests.server.serving import free_port, process
 from turnwire.server.place import (
     ServerPlace,
     find_last_port,
     find_server,
-    forget_server,
     remember_port,
-    tell_server,
+    told_server,
 )
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@contextmanager
+def listening() -> Iterator[str]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def files(path: Path) -> set[str]:
+    return {file.name for file in path.iterdir()}
 
 
 def test_when_a_second_server_ends_the_first_is_found_again(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        first = ServerPlace(url, os.getppid())
-        written = tmp_path / f"server.{first.pid}.json"
-        written.write_text(json.dumps({"url": url, "pid": first.pid}))
-        os.utime(written, (0, 0))
-        assert find_server(tmp_path) == first
-        tell_server(tmp_path, url)
-        assert find_server(tmp_path) == ServerPlace(url, os.getpid())
-        forget_server(tmp_path)
-        assert find_server(tmp_path) == first
+    with listening() as url, told_server(tmp_path, url):
+        (first,) = tmp_path.iterdir()
+        os.utime(first, (0, 0))
+        with told_server(tmp_path, url, "https://second"):
+            found = find_server(tmp_path)
+            assert found == ServerPlace(url, os.getpid(), "https://second", is_locked=True)
+        found = find_server(tmp_path)
+        assert found == ServerPlace(url, os.getpid(), is_locked=True)
+    assert files(tmp_path) == set()
 
 
-def test_what_a_killed_server_left_is_tidied_up_by_the_next(tmp_path: Path) -> None:
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    left = tmp_path / f"server.{gone.pid}.json"
-    left.write_text(json.dumps({"url": "http://127.0.0.1:1", "pid": gone.pid}))
+def test_servers_with_one_pid_in_two_containers_keep_their_own_files(tmp_path: Path) -> None:
+    with told_server(tmp_path, NOWHERE):
+        (one,) = files(tmp_path)
+        with told_server(tmp_path, NOWHERE):
+            assert len(files(tmp_path)) == 2
+        assert files(tmp_path) == {one}
+
+
+def test_a_server_whose_pid_cannot_be_seen_from_here_stays_known(tmp_path: Path) -> None:
+    with listening() as url, told_server(tmp_path, url):
+        (file,) = tmp_path.iterdir()
+        place = json.loads(file.read_bytes())
+        file.write_text(json.dumps({**place, "pid": pid_that_has_ended()}))
+        with told_server(tmp_path, NOWHERE):
+            found = find_server(tmp_path)
+        assert found is not None
+        assert found.url == url
+
+
+def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    with process(tmp_path) as server:
+        (left,) = tmp_path.glob("server.*.json")
+        server.kill()
+    # In the next container another process has its pid.
+    left.write_text(json.dumps({**json.loads(left.read_bytes()), "pid": os.getpid()}))
     (tmp_path / "server.nonsense.json").write_text("nonsense")
-    tell_server(tmp_path, "http://127.0.0.1:1")
-    assert not left.exists()
-    assert find_server(tmp_path) is None, "nobody listens there"
+    with told_server(tmp_path, NOWHERE):
+        assert not left.exists()
+        assert find_server(tmp_path) is None, "nobody listens there"
+
+
+def test_of_a_server_of_an_older_version_the_pid_tells_whether_it_runs(tmp_path: Path) -> None:
+    for pid in (os.getppid(), pid_that_has_ended()):
+        place = {"url": NOWHERE, "pid": pid}
+        (tmp_path / f"server.{pid}.json").write_text(json.dumps(place))
+    with told_server(tmp_path, NOWHERE):
+        pass
+    assert files(tmp_path) == {f"server.{os.getppid()}.json"}
 
 
 # --- the port of the next server --------------------------------------------------------------

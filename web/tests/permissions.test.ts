@@ -58,9 +58,10 @@ test("each thing is shown once: in permissions, in the talk, and in what a chang
   await page.getByText("Once more.").waitFor();
   await state(page, "Ready");
 
-  // That a session has started is in the log, and in no row of the talk: the inspector has it beside its neighbours.
+  // That a session has started is in the log once, and in no row of the talk: the inspector has it beside its neighbours.
   expect(await page.locator(".row.happened").count()).toBe(0);
-  await pressIn(page.locator(".row.said", { hasText: "And again" }), "Inspect");
+  await page.locator(".scroller").evaluate((each) => each.scrollTo(0, 0));
+  await pressIn(page.locator(".row.said", { hasText: "Do it" }), "Inspect");
   const layers = page.getByRole("dialog", { name: "Inspect" });
   const frame = layers.getByRole("region", { name: "Frame" });
   await frame.getByText('"user.message"').waitFor();

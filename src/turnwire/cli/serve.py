@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +104,7 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
     from turnwire.server.banner import banner
     from turnwire.server.listen import Server, address_of, bind
     from turnwire.server.open_files import fit_connections, raise_file_limit
-    from turnwire.server.place import find_server, forget_server, remember_port, tell_server
+    from turnwire.server.place import find_server, remember_port, told_server
 
     any_port = port_source in ("default", _LAST_START)
     close_to_others()
@@ -129,7 +130,7 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
         place = service.public.url or url
         link = f"{place}/enter?link={await service.keys.link(service.owner)}"
         port: int = listener.getsockname()[1]
-        tell_server(settings.data_path, url, service.public.url)
+        told.enter_context(told_server(settings.data_path, url, service.public.url))
         # Pages that are open belong to the other server, or to the port of the last start, which is taken only now.
         was_taken = port_source == _LAST_START and settings.port != port
         if other is None and not was_taken:
@@ -149,11 +150,8 @@ def _serve(settings: Settings, home: Home, *, port_source: str, open_it: bool | 
         if open_it or (open_it is None and _has_browser()):
             _open(link)
 
-    try:
-        with listener:
-            _run(Server(app, settings, listener, announce))
-    finally:
-        forget_server(settings.data_path)
+    with ExitStack() as told, listener:
+        _run(Server(app, settings, listener, announce))
     if sys.stdout.isatty():
         click.echo()  # Ctrl-C has left its mark in this line
     click.echo(f"Stopped. What was said is kept in {settings.data_path}")

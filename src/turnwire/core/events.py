@@ -75,7 +75,10 @@ class Event(Struct, frozen=True, omit_defaults=True, tag_field="type", tag=_tag,
 
 
 class SessionInit(Event, frozen=True):
-    """The agent says what it is and what it can do. Claude says it again at every turn."""
+    """The agent says what it is and what it can do. Claude says it again at every turn.
+
+    The log has it once, and again when it differs.
+    """
 
     model: str | None = None
     cwd: str | None = None
@@ -83,6 +86,7 @@ class SessionInit(Event, frozen=True):
     tools: list[str] = []
     agent_version: str | None = None  # of the agent program
     raw: Raw | UnsetType = UNSET  # the agent's own message, untouched
+    digest: str | None = None  # of all it says about the agent; None: of the fields before `raw`
 
 
 class TurnStarted(Event, frozen=True):

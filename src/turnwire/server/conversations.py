@@ -39,6 +39,7 @@ from turnwire.server.begin import (
     check_title,
 )
 from turnwire.server.keys import Who
+from turnwire.server.limits import MOST_PAGE
 from turnwire.server.service import Service
 from turnwire.server.shares import Share
 
@@ -210,20 +211,19 @@ async def messages(service: Service, request: Request, who: Who) -> Response:
     limit = number(request, "limit", 50, least=1, most=_MOST) or 50
     # Without `after` the newest are wanted: those that a client with a tail puts before its own.
     newest = word(request, "after") is None
-    items = await _with_ends(
-        service,
-        talk.id,
-        await service.store.entries(
-            talk.id, after=after, before=before, limit=limit, newest=newest
-        ),
+    found = await service.store.entries(
+        talk.id, after=after, before=before, limit=limit, newest=newest, size=MOST_PAGE
     )
     head, epoch = talk.row.head, service.store.epoch
+    last = head if before is None else min(head, before - 1)
     return await json_list(
         "messages",
-        items,
+        await _with_ends(service, talk.id, found),
         lambda each: f.Replay(_number_of(each), as_frame(each, talk.id)),  # type: ignore[arg-type]
         head=head,
         epoch=epoch,
+        # A page may end before its limit, so its length does not tell.
+        has_more=bool(found) and (found[0].sequence > 1 if newest else found[-1].sequence < last),
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-__all__ = ["MOST_ID", "MOST_PATH", "MOST_PATHS", "Bucket", "Buckets", "check_shape"]
+__all__ = ["MOST_ID", "MOST_PAGE", "MOST_PATH", "MOST_PATHS", "Bucket", "Buckets", "check_shape"]
 
 MOST_ID = 200  # characters of a client_message_id: everyone is sent it, again and again
 # Characters of a path, and of all paths in one message. To follow links takes time for each name in a path,
 # and much more for names in a path that is too long for the operating system.
 MOST_PATH = 4096
 MOST_PATHS = 65_536
+MOST_PAGE = 1_048_576  # bytes, about, of the messages in one answer; the first one may be larger
 
 _MOST_NAMES = 10_000
 _NEVER = 60.0  # seconds to wait for a bucket that is not filled again

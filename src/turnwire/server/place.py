@@ -1,15 +1,22 @@
 """Where running servers can be found: each has a small file in the data directory.
 
+A server holds a lock on its file while it runs. A pid would not tell whether it does: in another container the
+same pid is another process, and pids are used again.
+
 The directory remembers the port of the last one as well, so that pages which are open find the next.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,12 +26,11 @@ __all__ = [
     "ServerPlace",
     "find_last_port",
     "find_server",
-    "forget_server",
     "remember_port",
-    "tell_server",
+    "told_server",
 ]
 
-_FILES = "server.*.json"  # one for each that runs: the star is its process
+_FILES = "server.*.json"  # one for each that runs; the star is random
 _LAST_PORT = "last-port"
 _PATIENCE = 5.0  # seconds that a server of this machine may take to take a connection
 
@@ -35,21 +41,29 @@ class ServerPlace(Struct, frozen=True):
     url: str
     pid: int
     public_url: str = ""  # where people open it, if a proxy stands before it
+    # False: an older version wrote it, or its file system has no locks. Then the pid has to tell.
+    is_locked: bool = False
 
 
-def tell_server(data_path: Path, url: str, public_url: str = "") -> None:
-    """Write down where we are, and tidy up behind those that were killed."""
+@contextmanager
+def told_server(data_path: Path, url: str, public_url: str = "") -> Iterator[None]:
+    """Tells where this server is while it runs, and removes the files of servers that were killed."""
     for path, known in _known(data_path):
-        if not _lives(known.pid):
+        if not _runs(path, known):
             path.unlink(missing_ok=True)
-    place = ServerPlace(url, os.getpid(), public_url)
-    _write(_own(data_path), msgspec.json.encode(place))
-
-
-def forget_server(data_path: Path) -> None:
-    """We are gone; others that are there stay known."""
-    with suppress(OSError):  # nothing is there, or no directory
-        _own(data_path).unlink()
+    with NamedTemporaryFile(
+        dir=data_path, prefix=".server.", suffix=".json", delete=False
+    ) as unfinished:
+        place = ServerPlace(url, os.getpid(), public_url, _lock(unfinished, fcntl.LOCK_EX))
+        unfinished.write(msgspec.json.encode(place))
+        unfinished.flush()
+        hidden = Path(unfinished.name)
+        own = hidden.replace(hidden.with_name(hidden.name.removeprefix(".")))
+        try:
+            yield
+        finally:
+            with suppress(OSError):  # nothing is there, or no directory
+                own.unlink()
 
 
 def find_server(data_path: Path) -> ServerPlace | None:
@@ -57,7 +71,7 @@ def find_server(data_path: Path) -> ServerPlace | None:
 
     What a killed one wrote down is out of date, even if another process has its number by now.
     """
-    found = (known for _, known in _known(data_path) if _lives(known.pid) and _listens(known.url))
+    found = (each for path, each in _known(data_path) if _runs(path, each) and _listens(each.url))
     return next(found, None)
 
 
@@ -83,10 +97,6 @@ def _write(file: Path, content: bytes) -> None:
     unfinished.replace(file)
 
 
-def _own(data_path: Path) -> Path:
-    return data_path / _FILES.replace("*", str(os.getpid()))
-
-
 def _known(data_path: Path) -> list[tuple[Path, ServerPlace]]:
     """All that was written down, the newest first."""
     known = []
@@ -95,6 +105,26 @@ def _known(data_path: Path) -> list[tuple[Path, ServerPlace]]:
             place = msgspec.json.decode(path.read_bytes(), type=ServerPlace)
             known.append((path.stat().st_mtime_ns, path, place))
     return [(path, place) for _, path, place in sorted(known, reverse=True, key=itemgetter(0))]
+
+
+def _runs(path: Path, place: ServerPlace) -> bool:
+    """Returns whether the server that wrote a file still runs."""
+    if not place.is_locked:
+        return _lives(place.pid)
+    try:
+        with path.open("rb") as file:
+            return not _lock(file, fcntl.LOCK_SH)
+    except OSError:  # it was removed meanwhile
+        return False
+
+
+def _lock(file: IO[bytes], kind: int) -> bool:
+    """Locks a file until it is closed. Returns False if that cannot be, now or at all."""
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _lives(pid: int) -> bool:

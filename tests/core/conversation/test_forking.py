@@ -20,6 +20,7 @@ RUNNING = Conversation(
     permission_mode="plan",
     totals=Totals(cost_usd=2.0),
     title="Plans",
+    init_digest="1f",
 )
 
 
@@ -29,6 +30,7 @@ def test_what_was_chosen_is_kept_and_what_goes_on_stays_behind() -> None:
     assert (fork.options, fork.model, fork.permission_mode) == (RUNNING.options, "m", "plan")
     assert (fork.state, fork.turn, fork.held, fork.title) == ("active", None, False, "Plans")
     assert fork.totals == Totals(), "it was spent once"
+    assert fork.init_digest is None, "its agent is another session, and its log says so"
 
 
 @pytest.mark.parametrize(

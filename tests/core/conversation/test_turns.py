@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec import Raw
+from msgspec import UNSET, Raw, structs
 
 from tests.core.conversation.driver import RESULT, Talk, asking, running, suspended, whose
 from turnwire.core import events as ev
@@ -369,6 +369,53 @@ def test_the_agent_says_what_it_is() -> None:
     talk = Talk().hear(ev.SessionInit(*whose(), "model-1", permission_mode="plan"))
     talk.hear(ev.SessionInit(*whose()))
     assert (talk.status.model, talk.status.permission_mode) == ("model-1", "plan")
+
+
+INIT = ev.SessionInit(*whose(), "model-1", "/w", "default", ["Bash"], "1.0", UNSET, "as it is")
+
+
+def test_what_the_agent_is_goes_into_the_log_once() -> None:
+    talk = Talk().hear(INIT)
+    assert talk.told == ["news: init"]
+    assert talk.hear(INIT).told == []
+
+
+def test_what_the_agent_is_goes_into_the_log_again_when_it_differs() -> None:
+    talk = Talk().hear(INIT).forget()
+    for digest in ("with another tool", "as it is"):
+        talk.hear(structs.replace(INIT, digest=digest))
+        assert talk.told == ["news: init"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model": "model-2"},
+        {"cwd": "/elsewhere"},
+        {"permission_mode": "plan"},
+        {"tools": ["Bash", "Read"]},
+        {"agent_version": "1.1"},
+    ],
+)
+def test_an_agent_without_digests_is_known_by_what_it_says(changed: Any) -> None:
+    plain = structs.replace(INIT, digest=None)
+    talk = Talk().hear(plain).forget()
+    assert talk.hear(structs.replace(plain, session_id="another")).told == []
+    assert len(talk.hear(structs.replace(plain, **changed)).told) == 1
+
+
+def test_an_agent_that_does_not_go_on_as_was_chosen_says_so_in_the_log() -> None:
+    talk = Talk().hear(INIT)
+    talk.do(i.Chose(at=talk.now, model="model-2", permission_mode="plan"))
+    assert talk.forget().hear(INIT).told == ["news: init"]
+    assert (talk.status.model, talk.status.permission_mode) == ("model-1", "default")
+
+
+def test_a_log_from_before_digests_has_what_the_agent_is_once_more() -> None:
+    talk = Talk().hear(INIT)
+    talk.state = structs.replace(talk.state, init_digest=None)
+    assert len(talk.forget().hear(INIT).told) == 1
+    assert talk.hear(INIT).told == []
 
 
 # --- the state ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from turnwire.core import blocks
 from turnwire.core import events as ev
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.usage import ModelUsage, Usage
-from turnwire.dialects.claude import ClaudeStreamAdapter
+from turnwire.dialects.claude import ClaudeStreamAdapter, Line, system
 from turnwire.dialects.claude.message_state import MessageState
 
 E = TypeVar("E")
@@ -777,6 +777,40 @@ def test_init_comes_with_every_turn() -> None:
     assert (init.model, init.permission_mode) == ("claude-sonnet-4-5", "default")
     assert init.agent_version == "2.1.325"
     assert "Bash" in init.tools
+
+
+def test_an_init_has_the_digest_of_what_the_agent_is() -> None:
+    first, second, third, fourth = (
+        init.digest for init in only(ev.SessionInit, events_of(recorded("14_multi_turn")))
+    )
+    assert first == second == third, "they differ only in their names"
+    assert first != fourth, "another model and another permission mode"
+
+
+@pytest.mark.parametrize(
+    ("more", "is_same"),
+    [
+        ({"uuid": "u-2"}, True),
+        ({"session_id": "s-2"}, True),
+        ({"user_message_uuids": ["u-3"]}, True),
+        ({"messaging_socket_path": "/tmp/2.sock"}, True),
+        ({"model": "m-2"}, False),
+        ({"permissionMode": "plan"}, False),
+        ({"tools": ["Bash"]}, False),
+        ({"mcp_servers": [{"name": "docs", "status": "connected"}]}, False),
+        ({"novel": 1}, False),
+    ],
+)
+def test_only_what_names_an_init_is_not_in_its_digest(more: Frame, is_same: bool) -> None:
+    first, second = only(ev.SessionInit, events_of([INIT, {**INIT, **more}]))
+    assert (first.digest == second.digest) is is_same
+
+
+def test_an_init_that_is_nested_too_deeply_has_no_digest() -> None:
+    deep = b'{"type":"system","subtype":"init","novel":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    init, _ = ClaudeStreamAdapter().feed(Line(system.Init(), deep, 1))
+    assert isinstance(init, ev.SessionInit)
+    assert init.digest is None
 
 
 @pytest.mark.parametrize(

@@ -202,17 +202,23 @@ def test_a_turn_that_never_ends_was_lost() -> None:
 
 def test_an_init_belongs_to_the_turn_that_it_begins() -> None:
     init = ev.SessionInit(*WHO, "claude-x", permission_mode="plan")
+    assert told(init, TURN) == ["turn.started", "streaming", "session.system_event", "streaming"]
     frames = live(init, TURN)
-    assert [each["type"] for each in frames] == [
-        "turn.started",
-        "session.state",
-        "session.system_event",
-        "session.state",
-    ]
     assert frames[2]["turn_id"] == 1
     assert frames[2]["payload"]["subtype"] == "init"
     state = frames[3]["payload"]
     assert (state["model"], state["permission_mode"]) == ("claude-x", "plan")
+
+
+def test_an_init_that_says_nothing_new_is_not_told_again() -> None:
+    init = ev.SessionInit(*WHO, "claude-x")
+    end = ev.TurnCompleted(*WHO)
+    frames = live(init, TURN, end, init, TURN, end, finish=True)
+    assert [each["payload"]["turn_id"] for each in frames if each["type"] == "turn.started"] == [
+        1,
+        2,
+    ]
+    assert [each["turn_id"] for each in frames if each["type"] == "session.system_event"] == [1]
 
 
 def test_an_init_in_the_middle_of_a_turn_is_told_at_once() -> None:
@@ -222,13 +228,9 @@ def test_an_init_in_the_middle_of_a_turn_is_told_at_once() -> None:
 
 def test_an_init_without_a_turn_belongs_to_none() -> None:
     init = ev.SessionInit(*WHO, "claude-x")
-    frames = live(init, ev.SystemEvent(*WHO, "status", ephemeral=True))
-    assert [each["type"] for each in frames] == [
-        "session.system_event",
-        "session.state",
-        "session.system_event",
-    ]
-    assert frames[0]["turn_id"] is None
+    news = ev.SystemEvent(*WHO, "status", ephemeral=True)
+    assert told(init, news) == ["session.system_event", "active", "session.system_event"]
+    assert live(init, news)[0]["turn_id"] is None
     assert told(init, finish=True) == ["session.system_event", "active"]
 
 
@@ -236,14 +238,9 @@ def test_an_init_without_a_turn_belongs_to_none() -> None:
 
 
 def test_a_persons_words_begin_a_turn() -> None:
-    frames = live(words("Hello"), TURN, words("And more"))
-    assert [each["type"] for each in frames] == [
-        "turn.started",
-        "user.message",
-        "session.state",
-        "user.message",
-    ]
-    assert frames[1]["turn_id"] == 1
+    events = (words("Hello"), TURN, words("And more"))
+    assert told(*events) == ["turn.started", "user.message", "streaming", "user.message"]
+    assert live(*events)[1]["turn_id"] == 1
 
 
 @pytest.mark.parametrize("origin", ["synthetic", "agent"])

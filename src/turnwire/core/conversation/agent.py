@@ -22,6 +22,7 @@ from turnwire.core.conversation.figures import add_to_totals, add_to_turn
 from turnwire.core.conversation.news import (
     hear_of_delivery,
     hear_of_hook,
+    hear_of_init,
     hear_of_refusal,
     hear_of_tasks,
     hear_of_title,
@@ -69,15 +70,13 @@ def agent_said(d: Draft, said: i.AgentSaid) -> None:
     if d.turn is not None and d.turn.turn_id == turn_id and not is_suspended(d):
         d.move("agent_spoke")
     raw = getattr(event, "raw", UNSET)
-    for entry in said.entries:
+    is_known = isinstance(event, ev.SessionInit) and not hear_of_init(d, event)
+    for entry in () if is_known else said.entries:
         _add(d, entry, turn_id, said, raw if isinstance(raw, Raw) else None)
         raw = UNSET  # kept once, with the first
     match event:
         case ev.AssistantMessage() | ev.UserMessage() | ev.TurnStarted():
             pass  # most are one of these, and mean nothing beside their entries
-        case ev.SessionInit():
-            d.model = event.model or d.model
-            d.permission_mode = event.permission_mode or d.permission_mode
         case ev.TurnCompleted() | ev.TurnFailed() if is_main:
             if not (said.recorded and waits_for_a_person(d, event)):
                 _ending(d, event, unsent=said.unsent)

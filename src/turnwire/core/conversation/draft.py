@@ -66,6 +66,7 @@ class Draft:
         self.mcp_off = before.mcp_off
         self.overdue = list(before.overdue)
         self.closed_turns = dict(before.closed_turns)
+        self.init_digest = before.init_digest
         self.opened = False  # a request, and nobody was told yet that it waits
         self.writes: list[Moment] = []
         self.ack: Ack | None = None
@@ -118,6 +119,7 @@ class Draft:
             self.mcp_off,
             self.overdue,
             self.closed_turns,
+            self.init_digest,
         )
 
     def _kept_traces(self) -> dict[int, str]:

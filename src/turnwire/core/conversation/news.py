@@ -8,11 +8,13 @@ from turnwire.core import events as ev
 from turnwire.core.conversation.draft import Draft
 from turnwire.core.conversation.tools import turn_of_call
 from turnwire.core.conversation.turns import tell_in_words
+from turnwire.core.digest import digest_of
 from turnwire.core.status import BackgroundTask
 
 __all__ = [
     "hear_of_delivery",
     "hear_of_hook",
+    "hear_of_init",
     "hear_of_refusal",
     "hear_of_tasks",
     "hear_of_title",
@@ -60,6 +62,20 @@ def hear_of_hook(d: Draft, run: ev.HookRun) -> None:
     """A hook of the application was asked: whoever looks for who decided finds it beside people."""
     told = {name: getattr(run, name) for name in _AUDITED}
     d.audit("hook_run", None, **{name: value for name, value in told.items() if value is not None})
+
+
+def hear_of_init(d: Draft, init: ev.SessionInit) -> bool:
+    """Follow what the agent is. Returns whether the log has to say it: it is new, or has changed.
+
+    A model or a mode that changes with it is a change, too: a state tells only what was said.
+    """
+    before = d.model, d.permission_mode, d.init_digest
+    d.model = init.model or d.model
+    d.permission_mode = init.permission_mode or d.permission_mode
+    d.init_digest = init.digest or digest_of(
+        [init.model, init.cwd, init.permission_mode, init.tools, init.agent_version]
+    )
+    return (d.model, d.permission_mode, d.init_digest) != before
 
 
 def hear_of_refusal(d: Draft, news: ev.ChoiceRefused) -> None:

@@ -182,6 +182,7 @@ class Conversation(_State, frozen=True):
     mcp_off: list[str] = []  # MCP servers that a person has switched off
     overdue: list[str] = []  # requests that wait on beyond their deadline
     closed_turns: dict[str, int | None] = {}  # by each call of `closed`: the turn that made it
+    init_digest: str | None = None  # of the latest SessionInit in the log
 
 
 def needs_recovery(c: Conversation) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Raw, UnsetType
 from turnwire.core import blocks as unified
 from turnwire.core import events as ev
 from turnwire.core.blocks import ContentBlock
+from turnwire.core.digest import digest_of
 from turnwire.core.events import NormalizedStreamEvent
 from turnwire.core.questions import questions_of
 from turnwire.dialects.claude import control, messages, system
@@ -43,6 +44,11 @@ _FAILED = frozenset(
 
 _BY_A_PERSON = ("human", "user")  # what started a turn, as Claude says it
 _LONGEST_RECEIPT = 1000  # bytes; the answers of other requests can be very long
+
+# Fields of an init that name the message, the session or the process, and say nothing about the
+# agent: they differ at every turn or in every process.
+_NAMES_IN_INIT = ("uuid", "session_id", "user_message_uuids", "messaging_socket_path")
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 
 # What each kind of news is called; an unknown subtype goes by its own name.
 _SUBTYPES = {
@@ -237,6 +243,7 @@ class ClaudeStreamAdapter(StreamFollower):
                 message.tools,
                 message.claude_code_version,
                 Raw(line.raw),
+                _digest(line.raw),
             )
         ]
         self._open_turn(self._main, out)
@@ -439,6 +446,17 @@ class ClaudeStreamAdapter(StreamFollower):
             if lane.agent_id == agent_id:
                 return "claude", self.session_id, lane.parent, agent_id
         return "claude", self.session_id, None, agent_id
+
+
+def _digest(init: bytes) -> str | None:
+    """Returns the digest of all that an init says about the agent; None if it is nested too deeply."""
+    try:
+        fields = _decode_fields(init)
+    except RecursionError:
+        return None
+    for name in _NAMES_IN_INIT:
+        fields.pop(name, None)
+    return digest_of(fields)
 
 
 def _text(content: list[ContentBlock]) -> str:
