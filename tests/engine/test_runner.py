@@ -220,7 +220,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed
                     if late:
                         lost = engine.alive[talk.id]._runner
                         async with asyncio.timeout(PATIENCE):
-                            while lost._losses:  # noqa: ASYNC110  # within a few rounds of the loop
+                            while lost._unknown_end:  # noqa: ASYNC110  # within a few rounds of the loop
                                 await asyncio.sleep(0)
                     go_on.set()
                     second = await agent.opened()
