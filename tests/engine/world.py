@@ -140,7 +140,7 @@ class World:
             if agent is None:
                 continue
             busy |= {*agent.asked}
-            session = agent._session
+            session = agent.session
             if isinstance(session, ScriptedSession):
                 unheard = unheard or session.has_unread or not session.is_alive
         if unheard and not busy:

@@ -590,23 +590,14 @@ class Live:
         self._runner.tell(e.CloseAgent())
         return True
 
-    def heard(self, batch: list[NormalizedStreamEvent]) -> None:
-        """Takes a batch of the agent's events."""
-        self.post(batch)
-
-    async def handled(self) -> None:
-        """Waits until all that was heard is committed."""
-        await self.settle()
-
     def agent_ended(
         self, message: str | None, *, forced: bool, processes: list[i.EndedProcess]
     ) -> None:
-        """Takes the end of the agent, or that it could not be opened."""
+        """Takes that the agent has ended, or could not be opened."""
         reason = "stopped" if forced else "agent_lost"
         now, said = self._clock.now(), clean(message)
-        self.post(
-            i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
-        )
+        lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
+        self.post(lost)
 
     def rested(self) -> None:
         """No agent is left. If nothing else is, either, this need not be kept."""

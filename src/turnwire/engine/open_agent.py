@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from turnwire.background import BackgroundTasks
 from turnwire.core.content import Content
@@ -16,7 +17,6 @@ from turnwire.core.error_codes import Refused
 from turnwire.core.events import AssistantMessage, NormalizedStreamEvent
 from turnwire.core.question_rules import QuestionRules
 from turnwire.crash_points import CrashPoint, reach
-from turnwire.engine.agent_conversation import AgentConversation
 from turnwire.engine.allowance import Allowance
 from turnwire.engine.naming import RequestNames
 from turnwire.engine.roots import within_roots
@@ -31,14 +31,42 @@ from turnwire.ports import (
     StorageUnavailable,
 )
 
-__all__ = ["OpenAgent", "broken", "open_session", "refusal_of", "unanswered"]
+__all__ = ["AgentConversation", "OpenAgent", "broken", "open_session", "refusal_of"]
 
 _log = logging.getLogger("turnwire")
 _PATIENCE = 90.0  # seconds that the answer to a control may take
 _LONG = 1_000_000  # characters of a block
 _WAIT_FOR_LONG = 1.0  # seconds
 
-_ENDED = "The agent ended, or was stopped, before it could answer. Ask again."
+
+class AgentConversation(Protocol):
+    """The conversation that an agent works for: says how it is opened, and is told what comes of it."""
+
+    def session_start(self) -> SessionStart:
+        """Returns how a session is opened now."""
+
+    async def allowance(self) -> Allowance:
+        """Returns what an agent may spend that has no turn yet."""
+
+    async def reserve(self, before: Allowance | None) -> Allowance:
+        """Reserves what the next turn may spend. `before` is what the open session was allowed."""
+
+    def post(self, item: list[NormalizedStreamEvent]) -> None:
+        """Takes a batch of events."""
+
+    async def settle(self) -> None:
+        """Waits until all events that were posted are committed."""
+
+    def answered(self, control_id: str, came: ControlResult | Refused) -> None:
+        """Takes what came of a control: exactly once for each."""
+
+    def agent_ended(
+        self, message: str | None, *, forced: bool, processes: list[EndedProcess]
+    ) -> None:
+        """Takes that the agent has ended, or could not be opened. `AgentRunner.begin_again` follows."""
+
+    def rested(self) -> None:
+        """Takes that no agent is open, and no command waits."""
 
 
 async def open_session(
@@ -63,11 +91,7 @@ async def open_session(
 
 
 class OpenAgent:
-    """One opened session of an agent, from its first event to its end.
-
-    Its events go to the conversation as they come. `lost` is called with the reason if the session
-    ends before it is closed, and `ended` once the agent has ended for any reason.
-    """
+    """One opened session of an agent. Its events go to the conversation as they come."""
 
     def __init__(
         self,
@@ -76,20 +100,20 @@ class OpenAgent:
         allowed: Allowance,
         slot: Slot,
         conversation: AgentConversation,
-        *,
         lost: Callable[[str | None], None],
-        ended: Callable[[], None],
     ) -> None:
-        """`process` makes the ids of its requests unique; `allowed` is what it may spend."""
+        """`process` makes the ids of its requests unique; `allowed` is what it may spend.
+
+        `lost` is called with the agent's last words if the session ends before it is closed.
+        """
+        self.session = session
         self.allowed = allowed
         self.has_unheard_prompt = False  # since then the agent, which was idle, has said nothing
         self.asked = BackgroundTasks()  # controls and stops that the agent has not answered
-        self._session = session
         self._names = RequestNames(process)
         self._slot = slot
         self._conversation = conversation
         self._lost = lost
-        self._ended = ended
         self._closing: asyncio.Task[list[EndedProcess]] | None = None
         self._reader = asyncio.create_task(self._read())
 
@@ -98,28 +122,23 @@ class OpenAgent:
         """Whether the agent was told to end, or has ended."""
         return self._closing is not None
 
-    @property
-    def native_session_id(self) -> str | None:
-        """What the agent calls its session."""
-        return self._session.native_session_id
-
     async def prompt(self, content: list[Content], *, turn_uuid: str, was_idle: bool) -> None:
         """Begins a turn. `was_idle`: the session was not opened for it, and may be dead unnoticed."""
         self.has_unheard_prompt = was_idle
         reach(CrashPoint.PROMPTS)
-        await self._session.prompt(content, turn_uuid=turn_uuid)
+        await self.session.prompt(content, turn_uuid=turn_uuid)
         reach(CrashPoint.PROMPTED)
 
     async def deliver(self, command: e.Deliver) -> None:
         """Gives the answers of a person to the agent."""
         reach(CrashPoint.DELIVERS)
-        await self._session.deliver(self._names.replies(command.replies), resumed=command.resume)
+        await self.session.deliver(self._names.replies(command.replies), resumed=command.resume)
         reach(CrashPoint.DELIVERED)
 
     async def choose(self, command: e.Choose) -> None:
         """Changes the model, the permission mode or the reasoning."""
         reach(CrashPoint.CHOOSES)
-        await self._session.choose(
+        await self.session.choose(
             model=command.model,
             permission_mode=command.permission_mode,
             max_thinking_tokens=command.max_thinking_tokens,
@@ -132,7 +151,7 @@ class OpenAgent:
         # Not in the task itself: one that is cancelled before it begins would tell nothing.
         task.add_done_callback(
             lambda done: self._conversation.answered(
-                command.control_id, unanswered() if done.cancelled() else done.result()
+                command.control_id, refusal_of() if done.cancelled() else done.result()
             )
         )
         return task
@@ -154,19 +173,19 @@ class OpenAgent:
         message: str | None = None
         rules = QuestionRules()
         try:
-            async for batch in self._session.events():
+            async for batch in self.session.events():
                 self.has_unheard_prompt = False
                 bad = rules.first_bad(batch)
                 if bad is not None:  # the events before it count
-                    self._conversation.heard(self._names.heard(batch[: bad[0]]))
+                    self._conversation.post(self._names.heard(batch[: bad[0]]))
                     raise bad[1]
-                self._conversation.heard(self._names.heard(batch))
+                self._conversation.post(self._names.heard(batch))
                 is_long = _has_long_text(batch)
                 del batch  # the next may come much later
                 if is_long:  # agents repeat a long text at once, and each copy takes memory
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_WAIT_FOR_LONG):
-                            await self._conversation.handled()
+                            await self._conversation.settle()
         except AgentGone as gone:
             message = gone.message
         except Exception as error:
@@ -178,7 +197,7 @@ class OpenAgent:
         try:
             async with asyncio.timeout(_PATIENCE):
                 reach(CrashPoint.CONTROLS)
-                came = await self._session.control(control)
+                came = await self.session.control(control)
                 reach(CrashPoint.CONTROLLED)
                 return came
         except Exception as error:
@@ -187,7 +206,7 @@ class OpenAgent:
     async def _interrupt(self) -> None:
         try:
             reach(CrashPoint.INTERRUPTS)
-            await self._session.interrupt()
+            await self.session.interrupt()
             reach(CrashPoint.INTERRUPTED)
         except AgentGone:
             pass  # the reader tells it
@@ -197,7 +216,7 @@ class OpenAgent:
     async def _close(self) -> list[EndedProcess]:
         try:
             reach(CrashPoint.CLOSES)
-            processes = await self._session.close()
+            processes = await self.session.close()
             reach(CrashPoint.CLOSED)
             return processes
         except Exception:
@@ -207,11 +226,10 @@ class OpenAgent:
             self._reader.cancel()
             await asyncio.wait([self._reader, *self.asked.cancel()])
             self._slot.release()
-            self._ended()
 
 
-def refusal_of(error: BaseException) -> Refused:
-    """Returns what a control is refused with that has failed with this error."""
+def refusal_of(error: BaseException | None = None) -> Refused:
+    """Returns what a control is refused with that failed with this error. None: no agent answers any more."""
     match error:
         case Refused():
             return error
@@ -223,12 +241,8 @@ def refusal_of(error: BaseException) -> Refused:
         case Exception():
             return Refused("AGENT_ERROR", broken(error))
         case _:
-            return unanswered()
-
-
-def unanswered() -> Refused:
-    """Returns what a control is refused with that no agent answers any more."""
-    return Refused("AGENT_UNAVAILABLE", _ENDED)
+            said = "The agent ended, or was stopped, before it could answer. Ask again."
+            return Refused("AGENT_UNAVAILABLE", said)
 
 
 def broken(error: Exception) -> str:

@@ -11,9 +11,14 @@ from msgspec import Struct, structs
 from turnwire.core.controls import RewindFiles
 from turnwire.core.conversation import effects as e
 from turnwire.core.conversation.inputs import EndedProcess
-from turnwire.engine.agent_conversation import AgentConversation
 from turnwire.engine.allowance import Allowance, not_begun
-from turnwire.engine.open_agent import OpenAgent, broken, open_session, refusal_of, unanswered
+from turnwire.engine.open_agent import (
+    AgentConversation,
+    OpenAgent,
+    broken,
+    open_session,
+    refusal_of,
+)
 from turnwire.engine.pictures import Fetch, with_pictures
 from turnwire.engine.slots import Slot
 from turnwire.ports import Agent, AgentGone
@@ -57,7 +62,7 @@ class AgentRunner:
         self._fetch = fetch
         self._roots = roots
         self._current: OpenAgent | None = None  # until it has ended
-        self._unknown_end: _End | None = None
+        self._unknown_end: _End | None = None  # until `begin_again`
         self._commands: deque[e.Command] = deque()
         self._in_hand: e.Command | None = None  # begun, and not handed over to the agent
         self._worker: asyncio.Task[None] | None = None
@@ -93,7 +98,7 @@ class AgentRunner:
     @property
     def native_session_id(self) -> str | None:
         """What the agent calls its session."""
-        return self._open.native_session_id if self._open else None
+        return self._open.session.native_session_id if self._open else None
 
     def tell(self, command: e.Command) -> None:
         """Carries a command out soon. A runner that is closed only keeps it, for `has_unsent`."""
@@ -120,8 +125,8 @@ class AgentRunner:
         Controls that wait are not about the agent that is gone: the next agent is asked.
         """
         end, self._unknown_end = self._unknown_end, None
-        was_idle = end is not None and end.agent is not None and end.agent.has_unheard_prompt
-        unsent = was_idle or self.has_unsent
+        agent = None if end is None else end.agent
+        unsent = self.has_unsent or (agent is not None and agent.has_unheard_prompt)
         controls = [command for command in self._commands if isinstance(command, e.AskAgent)]
         self._in_hand = None
         self._commands.clear()
@@ -133,13 +138,12 @@ class AgentRunner:
         """Ends the agent for good. The conversation, which wants it, is not told."""
         self._is_closed = True
         self._refuse_controls()
-        tasks = [*self._current.asked] if self._current is not None else []
-        tasks += [self._worker] if self._worker is not None else []
-        tasks += [self._unknown_end.telling] if self._unknown_end is not None else []
+        telling = self._unknown_end.telling if self._unknown_end else None
+        asked = self._current.asked if self._current else ()
+        tasks = [task for task in (self._worker, telling, *asked) if task is not None]
         for task in tasks:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._worker = None
         return await self._close_agent()
 
@@ -205,7 +209,7 @@ class AgentRunner:
         before = None if self._current is None else self._current.allowed
         allowed = await self._conversation.reserve(before)
         if allowed.refused is not None:
-            self._conversation.heard(not_begun(self._agent.name, allowed.refused))
+            self._conversation.post(not_begun(self._agent.name, allowed.refused))
             return None
         if before is not None and allowed.is_another_than(before):
             await self._close_agent()
@@ -224,20 +228,18 @@ class AgentRunner:
             await asyncio.wait([task])
 
     async def _opened(self, allowed: Allowance | None = None) -> OpenAgent:
-        """Returns the open agent; opens one if there is none. None is ending while commands are carried out."""
+        """Returns the open agent; opens one if there is none.
+
+        No agent is ending here: an end cancels the command in hand, and holds back the next one.
+        """
         if self._current is None:
             allowed = allowed or await self._conversation.allowance()
             start = self._conversation.session_start()
             start = structs.replace(start, max_budget_usd=allowed.left)
             session = await open_session(self._agent, start, self._slot, self._roots)
+            process = self._new_id()[:8]
             self._current = OpenAgent(
-                session,
-                self._new_id()[:8],
-                allowed,
-                self._slot,
-                self._conversation,
-                lost=self._end_agent,
-                ended=self._forget_agent,
+                session, process, allowed, self._slot, self._conversation, self._end_agent
             )
         return self._current
 
@@ -245,7 +247,7 @@ class AgentRunner:
         """Refuses the controls that wait: no agent will be asked."""
         for command in self._commands:
             if isinstance(command, e.AskAgent):
-                self._conversation.answered(command.control_id, unanswered())
+                self._conversation.answered(command.control_id, refusal_of())
         left = [command for command in self._commands if not isinstance(command, e.AskAgent)]
         self._commands = deque(left)
 
@@ -289,7 +291,8 @@ class AgentRunner:
         self._conversation.agent_ended(message, forced=forced, processes=processes)
 
     async def _close_agent(self) -> list[EndedProcess]:
-        return await self._current.close() if self._current is not None else []
-
-    def _forget_agent(self) -> None:
+        if self._current is None:
+            return []
+        processes = await self._current.close()
         self._current = None
+        return processes
