@@ -174,17 +174,17 @@ class AgentRunner:
                 if self._agent.capabilities.images:
                     content = await with_pictures(content, self._fetch)
                 was_idle = self._current is not None
-                agent = await self._opened(allowed)
+                opened = await self._opened(allowed)
                 uuid = f"{self._conversation.session_start().conversation_id}:{turn.turn_id}"
                 self._in_hand = None
-                await agent.prompt(content, turn_uuid=uuid, was_idle=was_idle)
+                await opened.prompt(content, turn_uuid=uuid, was_idle=was_idle)
             case e.Deliver(resume=resume):
                 allowed = await self._may_spend() if resume else None
                 if resume and allowed is None:
                     return
-                agent = await self._opened(allowed)
+                opened = await self._opened(allowed)
                 self._in_hand = None
-                await agent.deliver(command)
+                await opened.deliver(command)
             case e.Choose():
                 if self._current is not None:  # else the next one is opened with it
                     await self._current.choose(command)
@@ -217,13 +217,13 @@ class AgentRunner:
 
     async def _control(self, command: e.AskAgent) -> None:
         try:
-            agent = await self._opened()
+            opened = await self._opened()
         except BaseException as error:
             self._conversation.answered(command.control_id, refusal_of(error))
             if not isinstance(error, Exception):
                 raise
             return
-        task = agent.control(command)
+        task = opened.control(command)
         if isinstance(command.control, RewindFiles):  # no turn may change files meanwhile
             await asyncio.wait([task])
 
