@@ -593,7 +593,7 @@ class Live:
     def agent_ended(
         self, message: str | None, *, forced: bool, processes: list[i.EndedProcess]
     ) -> None:
-        """Takes that the agent has ended, or could not be opened."""
+        """Posts that the agent has ended, or could not be opened."""
         reason = "stopped" if forced else "agent_lost"
         now, said = self._clock.now(), clean(message)
         lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)

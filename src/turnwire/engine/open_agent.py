@@ -63,10 +63,10 @@ class AgentConversation(Protocol):
     def agent_ended(
         self, message: str | None, *, forced: bool, processes: list[EndedProcess]
     ) -> None:
-        """Takes that the agent has ended, or could not be opened. `AgentRunner.begin_again` follows."""
+        """Is told that the agent has ended, or could not be opened. Calls `AgentRunner.begin_again`."""
 
     def rested(self) -> None:
-        """Takes that no agent is open, and no command waits."""
+        """Is told that no agent is open, and no command waits."""
 
 
 async def open_session(

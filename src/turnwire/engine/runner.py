@@ -36,13 +36,13 @@ class _End(Struct, frozen=True):
 class AgentRunner:
     """Takes commands without waiting, and carries them out one after the other.
 
-    A stop overtakes all other commands. What comes of them the conversation is told as events, as
-    the answers of controls, and as the end of the agent.
+    A stop overtakes all other commands. The conversation is told what comes of them: events, the
+    answers to controls, and the end of the agent.
 
-    At most one agent is open. It may end because it was lost, because a stop was forced, or because
-    it was idle and is closed: the conversation is told each time, and has to call `begin_again`.
-    Until then no command is carried out: those that wait are about an agent that is gone, and the
-    conversation, when it knows, says what becomes of them.
+    At most one agent is open. It ends because it is lost, because it is stopped by force, or because
+    it is idle and is closed. Each time the conversation is told, and has to call `begin_again`. Until
+    then no command is carried out: the commands that wait are about an agent that is gone, and the
+    conversation says in that step what becomes of them.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class AgentRunner:
         return unsent
 
     async def close(self) -> list[EndedProcess]:
-        """Ends the agent for good. The conversation, which wants it, is not told."""
+        """Ends the agent for good. The conversation asks for it, and is not told."""
         self._is_closed = True
         self._refuse_controls()
         telling = self._unknown_end.telling if self._unknown_end else None
