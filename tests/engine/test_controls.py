@@ -92,7 +92,7 @@ def test_what_is_asked_while_an_agent_is_on_its_way_out_is_left_to_the_next(tmp_
             asking = asyncio.create_task(talk.control(c.McpStatus()))
             runner = engine.alive[talk.id]._runner
             async with asyncio.timeout(PATIENCE):
-                while not (runner._losses and runner._commands):  # noqa: ASYNC110
+                while not (runner._unknown_end and runner._commands):  # noqa: ASYNC110
                     await asyncio.sleep(0)
                 gone.set()
                 assert (await asking).ack.result == c.McpServers([])

@@ -39,6 +39,7 @@ class _Slow(ScriptedAgent):
 
 class _SlowSession(ScriptedSession):
     agent: _Slow
+    closes = 0  # how often it was closed
 
     async def interrupt(self) -> None:
         if self.agent.interrupt_fails:
@@ -46,6 +47,7 @@ class _SlowSession(ScriptedSession):
         await asyncio.Event().wait()
 
     async def close(self) -> list[EndedProcess]:
+        self.closes += 1
         self.closed.set()
         await self.agent.may_close.wait()
         return await super().close()
@@ -82,6 +84,47 @@ def test_a_stop_while_an_idle_agent_closes_leaves_nothing_waiting(tmp_path: Path
                 third.ends()
                 await seen.until(f.AssistantComplete, lambda frame: frame.turn_id == 3)
                 await seen.state("active")
+                assert isinstance(session, _SlowSession)
+                assert session.closes == 1
+
+    asyncio.run(scene())
+
+
+def has_work(frame: f.SessionState) -> bool:
+    """Whether work goes on in the background."""
+    return bool(frame.payload.background_tasks)
+
+
+@pytest.mark.parametrize("begins", ["a turn", "background work"])
+def test_what_an_idle_agent_begins_by_itself_while_it_is_closed_ends_with_it(
+    tmp_path: Path, begins: str
+) -> None:
+    async def scene() -> None:
+        agent, clock = _Slow(), ManualClock()
+        async with engine_on(tmp_path / "turnwire.db", agent=agent, clock=clock) as engine:
+            talk = await engine.create("demo")
+            async with Watcher(talk) as seen:
+                session = await one_turn(talk, agent, seen)
+                await seen.state("active")
+                clock.forward(121)  # no turn needs it
+                await session.closed.wait()
+                if begins == "a turn":
+                    session.begins()
+                    await seen.state("streaming")
+                else:
+                    task = ev.Task("task-1")
+                    news = ev.TaskChanged(*whose(), "news", task=task, in_background=True)
+                    session._say(news)
+                    await seen.until(f.SessionState, has_work)
+                agent.may_close.set()
+                if begins == "a turn":
+                    end = await seen.until(f.AssistantComplete)
+                    assert end.payload.error is not None
+                    assert end.payload.error.message == "The agent was not needed and was closed."
+                    await seen.state("interrupted")
+                else:
+                    await seen.until(f.SessionState, lambda frame: not has_work(frame))
+                    assert (await talk.status()).state == "active"
 
     asyncio.run(scene())
 
@@ -220,7 +263,7 @@ def test_a_message_that_is_about_to_be_handed_over_when_the_agent_dies_is_handed
                     if late:
                         lost = engine.alive[talk.id]._runner
                         async with asyncio.timeout(PATIENCE):
-                            while lost._losses:  # noqa: ASYNC110  # within a few rounds of the loop
+                            while lost._unknown_end:  # noqa: ASYNC110  # within a few rounds of the loop
                                 await asyncio.sleep(0)
                     go_on.set()
                     second = await agent.opened()

@@ -133,8 +133,14 @@ class World:
         for live in self.engine.alive.values():
             runner = live._runner
             opening = runner._worker if not self.agent.opening else None
-            busy |= {task for task in (live._task, opening, *runner._side_tasks) if task}
-            session = runner._session
+            busy |= {task for task in (live._task, opening) if task}
+            if runner._unknown_end is not None and not runner._unknown_end.telling.done():
+                busy.add(runner._unknown_end.telling)
+            agent = runner._open
+            if agent is None:
+                continue
+            busy |= {*agent.asked}
+            session = agent.session
             if isinstance(session, ScriptedSession):
                 unheard = unheard or session.has_unread or not session.is_alive
         if unheard and not busy:

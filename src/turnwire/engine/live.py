@@ -112,19 +112,12 @@ class Live:
             modes=agent.capabilities.permission_modes,
         )
         self._runner = AgentRunner(
+            self,
             agent,
-            self._session_start,
-            self._allowance,
-            self._reserve,
-            self.post,
-            self._agent_lost,
-            self._rest,
-            new_id,
-            store.get_blob,
-            self._controlled,
             Slot(slots, row.user, row.agent, self._make_room),
-            self.settle,
-            roots,
+            new_id=new_id,
+            fetch=store.get_blob,
+            roots=roots,
         )
         self._left = partials
         self._saving = Saving(
@@ -343,7 +336,8 @@ class Live:
         self._publish(after, happened)
         self._do(effects)
 
-    def _controlled(self, control_id: str, came: ControlResult | Refused) -> None:
+    def answered(self, control_id: str, came: ControlResult | Refused) -> None:
+        """Takes what came of a control."""
         ended = self._controls.came(control_id, came, self._clock.now())
         if ended is not None:
             self.post(ended)
@@ -519,7 +513,8 @@ class Live:
 
     # --- the agent ----------------------------------------------------------------------------
 
-    def _session_start(self) -> SessionStart:
+    def session_start(self) -> SessionStart:
+        """Returns how a session of the agent is opened now."""
         row = self.row
         return SessionStart(
             row.conversation_id,
@@ -534,7 +529,7 @@ class Live:
             lease=self.lease,
         )
 
-    async def _allowance(self) -> Allowance:
+    async def allowance(self) -> Allowance:
         """Returns what an agent may spend that has no turn yet. Nothing is reserved for it."""
         user = await self._user_budget()
         own = left_to_spend(self.state, None)
@@ -542,7 +537,7 @@ class Live:
             return self._allowed(own)
         return self._allowed(share_of(user.limit, user.spent, 0.0, most=own, keeps=self._keeps))
 
-    async def _reserve(self, before: Allowance | None) -> Allowance:
+    async def reserve(self, before: Allowance | None) -> Allowance:
         """Returns what the agent may spend in its next turn, reserved of its user's budget.
 
         `before` is what the open session was allowed. Nothing is reserved for an agent that costs nothing.
@@ -595,14 +590,16 @@ class Live:
         self._runner.tell(e.CloseAgent())
         return True
 
-    def _agent_lost(
-        self, reason: str, message: str | None, forced: bool, processes: list[i.EndedProcess]
+    def agent_ended(
+        self, message: str | None, *, forced: bool, processes: list[i.EndedProcess]
     ) -> None:
+        """Posts that the agent has ended, or could not be opened."""
+        reason = "stopped" if forced else "agent_lost"
         now, said = self._clock.now(), clean(message)
         lost = i.AgentLost(at=now, reason=reason, message=said, forced=forced, processes=processes)
         self.post(lost)
 
-    def _rest(self) -> None:
+    def rested(self) -> None:
         """No agent is left. If nothing else is, either, this need not be kept."""
         self._cancel_timer("idle")
         if self._task is None:

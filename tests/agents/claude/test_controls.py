@@ -193,7 +193,7 @@ async def test_files_context_models_commands_thinking_and_work_in_the_background
     ) as it:
         first = await files_are_put_back_as_they_were_before_a_message(it)
         await context_models_and_commands_are_told(it)
-        session: Any = it.engine.alive["talk"]._runner._session
+        session: Any = it.engine.alive["talk"]._runner._current.session  # type: ignore[union-attr]
         assert session._program._client._query._initialize_timeout == 180.0, (
             "a start may take as long as was said; the SDK would give up after a minute"
         )
