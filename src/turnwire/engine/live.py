@@ -440,7 +440,7 @@ class Live:
                 await self._pause(_RETRY[min(attempt, len(_RETRY) - 1)])
                 attempt += 1
         self._saving.forget(commit.ended_blocks)
-        self._native_session_id = self._runner.native_session_id or self._native_session_id
+        self._native_session_id = commit.native_session_id or self._native_session_id
 
     def _refuse_waiting(self, down: StorageUnavailable) -> None:
         """Nobody is left hanging while the disk is full."""
