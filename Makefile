@@ -136,14 +136,14 @@ COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes
 requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to the newest)
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
-	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
-	@$(COMPILE) pyproject.toml --extra claude \
+	@$(COMPILE) pyproject.toml --extra cli -c requirements/build.txt -o requirements/base.txt
+	@$(COMPILE) pyproject.toml --extra all \
 	  -c requirements/build.txt -c requirements/base.txt -o requirements/claude.txt
-	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
+	@$(COMPILE) pyproject.toml requirements/test.in --extra all \
 	  -c requirements/build.txt -c requirements/claude.txt -o requirements/test.txt
-	@$(COMPILE) pyproject.toml requirements/check.in \
+	@$(COMPILE) pyproject.toml requirements/check.in --extra cli \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
-	@$(COMPILE) pyproject.toml requirements/bench.in --extra claude \
+	@$(COMPILE) pyproject.toml requirements/bench.in --extra all \
 	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
 
 clean: ## remove .venv and everything else that can be made again

@@ -71,7 +71,7 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_importing_it_imports_no_room() -> None:
-    assert imported_by("import turnwire") == {"turnwire", "turnwire.lazy"}
+    assert imported_by("import turnwire") == {"turnwire", "turnwire.extras", "turnwire.lazy"}
 
 
 def test_who_looks_where_a_server_is_needs_no_server() -> None:
