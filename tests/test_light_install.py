@@ -62,18 +62,10 @@ class Environment:
 
     def install_wheel(self, wheel: Path) -> None:
         """Installs a wheel alone, with its console scripts."""
-        command = [Path(sys.executable).parent / "uv", "--quiet", "--offline", "pip", "install"]
-        subprocess.run(
-            [
-                *command,
-                "--no-deps",
-                "--no-cache",
-                "--python",
-                self.folder / "bin" / "python",
-                wheel,
-            ],
-            check=True,
-        )
+        uv = str(Path(sys.executable).parent / "uv")
+        install = [uv, "--quiet", "pip", "install", "--offline", "--no-cache", "--no-deps"]
+        python = str(self.folder / "bin" / "python")
+        subprocess.run([*install, "--python", python, str(wheel)], check=True)
 
     def link(self, package: Distribution) -> None:
         """Links the modules of a package that is installed here."""
