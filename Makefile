@@ -41,7 +41,7 @@ endef
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
-	schema docs requirements clean
+	schema docs requirements release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -145,6 +145,9 @@ requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to t
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
 	@$(COMPILE) pyproject.toml requirements/bench.in --extra all \
 	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
+
+release: .venv/base.stamp $(TYPESCRIPT)/node_modules/.package-lock.json ## build all packages into dist/, use each in a clean environment, write the notes
+	@$(BIN)/python -m tools.release
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
