@@ -72,9 +72,10 @@ test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alon
 test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
 	@$(call with-node,tests of the page,$(IN_MEMORY) npm test,web)
 
-check: .venv/check.stamp check-typescript check-web ## check format, lint, types and import direction
+check: .venv/check.stamp check-typescript check-web ## check format, lint, spelling, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/codespell
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
