@@ -41,7 +41,7 @@ endef
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help run claude web images bench-web test test-typescript test-web check check-typescript check-web prove soak fuzz mutate fix bench bench-claude bench-core \
-	schema docs requirements clean
+	schema docs requirements release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
@@ -72,9 +72,10 @@ test-typescript: .venv/test.stamp ## run the tests of the TypeScript client alon
 test-web: .venv/test.stamp ## run the tests of the page alone, in a real browser
 	@$(call with-node,tests of the page,$(IN_MEMORY) npm test,web)
 
-check: .venv/check.stamp check-typescript check-web ## check format, lint, types and import direction
+check: .venv/check.stamp check-typescript check-web ## check format, lint, spelling, types and import direction
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/codespell
 	@$(BIN)/mypy $(wildcard src tests benchmarks tools examples)
 	@said=$$($(BIN)/lint-imports --no-logo) || { printf '%s\n' "$$said"; exit 1; }; \
 	  printf '%s\n' "$$said" | tail -n 1
@@ -136,15 +137,18 @@ COMPILE := $(UV) pip compile --universal --python-version 3.11 --generate-hashes
 requirements: .venv/uv.stamp ## pin the requirements again (ARGS=--upgrade: to the newest)
 	@$(COMPILE) requirements/uv.in -o requirements/uv.txt
 	@$(COMPILE) requirements/build.in -o requirements/build.txt
-	@$(COMPILE) pyproject.toml -c requirements/build.txt -o requirements/base.txt
-	@$(COMPILE) pyproject.toml --extra claude \
+	@$(COMPILE) pyproject.toml --extra cli -c requirements/build.txt -o requirements/base.txt
+	@$(COMPILE) pyproject.toml --extra all \
 	  -c requirements/build.txt -c requirements/base.txt -o requirements/claude.txt
-	@$(COMPILE) pyproject.toml requirements/test.in --extra claude \
+	@$(COMPILE) pyproject.toml requirements/test.in --extra all \
 	  -c requirements/build.txt -c requirements/claude.txt -o requirements/test.txt
-	@$(COMPILE) pyproject.toml requirements/check.in \
+	@$(COMPILE) pyproject.toml requirements/check.in --extra cli \
 	  -c requirements/build.txt -c requirements/test.txt -o requirements/check.txt
-	@$(COMPILE) pyproject.toml requirements/bench.in --extra claude \
+	@$(COMPILE) pyproject.toml requirements/bench.in --extra all \
 	  -c requirements/test.txt -c requirements/check.txt -o requirements/bench.txt
+
+release: .venv/base.stamp $(TYPESCRIPT)/node_modules/.package-lock.json ## build all packages into dist/, use each in a clean environment, write the notes
+	@$(BIN)/python -m tools.release
 
 clean: ## remove .venv and everything else that can be made again
 	@rm -rf .venv .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

@@ -315,9 +315,16 @@ def test_the_traces_name_functions_that_exist_and_enter_no_room_twice() -> None:
         assert len(entered) == len(set(entered)), trace
 
 
-def test_the_changelog_begins_with_the_version_that_this_is() -> None:
-    first, *_ = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert first.split()[0] == turnwire.__version__
+def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    parts = re.findall(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", text, re.MULTILINE)
+    assert parts[0] == ("Unreleased", "")
+    assert all(date for _, date in parts[1:])
+    assert [version for version, _ in parts[1:2]] in ([], [turnwire.__version__])
+    assert len(parts) == len(re.findall(r"^## ", text, re.MULTILINE))
+    assert len(parts) == len(re.findall(r"^\[.+\]: https://", text, re.MULTILINE))
+    sections = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    assert sections <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
-import tomllib
 import zipfile
 from importlib import import_module
 from importlib.resources import files
@@ -71,7 +71,7 @@ def imported_by(code: str) -> set[str]:
 
 
 def test_importing_it_imports_no_room() -> None:
-    assert imported_by("import turnwire") == {"turnwire", "turnwire.lazy"}
+    assert imported_by("import turnwire") == {"turnwire", "turnwire.extras", "turnwire.lazy"}
 
 
 def test_who_looks_where_a_server_is_needs_no_server() -> None:
@@ -85,9 +85,18 @@ def test_an_agent_needs_no_session_before_it_is_opened() -> None:
     assert not imported & {"turnwire.agents.claude.session", "turnwire.dialects.claude"}
 
 
-def test_the_version_is_the_projects() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert turnwire.__version__ == project["version"]
+@pytest.mark.parametrize("folder", ["clients/typescript", "web"])
+def test_the_npm_packages_have_the_version_of_the_package(folder: str) -> None:
+    package = json.loads((ROOT / folder / "package.json").read_text())
+    lock = json.loads((ROOT / folder / "package-lock.json").read_text())
+    stated = [package["version"], lock["version"], lock["packages"][""]["version"]]
+    assert stated == [turnwire.__version__] * 3
+
+
+def test_no_page_repeats_the_version() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    stated = re.compile(rf"\bversion (is )?{re.escape(turnwire.__version__)}\b", re.IGNORECASE)
+    assert [page.name for page in pages if stated.search(page.read_text())] == []
 
 
 def test_the_sample_is_a_clean_recording_worth_looking_at() -> None:
@@ -108,6 +117,7 @@ def test_the_wheel_holds_the_sample_and_the_types(tmp_path: Path) -> None:
 
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(wheel).namelist()
+    assert f"turnwire-{turnwire.__version__}.dist-info/METADATA" in names
     assert "turnwire/samples/tour.jsonl" in names
     assert "turnwire/py.typed" in names
     assert "turnwire/cli/main.py" in names

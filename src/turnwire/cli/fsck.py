@@ -84,8 +84,8 @@ def _print(report: Report, home: Home, repair: bool) -> None:
         head = Text.assemble((finding.kind, "bold"), "  ", "  ".join(where) or "the file")
         page.words(Text.assemble(head, "  ", plain(finding.what)))
         page.words(_done(finding, repair), 2)
-    looked = f"{counted(report.conversations, 'conversation')}, {counted(report.entries, 'entry')}"
-    looked = looked.replace("entrys", "entries")
+    entries = counted(report.entries, "entry", "entries")
+    looked = f"{counted(report.conversations, 'conversation')}, {entries}"
     left = len(report.left)
     if not report.findings:
         page.line(f"All is well: {looked}.")

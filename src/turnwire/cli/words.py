@@ -9,9 +9,9 @@ __all__ = ["NARROWEST", "amount", "counted", "duration", "money", "plain", "read
 NARROWEST = 40  # columns we fit words into; a smaller screen folds our lines as it likes
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 block`, `2 blocks`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 block`, `2 blocks`; `plural` if an "s" is not enough."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural or noun + 's'}"
 
 
 def some(items: list[str], limit: int) -> str:

@@ -11,6 +11,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from turnwire import extras
+
 __all__ = [
     "CLOUDS",
     "CREDENTIALS",
@@ -83,7 +85,7 @@ def how_to_install() -> str:
     """The command for it: a clone's own environment has no pip, but a Makefile."""
     clone = Path(__file__).resolve().parents[4]
     if Path(sys.prefix).resolve() != clone / ".venv" or not (clone / "Makefile").is_file():
-        return "pip install 'turnwire[claude]'"
+        return extras.how_to_install("claude")
     return "make claude" if Path.cwd() == clone else f"make -C {shlex.quote(str(clone))} claude"
 
 

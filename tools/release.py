@@ -1,0 +1,178 @@
+"""Builds a release into `dist/`, uses each package in an environment of its own, writes its notes.
+
+    make release
+
+1. Builds wheel, sdist and npm package.
+2. Installs the wheel alone and holds a conversation in a program.
+3. Installs the sdist with the extra `cli` and starts the server.
+4. Installs the npm package and talks to that server.
+5. Writes `dist/NOTES.md`: the changelog's part about this version.
+
+It publishes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from turnwire import __version__
+
+ROOT = Path(__file__).parent.parent
+DIST = ROOT / "dist"
+PINS = ROOT / "requirements"
+REPOSITORY = "https://github.com/turnwire/turnwire"
+SERVER_DEADLINE = 60.0  # seconds
+
+LIBRARY = """
+import asyncio
+from turnwire import DemoAgent, Engine, SqliteStore, __version__
+
+async def main():
+    async with SqliteStore.open("talk.db") as store, Engine(store, {"demo": DemoAgent()}) as engine:
+        reply = await (await engine.create("demo")).ask("think, then use a tool")
+        assert "three" in reply.text, reply
+    print(__version__)
+
+asyncio.run(main())
+"""
+
+BROWSERLESS = """
+import { Client } from "@turnwire/client";
+
+const [url, token] = process.argv.slice(2);
+const client = new Client(url, { token });
+const conversation = client.conversation(await client.create({ agent: "demo" }));
+const { turn_id } = await conversation.send("hello");
+const view = await conversation.until(({ turns }) => turns.some((turn) => turn.turn_id === turn_id));
+if (!view.messages.some((message) => message.role === "assistant")) throw new Error("no answer");
+client.close();
+"""
+
+
+# --- notes ----------------------------------------------------------------------------------------
+
+
+def notes(changelog: str, version: str) -> str:
+    """Returns the part of the changelog about a version, with links that work outside the repository.
+
+    Falls back to the part "Unreleased" if the version has none. Raises ValueError if that one is
+    missing or empty, too.
+    """
+    text = re.sub(r"(?m)^\[[^\]]+\]: \S+\n?", "", changelog)  # the targets of the headings
+    parts = dict(re.findall(r"(?ms)^## \[([^\]]+)\][^\n]*\n(.*?)(?=^## |\Z)", text))
+    body = (parts.get(version) or parts.get("Unreleased") or "").strip()
+    if not body:
+        raise ValueError(
+            f"The changelog has no part about {version}, and none about what is unreleased."
+        )
+    at_tag = f"{REPOSITORY}/blob/v{version}/"
+    body = re.sub(r"\]\((?!https?://|#)([^)\s]+)\)", rf"]({at_tag}\1)", body)
+    return f"# Turnwire {version}\n\n{body}\n"
+
+
+# --- packages -------------------------------------------------------------------------------------
+
+
+def build() -> tuple[Path, Path, Path]:
+    """Builds wheel, sdist and npm package into an empty `dist/`."""
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir()
+    hatchling = Path(sys.executable).parent / "hatchling"
+    _run([hatchling, "build", "-t", "wheel", "-t", "sdist", "-d", DIST])
+    _run(["npm", "pack", "--silent", "--pack-destination", DIST], ROOT / "clients" / "typescript")
+    (wheel,) = DIST.glob("*.whl")
+    (sdist,) = DIST.glob("turnwire-*.tar.gz")
+    (npm,) = DIST.glob("*.tgz")
+    return wheel, sdist, npm
+
+
+def install(folder: Path, package: str) -> Path:
+    """Makes a virtual environment, installs a package with its requirements; returns its `bin`."""
+    uv = Path(sys.executable).parent / "uv"
+    _run([uv, "venv", "--quiet", "--python", sys.executable, folder])
+    pins: list[Path | str] = ["-c", PINS / "base.txt", "-b", PINS / "build.txt"]
+    python = folder / "bin" / "python"
+    _run([uv, "pip", "install", "--quiet", "--python", python, *pins, package], folder)
+    return folder / "bin"
+
+
+def try_wheel(wheel: Path, folder: Path) -> None:
+    """Holds a conversation in a program, with the library alone."""
+    bin_ = install(folder, str(wheel))
+    said = _run([bin_ / "python", "-c", LIBRARY], folder).strip()
+    if said != __version__:
+        raise SystemExit(f"{wheel.name} says that its version is {said}, not {__version__}.")
+    ended = subprocess.run([bin_ / "turnwire"], capture_output=True, text=True, check=False)
+    if ended.returncode != 1 or "turnwire[cli]" not in ended.stderr:
+        raise SystemExit(f"{wheel.name}: without its extra the command says: {ended.stderr}")
+
+
+@contextmanager
+def serving(sdist: Path, folder: Path) -> Iterator[tuple[str, str]]:
+    """Starts the server that the sdist gives; yields its address and its owner's token."""
+    bin_ = install(folder, f"turnwire[cli] @ {sdist.as_uri()}")
+    data = folder / "data"
+    log = folder / "server.log"
+    command: list[Path | str] = [bin_ / "turnwire", "serve", "--port", "0", "--data-dir", data]
+    with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output) as server:
+        try:
+            address = _wait_for(lambda: re.search(r"http://[\d.:]+", log.read_text()), server, log)
+            yield address, (data / "owner-token").read_text().strip()
+        finally:
+            server.terminate()
+
+
+def try_npm(npm: Path, folder: Path, address: str, token: str) -> None:
+    """Talks to the server with the npm package, installed in a folder of its own."""
+    folder.mkdir()
+    (folder / "package.json").write_text('{"private": true, "type": "module"}\n')
+    _run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--offline", npm], folder)
+    (folder / "talk.mjs").write_text(BROWSERLESS)
+    _run(["node", "talk.mjs", address, token], folder)
+
+
+def _run(command: list[Path | str], folder: Path = ROOT) -> str:
+    ended = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"Failed: {' '.join(map(str, command))}\n{ended.stdout}")
+    return ended.stdout
+
+
+def _wait_for(
+    look: Callable[[], re.Match[str] | None], server: subprocess.Popen[bytes], log: Path
+) -> str:
+    deadline = time.monotonic() + SERVER_DEADLINE
+    while server.poll() is None and time.monotonic() < deadline:
+        if found := look():
+            return found[0]
+        time.sleep(0.1)
+    raise SystemExit(f"The server does not start:\n{textwrap.indent(log.read_text(), '  ')}")
+
+
+def main() -> None:
+    """Does all of it, and says how far it is."""
+    text = notes((ROOT / "CHANGELOG.md").read_text(), __version__)
+    print(f"Building Turnwire {__version__}")
+    wheel, sdist, npm = build()
+    with tempfile.TemporaryDirectory(prefix="turnwire-release.") as folder:
+        print(f"Using {wheel.name}")
+        try_wheel(wheel, Path(folder, "wheel"))
+        print(f"Using {sdist.name}")
+        with serving(sdist, Path(folder, "sdist")) as (address, token):
+            print(f"Using {npm.name}")
+            try_npm(npm, Path(folder, "npm"), address, token)
+    (DIST / "NOTES.md").write_text(text)
+    print("In dist/: " + ", ".join(sorted(path.name for path in DIST.iterdir())))
+
+
+if __name__ == "__main__":
+    main()
